@@ -37,6 +37,8 @@ static void adapter_map(struct check *check, uint32_t e, const struct fabric_cla
 
     /* To another lossless class: PFC007. */
     if (tc == as->priority || (as->lossless && settings->lossless >> tc & 1)) return;
+    /* Of configurations the number of a lossy class is the switch's own, as CNPs in the highest group of a Nexus. */
+    if (check->imported && !as->lossless && !((settings->pfc_rx | settings->pfc_tx) >> tc & 1)) return;
     snprintf(path, sizeof(path), "dscp-map.%u", dscp);
     check_find(check, CHECK_ERROR, check->fabric->endpoint[e].host, e, path,
                "%s puts DSCP %u of '%s' into priority %u, not %u", port_label(check->fabric, e, name), dscp, as->name,

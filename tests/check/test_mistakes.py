@@ -79,6 +79,9 @@ MISTAKES = [
      [edit for device in SWITCHES for edit in
       ((device, "class cnp", "set qos-group 6", "set qos-group 7"), (device, "network-qos", "c-8q-nq6", "c-8q-nq7"),
        (device, "c-out-8q-q6", "priority level 2", "bandwidth remaining percent 0"))], []),
+    ("nothing: so does one switch, with one host", "nxos", ("leaf0", "h0"),
+     [("leaf0", "class cnp", "set qos-group 6", "set qos-group 7"), ("leaf0", "network-qos", "c-8q-nq6", "c-8q-nq7"),
+      ("leaf0", "c-out-8q-q6", "priority level 2", "bandwidth remaining percent 0")], []),
     ("nothing: CNPs with another DSCP of control, in a strict class of its own", "nxos", LEAF,
      [("leaf0", "", "match dscp 48", "match dscp 56")], []),
     ("CNPs among best effort, and a strict class of other traffic", "nxos", LEAF, [("leaf0", "", "match dscp 48", "match dscp 40")],
