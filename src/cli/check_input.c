@@ -53,6 +53,11 @@ static struct origin said_at(const struct check_input *input, const struct check
 static bool is_about_nothing(const struct config_set *set, const struct check_finding *finding)
 {
     const char *rule = check_rules[finding->rule].id;
+    if (!finding->device && strcmp(rule, "MAP005") == 0) { /* of adapters, and none was read */
+        for (uint32_t d = 0; d < set->devices; d++)
+            if (set->device[d].host && set->device[d].nos) return false;
+        return true;
+    }
     uint32_t device = finding->device ? config_device_find(set, finding->device) : CONFIG_NONE;
 
     if (device == CONFIG_NONE || set->device[device].nos) return false;
@@ -110,6 +115,28 @@ static const char *port_name(const struct config_set *set, const struct check_fi
     return name[0] ? name : finding->port;
 }
 
+static bool is_host_text(const struct config_set *set, const char *path)
+{
+    for (uint32_t d = 0; path && d < set->devices; d++)
+        if (set->device[d].host && set->device[d].at.source < set->sources &&
+            strcmp(set->path[set->device[d].at.source], path) == 0)
+            return true;
+    return false;
+}
+
+/* Of a switch's port what only the text of the host at its other end says, a link's rate or cable, is told at the
+ * port; of the whole device what a fabric file has no place for, at the line that names it.  Line 0: it has a place. */
+static struct origin of_device(const struct config_set *set, const struct check_finding *finding,
+                               const struct cli_place *place)
+{
+    uint32_t d = finding->device ? config_device_find(set, finding->device) : CONFIG_NONE;
+    const struct config_device *device = d == CONFIG_NONE ? NULL : &set->device[d];
+
+    if (device && device->nos && !device->host && finding->number < device->ports && is_host_text(set, place->path))
+        return device->port[finding->number].at;
+    return device && device->nos && !place->line ? device->at : (struct origin){CONFIG_NONE, 0};
+}
+
 /* Places of the imported file become the configurations', and ports are called by their names there. */
 static void go_back(struct check_input *input, bool every)
 {
@@ -127,6 +154,7 @@ static void go_back(struct check_input *input, bool every)
         struct fabric_at at = {finding->line, finding->column};
         struct cli_place place = cli_source_place(&input->source, at);
         struct origin own = said_at(input, finding);
+        if (!own.line) own = of_device(set, finding, &place);
         if (own.line && own.source < set->sources) place = (struct cli_place){set->path[own.source], own.line, 0};
         finding->file = place.path;
         finding->line = place.line;

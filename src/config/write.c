@@ -21,6 +21,8 @@
 #include "config/pairs.h"
 #include "fabric/qos/models.h"
 
+#define RATE_ASSUMED "100G"
+
 struct writer {
     struct config_set *set;
     FILE *to;
@@ -29,6 +31,7 @@ struct writer {
     const char *class_name[FABRIC_PRIOS];
     uint32_t *typical;        /* [devices] the port that most others equal; CONFIG_NONE: it has none */
     int8_t class_of_dscp[64]; /* by most devices; -1: none says */
+    const char **rate;        /* [devices] that most of its ports have: taken where nothing says one; NULL: none */
 };
 
 __attribute__((format(printf, 4, 5))) static void line(struct writer *w, struct origin at, int indent,
@@ -464,9 +467,27 @@ static void write_link(struct writer *w, struct origin at, const char *a, uint32
          cable ? cable : "");
 }
 
-#define RATE_ASSUMED "100G"
-
 /* Ends that differ: the rate of the end that is not told of, the longer cable, which headroom must stand. */
+/* The rate that most ports of a device have, by what they or their links say; NULL: none says it. */
+static const char *usual_rate(const struct config_set *set, uint32_t d)
+{
+    const struct config_device *device = &set->device[d];
+    const char *held = NULL;
+    uint32_t votes = 0;
+
+    for (uint32_t p = 0; p < device->ports; p++) {
+        const struct config_link *link = device->port[p].link ? &set->link[device->port[p].link - 1] : NULL;
+        const char *rate = config_said(set, d, p, "rate");
+        if (!rate && link)
+            rate =
+                config_said(set, link->a == d ? link->b : link->a, link->a == d ? link->b_port : link->a_port, "rate");
+        if (!rate || device->port[p].idle) continue;
+        if (!votes) held = rate;
+        votes = strcmp(held, rate) == 0 ? votes + 1 : votes - 1;
+    }
+    return held;
+}
+
 static const char *link_value(const struct config_set *set, const struct config_link *link, const char *path)
 {
     const char *a = config_said(set, link->a, link->a_port, path), *b = config_said(set, link->b, link->b_port, path);
@@ -487,6 +508,7 @@ static void write_links(struct writer *w)
     for (uint32_t l = 0; l < set->links; l++) {
         const struct config_link *as = &set->link[l];
         const char *rate = link_value(set, as, "rate");
+        if (!rate) rate = w->rate[as->a] ? w->rate[as->a] : w->rate[as->b];
         write_link(w, as->at, set->device[as->a].name, as->a_port, set->device[as->b].name, as->b_port,
                    rate ? rate : RATE_ASSUMED, link_value(set, as, "cable"));
     }
@@ -499,6 +521,7 @@ static void write_links(struct writer *w)
         for (uint32_t p = 0; p < device->ports; p++) {
             if (device->port[p].link) continue;
             const char *rate = config_said(set, d, p, "rate");
+            if (!rate) rate = w->rate[d];
             write_link(w, device->port[p].at, device->name, p, unknown, next++, rate ? rate : RATE_ASSUMED,
                        config_said(set, d, p, "cable"));
         }
@@ -585,14 +608,19 @@ static void complete_watchdog(struct config_set *set, uint32_t d)
     config_say(set, set->device[d].at, d, CONFIG_NONE, "watchdog", "false");
 }
 
+/* Does the port say this of any class? */
+static bool says_of_class(const struct config_port *port, const char *key)
+{
+    for (uint32_t i = 0; i < port->count; i++)
+        if (strncmp(port->said[i].path, "classes.", 8) == 0 && strcmp(port->said[i].path + 9, key) == 0) return true;
+    return false;
+}
+
 /* Thresholds in bytes need no chip to be compared with marking; those that follow the free buffer do. */
 static bool says_xoff(const struct config_device *device)
 {
     for (uint32_t p = 0; p < device->ports; p++)
-        for (uint32_t i = 0; i < device->port[p].count; i++)
-            if (strncmp(device->port[p].said[i].path, "classes.", 8) == 0 &&
-                strcmp(device->port[p].said[i].path + 9, ".xoff") == 0)
-                return true;
+        if (says_of_class(&device->port[p], ".xoff")) return true;
     return false;
 }
 
@@ -627,7 +655,6 @@ static void complete(struct config_set *set)
 {
     for (uint32_t d = 0; d < set->devices; d++) {
         struct config_device *device = &set->device[d];
-        bool rate = false;
 
         const struct config_device *other = device->nos || device->host ? NULL : model_switch(set);
         if (other)
@@ -635,15 +662,34 @@ static void complete(struct config_set *set)
                           other->name);
         if (!device->ports) config_port(set, device->at, d, "");
         complete_watchdog(set, d);
-        for (uint32_t p = 0; p < device->ports; p++)
-            rate = rate || config_said(set, d, p, "rate");
-        if (!rate)
-            config_assume(set, device->at, d, CONFIG_NONE,
-                          "the rate of its ports is not said; " RATE_ASSUMED " is taken where a link says nothing");
         unjudge_assumed(set, d);
         if (device->host || config_said(set, d, CONFIG_NONE, "buffer") || config_said(set, d, CONFIG_NONE, "model"))
             continue;
         complete_buffer(set, d);
+    }
+}
+
+/* Rates that neither end of a link says, once links are known: what compares them finds nothing. */
+static void complete_rates(struct writer *w)
+{
+    struct config_set *set = w->set;
+
+    for (uint32_t d = 0; d < set->devices; d++) {
+        const struct config_device *device = &set->device[d];
+        bool linked = false;
+        w->rate[d] = usual_rate(set, d);
+        for (uint32_t p = 0; p < device->ports; p++) {
+            const struct config_link *link = device->port[p].link ? &set->link[device->port[p].link - 1] : NULL;
+            if (link ? link_value(set, link, "rate") : config_said(set, d, p, "rate")) continue;
+            linked = linked || link;
+            for (unsigned r = 0; r < 2 && says_of_class(&device->port[p], ".headroom"); r++)
+                config_unjudged(set, device->port[p].at, r ? "HR004" : "HR001", d, p, "its rate is not said");
+        }
+        if (linked && device->nos && !device->host)
+            config_unjudged(set, device->at, "TOP005", d, CONFIG_NONE, "rates of its links are not said");
+        if (!w->rate[d])
+            config_assume(set, device->at, d, CONFIG_NONE,
+                          "the rate of its ports is not said; " RATE_ASSUMED " is taken where a link says nothing");
     }
 }
 
@@ -671,9 +717,11 @@ int config_write(struct config_set *set, const char *name, const char **ret_text
     config_judge(set);
     complete_host(set);
     w.typical = ARENA_NEW(&set->arena, uint32_t, set->devices + 1);
+    w.rate = ARENA_NEW(&set->arena, const char *, set->devices + 1);
+    if (w.rate) complete_rates(&w);
     for (uint32_t d = 0; w.typical && d < set->devices; d++)
         w.typical[d] = set->device[d].ports ? typical_port(&w, d) : CONFIG_NONE;
-    if (!w.typical) {
+    if (!w.typical || !w.rate) {
         fclose(w.to);
         free(text);
         return -ENOMEM;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes written into a good script for a host: told at the line that is wrong, and nothing beside them."""
+import json
 import unittest
 
 from mistakes import Mistakes
@@ -108,6 +109,25 @@ class Host(Mistakes):
         self.assertEqual(answer(good.replace("-t 136", "-t 34")), {("HOST001", "h0", 10)})  # and the second, folded
         self.assertEqual(answer(good.replace("dev ens7 mtu 9000", "dev ens7 mtu 1500")), {("TOP006", "h0", 6)})
         self.assertEqual(answer(good + "mlnx_qos -i ens6 --dscp2prio flush\n") - {("HOST001", "h0", 4)}, {("HOST001", "h0", 12)})
+
+    def test_what_links_of_hosts_say(self):
+        """Cabling that only a host's LLDP knows: what is wrong with the switch is told in the switch's text."""
+        def switch(name, rate, ports):
+            return (f"version 10.3(3)\nfeature lldp\nhostname {name}\npolicy-map type network-qos N\n  class type network-qos c-8q-nq3\n"
+                    "    pause pfc-cos 3\nsystem qos\n  service-policy type network-qos N\n" +
+                    "".join(f"interface Ethernet1/{i + 1}\n  description {to}\n  no shutdown\n  priority-flow-control mode on\n{rate}"
+                            for i, to in enumerate(ports)))
+        ends = [{f"eth{i}": {"chassis": {"leaf1": {"id": {"type": "mac", "value": "00:1c"}}},
+                             "port": {"id": {"type": "ifname", "value": f"Ethernet1/{i + 2}"}}}} for i in range(2)]
+        hosts, spine = json.dumps({"lldp": {"interface": ends}}), switch("spine1", "", ["leaf1:Ethernet1/1"])
+        leaf = switch("leaf1", "  speed 400000\n", ["spine1:Ethernet1/1", "x", "y"])
+        said = self.said(self.checked(leaf1=leaf, spine1=spine, h1=hosts))
+        self.assertIn(("TOP005", "leaf1", 3), said)
+        self.assertNotIn("h1", {file for _, file, _ in said})
+        self.assertNotIn("MAP005", {rule for rule, _, _ in said})  # nothing is known of the adapters
+        answer = self.checked(leaf1=switch("leaf1", "", ["spine1:Ethernet1/1", "x", "y"]), spine1=spine, h1=hosts)
+        self.assertNotIn("TOP005", {rule for rule, _, _ in self.said(answer)})  # no rate is said
+        self.assertIn("TOP005", {item["rule"] for item in answer["unjudged"]})
 
 
 if __name__ == "__main__":

@@ -80,6 +80,45 @@ static void test_clab(void **state)
     config_set_release(&set);
 }
 
+static bool is_unjudged(const struct config_set *set, const char *rule, const char *device)
+{
+    for (uint32_t u = 0; u < set->unjudgeds; u++)
+        if (strcmp(set->unjudged[u].rule, rule) == 0 && strcmp(set->device[set->unjudged[u].device].name, device) == 0)
+            return true;
+    return false;
+}
+
+#define RATES_LAB(speed)                                                                                               \
+    "version 10.3(3)\nfeature bgp\nhostname leaf1\nclass-map type qos match-any R\n  match dscp 26\ninterface "        \
+    "Ethernet1/1\n  description h1:eth0\n"                                                                             \
+    "  no shutdown\n" speed "interface Ethernet1/2\n  description spine1:Ethernet1/1\n  no shutdown\n"
+#define RATES_SPINE                                                                                                    \
+    "version 10.3(3)\nfeature bgp\nhostname spine1\nclass-map type qos match-any R\n  match dscp 26\ninterface "       \
+    "Ethernet1/1\n  no shutdown\n"
+#define RATES_HOST "host=h1\nmlnx_qos -i eth0 --trust dscp\nmlnx_qos -i eth1 --trust dscp\n"
+
+/* What no text says of a rate is as on most ports of the device, and what would compare it finds nothing. */
+static void test_rates_that_nobody_says(void **state)
+{
+    struct config_set set;
+
+    (void)state;
+    config_set_init(&set);
+    read_text(&set, "leaf1.cfg", RATES_LAB("  speed 400000\n"));
+    read_text(&set, "spine1.cfg", RATES_SPINE);
+    read_text(&set, "h1.sh", RATES_HOST);
+    struct fabric *fabric = finish(&set);
+    joined(fabric, "leaf1:0", "h1:0");
+    for (uint32_t p = 0; p < fabric->ports; p++)
+        assert_int_equal(fabric->port[p].rate_bps, 400000000000);
+    assert_true(is_unjudged(&set, "TOP005", "leaf1"));
+    for (uint32_t n = 0; n < set.notes; n++)
+        if (strstr(set.note[n].message, "the rate of its ports is not said"))
+            assert_string_equal(set.note[n].device, "spine1"); /* the host's is its switch's */
+    fabric_free(fabric);
+    config_set_release(&set);
+}
+
 static void test_lldp(void **state)
 {
     struct config_set set;
@@ -333,10 +372,15 @@ static void test_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clab),         cmocka_unit_test(test_lldp),
-        cmocka_unit_test(test_addresses),    cmocka_unit_test(test_ends_that_disagree),
-        cmocka_unit_test(test_descriptions), cmocka_unit_test(test_no_host),
-        cmocka_unit_test(test_not_links),    cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_clab),
+        cmocka_unit_test(test_lldp),
+        cmocka_unit_test(test_rates_that_nobody_says),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_ends_that_disagree),
+        cmocka_unit_test(test_descriptions),
+        cmocka_unit_test(test_no_host),
+        cmocka_unit_test(test_not_links),
+        cmocka_unit_test(test_plan),
         cmocka_unit_test(test_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
