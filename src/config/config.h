@@ -127,6 +127,14 @@ struct config_set { /* what the texts read so far have said; everything is in th
     struct arena arena;
     const char **path; /* of each text */
     uint32_t sources, sources_room;
+    bool *change; /* [sources] it changes what another text says, as a patch: it may say a thing again */
+    uint32_t change_room;
+    uint32_t reading;     /* config_read(): the text that is read + 1; 0: none */
+    struct config_twice { /* what two texts say of one port: they cannot both be this device */
+        const char *what; /* NULL: nothing */
+        uint32_t device, port;
+        struct origin first, again;
+    } twice;
     struct config_device *device;
     uint32_t devices, devices_room;
     struct config_names names; /* of the devices */
@@ -258,6 +266,8 @@ __attribute__((format(printf, 5, 6))) void config_assume(struct config_set *set,
  * lists the cause. */
 __attribute__((format(printf, 6, 7))) void config_unjudged(struct config_set *set, struct origin at, const char *rule,
                                                            uint32_t device, uint32_t port, const char *format, ...);
+/* The text that is read changes another, of the same device. */
+void config_change(struct config_set *set);
 /* Nothing in the text uses the port: no address, description, neighbour, bundle or line of QoS.  It has no vote in any
  * rule and nothing is found on it.  (A port that is administratively down says `up: false`, with the same effect.) */
 void config_idle(struct config_set *set, uint32_t device, uint32_t port);

@@ -132,8 +132,32 @@ uint32_t config_source(struct config_set *set, const char *path)
 
     if (!list) return 0;
     set->path = list;
+    bool *change = config_grown(set, set->change, set->sources, &set->change_room, sizeof(*set->change));
+    if (!change) return 0;
+    set->change = change;
+    set->change[set->sources] = false;
     set->path[set->sources] = kept(set, path);
     return set->sources++;
+}
+
+void config_change(struct config_set *set)
+{
+    if (set->reading) set->change[set->reading - 1] = true;
+}
+
+/* Two files of one device that both have a port: which of them is the device's is not known. */
+static bool said_twice(struct config_set *set, struct fabric_errors *errors)
+{
+    const struct config_twice *twice = &set->twice;
+
+    if (!twice->what) return false;
+    const struct config_device *device = &set->device[twice->device];
+    fabric_errors_add(errors, (struct fabric_at){twice->again.line, 1},
+                      "%.60s is a device of %s too, and both say the %s of %.60s (line %u there): leave one of the two "
+                      "files out, or give the devices different names",
+                      device->name, set->path[twice->first.source], twice->what, device->port[twice->port].name,
+                      twice->first.line);
+    return true;
 }
 
 int config_read(struct config_set *set, const struct config_format *format, const char *path, const char *text,
@@ -166,8 +190,11 @@ int config_read(struct config_set *set, const struct config_format *format, cons
     }
     struct config_text in = {path, text, length, config_source(set, path), device, errors};
     if (set->no_memory) return -ENOMEM;
+    set->reading = in.source + 1;
     int result = format->import(set, &in);
+    set->reading = 0;
     if (result == 0) product_say(set, &in);
+    if (result == 0 && said_twice(set, errors)) result = -EINVAL;
     if (result == 0 && set->no_memory) {
         fabric_errors_add(errors, nowhere, "memory for what is imported ran out");
         return -ENOMEM;
@@ -346,6 +373,19 @@ static struct config_said *said_on(struct config_set *set, struct config_port *o
     return said;
 }
 
+/* Before `said` is said again.  Parts of a host may repeat what they agree in. */
+static void notice_twice(struct config_set *set, struct origin at, uint32_t device, uint32_t port,
+                         const struct config_said *said, const char *value)
+{
+    bool counts = strcmp(said->path, "mtu") == 0 || strcmp(said->path, "rate") == 0;
+
+    if (!counts || port == CONFIG_NONE || at.source + 1 != set->reading || set->twice.what) return;
+    if (!said->at.line || said->at.source == at.source || said->at.source >= set->sources) return;
+    if (set->change[at.source] || set->change[said->at.source]) return;
+    if (set->device[device].host && strcmp(said->value, value) == 0) return;
+    set->twice = (struct config_twice){said->path, device, port, said->at, at};
+}
+
 __attribute__((format(printf, 6, 0))) static void say(struct config_set *set, struct origin at, uint32_t device,
                                                       uint32_t port, const char *path, const char *format, va_list args)
 {
@@ -355,6 +395,7 @@ __attribute__((format(printf, 6, 0))) static void say(struct config_set *set, st
 
     if (!said) return;
     vsnprintf(value, sizeof(value), format, args);
+    notice_twice(set, at, device, port, said, value);
     if (strcmp(said->value, value) != 0) said->value = kept(set, value);
     said->at = at;
 }

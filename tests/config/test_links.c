@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -116,6 +117,40 @@ static void test_rates_that_nobody_says(void **state)
         if (strstr(set.note[n].message, "the rate of its ports is not said"))
             assert_string_equal(set.note[n].device, "spine1"); /* the host's is its switch's */
     fabric_free(fabric);
+    config_set_release(&set);
+}
+
+/* Two texts of one switch cannot both be right; a patch, and parts of a host that agree, may say a thing again. */
+static void test_one_name_twice(void **state)
+{
+    static const char db[] = "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"s1\"}},\n"
+                             "\"PORT\": {\"Ethernet0\": {\"mtu\": \"9100\", \"speed\": \"100000\"}}}\n";
+    static const char patch[] = "[{\"op\": \"replace\", \"path\": \"/PORT/Ethernet0/mtu\", \"value\": \"1500\"}]\n";
+    struct fabric_errors errors = {0};
+    struct config_set set;
+
+    (void)state;
+    config_set_init(&set);
+    read_text(&set, "a.cfg", RATES_LAB("  speed 400000\n"));
+    assert_int_equal(config_read(&set, NULL, "b.cfg", RATES_LAB(""), strlen(RATES_LAB("")), NULL, &errors), -EINVAL);
+    assert_int_equal(errors.count, 1);
+    assert_non_null(
+        strstr(errors.error[0].text, "leaf1 is a device of a.cfg too, and both say the mtu of Ethernet1/1"));
+    config_set_release(&set);
+    for (int patch_first = 0; patch_first < 2; patch_first++) {
+        config_set_init(&set);
+        const char *text[2] = {patch_first ? patch : db, patch_first ? db : patch};
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(config_read(&set, &config_sonic, i ? "other/s1.json" : "s1.json", text[i], strlen(text[i]),
+                                         NULL, &errors),
+                             0);
+        config_set_release(&set);
+    }
+    config_set_init(&set);
+    read_text(&set, "h1.sh", "host=h1\nmlnx_qos -i eth0 --trust dscp\nip link set dev eth0 mtu 9000\n");
+    read_text(&set, "more.sh", "host=h1\nmlnx_qos -i eth0 --pfc 0,0,0,1,0,0,0,0\nip link set dev eth0 mtu 9000\n");
+    const char *other = "host=h1\nmlnx_qos -i eth0 --trust dscp\nip link set dev eth0 mtu 1500\n";
+    assert_int_equal(config_read(&set, NULL, "odd.sh", other, strlen(other), NULL, &errors), -EINVAL);
     config_set_release(&set);
 }
 
@@ -375,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_clab),
         cmocka_unit_test(test_lldp),
         cmocka_unit_test(test_rates_that_nobody_says),
+        cmocka_unit_test(test_one_name_twice),
         cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_ends_that_disagree),
         cmocka_unit_test(test_descriptions),

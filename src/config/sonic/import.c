@@ -476,6 +476,7 @@ static int import_rows(struct sonic *in)
     in->device = config_device(in->set, CONFIG_AT(in->text, line), name, "sonic", false);
     in->has_buffers = sonic_has_table(&in->rows, "BUFFER_PG");
     in->has_qos = sonic_has_table(&in->rows, "PORT_QOS_MAP");
+    if (in->rows.patch) config_change(in->set);
     in->whole = !in->rows.patch && sonic_has_table(&in->rows, "PORT") && sonic_has_table(&in->rows, "DEVICE_METADATA");
     lay_rows(in);
     lay_states(in);
