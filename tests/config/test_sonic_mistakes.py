@@ -194,6 +194,13 @@ class Sonic(Mistakes):
         self.mistake(elsewhere, ("ECN001", "QUEUE", f"{ONE}|4"))
         self.mistake(lambda tables: tables["QUEUE"].pop(f"{ONE}|3"), ("ECN001", "QUEUE", f"{ONE}|0"))
 
+    def test_hash(self):
+        def hashed(*fields):
+            return lambda tables: tables.update(SWITCH_HASH={"GLOBAL": {"ecmp_hash": list(fields)}}, LLDP={"GLOBAL": {"enabled": "true"}})
+        answer = self.mistake(hashed("DST_IP", "SRC_IP", "L4_SRC_PORT"))
+        self.assertEqual(answer["not_understood"], [])
+        self.mistake(hashed("DST_IP", "SRC_IP", "L4_DST_PORT"), ("TOP004", "SWITCH_HASH", "GLOBAL", "ecmp_hash"))
+
     def test_groups(self):
         def lossy(tables):
             tables["BUFFER_PG"][f"{ONE}|3"]["profile"] = "ingress_lossy_profile"

@@ -24,7 +24,7 @@
 #include "fabric/file/tree.h"
 #include "load/load.h"
 
-enum value { NUMBER, WORD, PRIORITIES, REFERENCE, LENGTH, TEXT };
+enum value { NUMBER, WORD, WORDS, PRIORITIES, REFERENCE, LENGTH, TEXT }; /* WORDS: a list */
 
 static const struct rule {
     const char *table, *field; /* field "*": every field of the table, a map's */
@@ -91,6 +91,8 @@ static const struct rule {
     {"PFC_WD", "detection_time", NUMBER, 100, 5000, NULL, false},
     {"PFC_WD", "restoration_time", NUMBER, 100, 60000, NULL, false},
     {"PFC_WD", "POLL_INTERVAL", NUMBER, 100, 1000, NULL, false},
+    {"SWITCH_HASH", "ecmp_hash", WORDS, 0, 0, " SRC_IP DST_IP IP_PROTOCOL L4_SRC_PORT L4_DST_PORT ", true},
+    {"LLDP", "enabled", WORD, 0, 0, " true false ", false},
 };
 #define RULES (sizeof(rules) / sizeof(rules[0]))
 
@@ -104,6 +106,7 @@ static bool good(const struct tree *root, const struct rule *rule, const char *t
         return text[0] && !*end && got >= rule->low && got <= rule->high;
     }
     case WORD:
+    case WORDS:
         snprintf(word, sizeof(word), " %.120s ", text);
         return strstr(rule->words, word) != NULL;
     case PRIORITIES:
@@ -189,7 +192,10 @@ static void check_row(uint64_t seed, const struct tree *root, const struct tree 
                 (rules[r].field[0] == '*' || strcmp(rules[r].field, field->key) == 0))
                 rule = &rules[r];
         if (!rule) fail_msg("seed %llu: %s has no field %s", (unsigned long long)seed, table->key, field->key);
-        assert_int_equal(field->type, TREE_SCALAR);
+        assert_int_equal(field->type, rule->value == WORDS ? TREE_LIST : TREE_SCALAR);
+        for (const struct tree *item = field->first; rule->value == WORDS && item; item = item->next)
+            assert_true(item->type == TREE_SCALAR && good(root, rule, item->text));
+        if (rule->value == WORDS) continue;
         assert_false(field->plain); /* every value is a string */
         if (!good(root, rule, field->text))
             fail_msg("seed %llu: %s|%s %s is '%s'", (unsigned long long)seed, table->key, row->key, field->key,

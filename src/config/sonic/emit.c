@@ -635,6 +635,42 @@ static void emit_watchdog(struct plan *plan)
     table_end(plan);
 }
 
+/* A queue pair is seen in the source port that its adapter chooses. */
+static void emit_hash(struct plan *plan)
+{
+    static const struct {
+        uint8_t fields;
+        const char *name;
+    } each[] = {{SW_HASH_SRC, "SRC_IP"},
+                {SW_HASH_DST, "DST_IP"},
+                {SW_HASH_SPORT | SW_HASH_QP, "L4_SRC_PORT"},
+                {SW_HASH_SPORT | SW_HASH_QP, "L4_DST_PORT"}};
+    bool any = false;
+
+    if (!plan->sw->hash_fields) return;
+    table(plan, "SWITCH_HASH", "TOP004: the UDP source port tells flows apart");
+    row(plan, "GLOBAL");
+    fputs("\n            \"ecmp_hash\": [", plan->emit->to);
+    for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+        if (!(plan->sw->hash_fields & each[i].fields)) continue;
+        fprintf(plan->emit->to, "%s\"%s\"", any ? ", " : "", each[i].name);
+        any = true;
+    }
+    fputc(']', plan->emit->to);
+    plan->first_field = false;
+    row_end(plan);
+    table_end(plan);
+}
+
+static void emit_lldp(struct plan *plan)
+{
+    table(plan, "LLDP", "LLDP tells the cabling");
+    row(plan, "GLOBAL");
+    field(plan, "enabled", "true");
+    row_end(plan);
+    table_end(plan);
+}
+
 int sonic_emit(const struct config_emit *emit)
 {
     const struct fabric *fabric = emit->fabric;
@@ -658,6 +694,8 @@ int sonic_emit(const struct config_emit *emit)
     emit_queues(&plan);
     emit_buffers(&plan);
     emit_watchdog(&plan);
+    emit_hash(&plan);
+    emit_lldp(&plan);
     fputs("\n}\n", emit->to);
     config_tail(emit, &config_sonic);
     arena_release(&plan.arena);

@@ -31,7 +31,9 @@ static const char *const known_tables[] = {
     "TC_TO_PRIORITY_GROUP_MAP", "MAP_PFC_PRIORITY_TO_QUEUE", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "SCHEDULER", "QUEUE",
     "WRED_PROFILE", "BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_PG", "BUFFER_QUEUE", "PFC_WD", "DEVICE_METADATA",
     "LOSSLESS_TRAFFIC_PATTERN", "DEFAULT_LOSSLESS_BUFFER_PARAMETER", "TC_TO_DSCP_MAP", "DEVICE_NEIGHBOR",
-    "DEVICE_NEIGHBOR_METADATA", "INTERFACE",
+    "DEVICE_NEIGHBOR_METADATA", "INTERFACE", "SWITCH_HASH",
+    /* who is announced, and nothing of what packets do */
+    "LLDP", "LLDP_PORT",
     /* lists of the profiles that are read above */
     "BUFFER_PORT_INGRESS_PROFILE_LIST", "BUFFER_PORT_EGRESS_PROFILE_LIST", "VERSIONS", NULL};
 
@@ -421,6 +423,7 @@ static void note_fields(struct sonic *in)
         {"BUFFER_PG", " profile "},
         {"BUFFER_QUEUE", " profile "},
         {"PFC_WD", " action detection_time restoration_time POLL_INTERVAL "},
+        {"SWITCH_HASH", " ecmp_hash lag_hash ecmp_hash_algorithm lag_hash_algorithm "},
     };
 
     for (uint32_t r = 0; r < in->rows.count; r++) {
@@ -464,6 +467,9 @@ static void say_hash(struct sonic *in)
             }
     if (used)
         config_say(in->set, CONFIG_AT(in->text, list->key_at.line), in->device, CONFIG_NONE, "ecmp.hash", "[%s]", text);
+    else if (list)
+        config_note(in->set, CONFIG_AT(in->text, list->key_at.line), NULL, in->device, CONFIG_NONE,
+                    "SWITCH_HASH GLOBAL: ecmp_hash is no list with SRC_IP, DST_IP or L4_SRC_PORT in it");
 }
 
 static int import_rows(struct sonic *in)
