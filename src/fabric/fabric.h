@@ -23,11 +23,14 @@
 #include "fabric/nics.h"
 #include "fabric/nodes.h"
 #include "fabric/switches.h"
+#include "fabric/systems.h"
 #include "fabric/work.h"
 
 struct fabric {
     const char *name, *path;
     uint8_t behaviour; /* enum fabric_behaviour */
+    uint8_t system;    /* enum fabric_system */
+    struct fabric_at system_at;
     uint64_t seed;
     ps_t stop;             /* PS_NEVER: when the jobs are done */
     uint64_t gpu_line_bps; /* between GPUs of one host, each way */
@@ -95,6 +98,11 @@ __attribute__((format(printf, 3, 4))) void fabric_errors_add(struct fabric_error
 
 /* Judges a NIC's congestion control, whose names belong to src/nic: called for each layer of NICs that is read. */
 typedef void fabric_nic_judge(const struct fabric_nic *nic, struct fabric_errors *errors);
+static inline const struct fabric_system_row *fabric_system(const struct fabric *fabric)
+{
+    return &fabric_systems[fabric->system];
+}
+
 struct fabric_override { /* a value of the file replaced, by its path: `classes.rdma.ecn.min`, `jobs.0.size` */
     const char *path, *value;
 };

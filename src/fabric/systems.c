@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of systems.h.
+ *
+ * Headers are sums, so that each part can be seen: Ethernet 14, IPv4 20, UDP 8, GRH 40, BTH 12, ICRC 4, AETH 4, LRH 8,
+ * UET's PDS 12 and SES 44 (an ACK with congestion state 32, and its SES response 12), TCP 20 with timestamps 12, MPA
+ * 2, DDP/RDMAP 14, CRC32c 4.
+ */
+#include "fabric/systems.h"
+
+#include <stddef.h>
+
+#include "switch/config.h"
+
+#define ETHERNET .min_bytes = 60, .before = 8, .after = 4, .gap = 12, .control_bytes = 84
+#define FIVE_TUPLE (SW_HASH_SRC | SW_HASH_DST | SW_HASH_SPORT)
+#define MARKS "ecn: {min: 500KB, max: 1500KB, probability: 10%}"
+
+const struct fabric_system_row fabric_systems[FABRIC_SYSTEMS] = {
+    [FABRIC_ROCEV2] = {.name = "rocev2",
+                       .title = "RoCEv2",
+                       .endpoint = FABRIC_ENDPOINT_NIC,
+                       .link = FABRIC_LINK_PFC,
+                       .runs = true,
+                       .ecn = true,
+                       .entropy = true,
+                       .header_bytes = 14 + 20 + 8 + 12 + 4,
+                       .ack_bytes = 14 + 20 + 8 + 12 + 4 + 4,
+                       .line = {ETHERNET},
+                       .data_class = "lossless: true, " MARKS,
+                       .congestion = "dcqcn/connectx",
+                       .mtu_bytes = 4096,
+                       .nic_ns = 600,
+                       .balance = SW_ECMP,
+                       .hash_fields = FIVE_TUPLE},
+    /* A GRH where IP and UDP are: nothing that a switch marks, no port to hash. */
+    [FABRIC_ROCEV1] = {.name = "rocev1",
+                       .title = "RoCEv1",
+                       .endpoint = FABRIC_ENDPOINT_NIC,
+                       .link = FABRIC_LINK_PFC,
+                       .runs = true,
+                       .header_bytes = 14 + 40 + 12 + 4,
+                       .ack_bytes = 14 + 40 + 12 + 4 + 4,
+                       .line = {ETHERNET},
+                       .data_class = "lossless: true",
+                       .congestion = "none",
+                       .mtu_bytes = 4096,
+                       .nic_ns = 600,
+                       .balance = SW_ECMP,
+                       .hash_fields = SW_HASH_SRC | SW_HASH_DST},
+    /* No preamble and no gap: coding is in the rate.  VCRC is what the line adds.  A flow-control packet is 6 bytes
+     * and 2 of delimiters.  A destination has one route: its LID's. */
+    [FABRIC_INFINIBAND] = {.name = "infiniband",
+                           .title = "InfiniBand",
+                           .endpoint = FABRIC_ENDPOINT_NIC,
+                           .link = FABRIC_LINK_CREDITS,
+                           .header_bytes = 8 + 12 + 4,
+                           .ack_bytes = 8 + 12 + 4 + 4,
+                           .line = {.after = 2, .control_bytes = 8},
+                           .data_class = "lossless: true",
+                           .congestion = "none",
+                           .mtu_bytes = 4096,
+                           .switch_ns = 225,
+                           .nic_ns = 600,
+                           .balance = SW_ECMP,
+                           .hash_fields = SW_HASH_DST},
+    [FABRIC_UET] = {.name = "uet",
+                    .title = "Ultra Ethernet",
+                    .endpoint = FABRIC_ENDPOINT_UET,
+                    .link = FABRIC_LINK_NONE,
+                    .ecn = true,
+                    .entropy = true,
+                    .header_bytes = 14 + 20 + 8 + 12 + 44,
+                    .ack_bytes = 14 + 20 + 8 + 32 + 12,
+                    .line = {ETHERNET},
+                    .data_class = MARKS,
+                    .congestion = "none",
+                    .mtu_bytes = 4096,
+                    .nic_ns = 600,
+                    .balance = SW_ECMP,
+                    .hash_fields = FIVE_TUPLE},
+    [FABRIC_TCP] = {.name = "tcp",
+                    .title = "TCP",
+                    .endpoint = FABRIC_ENDPOINT_TCP,
+                    .link = FABRIC_LINK_NONE,
+                    .ecn = true,
+                    .entropy = true,
+                    .header_bytes = 14 + 20 + 32,
+                    .ack_bytes = 14 + 20 + 32,
+                    .line = {ETHERNET},
+                    .data_class = "ecn: {min: 97500B, max: 97500B, probability: 100%, per: 10G}",
+                    .congestion = "none",
+                    .mtu_bytes = 8948,
+                    .nic_ns = 600,
+                    .software_ns = 5000,
+                    .balance = SW_ECMP,
+                    .hash_fields = FIVE_TUPLE},
+    /* TCP in the adapter, without timestamps; an MPA length, a tagged header and a CRC in each packet. */
+    [FABRIC_IWARP] = {.name = "iwarp",
+                      .title = "iWARP",
+                      .endpoint = FABRIC_ENDPOINT_TCP,
+                      .link = FABRIC_LINK_NONE,
+                      .ecn = true,
+                      .entropy = true,
+                      .header_bytes = 14 + 20 + 20 + 2 + 14 + 4,
+                      .ack_bytes = 14 + 20 + 32,
+                      .line = {ETHERNET},
+                      .data_class = "ecn: {min: 97500B, max: 97500B, probability: 100%, per: 10G}",
+                      .congestion = "none",
+                      .mtu_bytes = 8940,
+                      .nic_ns = 600,
+                      .balance = SW_ECMP,
+                      .hash_fields = FIVE_TUPLE},
+};
+
+const char *const fabric_system_names[FABRIC_SYSTEMS + 1] = {"rocev2", "rocev1", "infiniband", "uet",
+                                                             "tcp",    "iwarp",  NULL};
