@@ -190,7 +190,7 @@ struct cli_place cli_source_place(const struct cli_source *source, struct fabric
 int cli_fabric_load(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,
                     struct fabric **ret, struct fabric_errors *errors)
 {
-    const struct fabric_with with = {override, overrides, plant_judge_nic};
+    const struct fabric_with with = {.override = override, .overrides = overrides, .judge = plant_judge_nic};
 
     return fabric_load_with(path, text, &with, ret, errors);
 }

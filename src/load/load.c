@@ -2,9 +2,9 @@
 /*
  * From a fabric file to the arrays: the order of things.
  *
- * Text, tree, top level (version, name, model), topology, settings, routes, jobs, faults.  Every step is taken even
- * if one before it failed, so that a file's errors are told in one round; what would only follow from an error before
- * is not.  Without a topology jobs and faults are read blindly: keys, units and words, not names of hosts.
+ * Text, tree, top level (version, name, model, system), topology, settings, routes, jobs, faults.  Every step is taken
+ * even if one before it failed, so that a file's errors are told in one round; what would only follow from an error
+ * before is not.  Without a topology jobs and faults are read blindly: keys, units and words, not names of hosts.
  */
 #include "load/load.h"
 
@@ -18,6 +18,7 @@
 #include "fabric/file/override.h"
 #include "fabric/file/read.h"
 #include "fabric/qos/settings.h"
+#include "fabric/system_keys.h"
 #include "fabric/topology/topology.h"
 #include "jobs/jobs.h"
 #include "load/run_hash_int.h"
@@ -51,11 +52,24 @@ static void read_converge(struct loader *loader, const struct tree *value, void 
         converge->on = true;
 }
 
+static void read_system(struct loader *loader, const struct tree *value, void *into)
+{
+    struct fabric *fabric = into;
+    uint32_t choice;
+
+    if (!read_choice(loader, value, fabric_system_names, &choice)) return;
+    fabric->system = (uint8_t)choice;
+    fabric->system_at = value->at;
+    if (!fabric_systems[choice].runs)
+        read_error(loader, value->at, "system '%s' cannot be run yet", fabric_system_names[choice]);
+}
+
 static const char *const behaviours[] = {"native", "hpcc-ns3", NULL};
 static const struct field top_fields[] = {
     F_CALL("rocelab", read_version),
     F_VALUE("fabric", FIELD_TEXT, struct fabric, name, 0, 0),
     F_CHOICE("model", struct fabric, behaviour, behaviours),
+    F_CALL("system", read_system),
     F_VALUE("seed", FIELD_COUNT, struct fabric, seed, 0, 0),
     F_VALUE("stop", FIELD_TIME, struct fabric, stop, 1, 0),
     F_CALL("converge", read_converge),
@@ -82,7 +96,11 @@ static bool top_level(struct loader *loader)
         read_error(loader, root->at, "the first line of a fabric file is 'rocelab: 1'");
         return false;
     }
-    return read_map(loader, root, "a fabric file", &set, 1);
+    if (!read_map(loader, root, "a fabric file", &set, 1)) return false;
+    if (loader->fabric->behaviour == FABRIC_NATIVE || loader->fabric->system == FABRIC_ROCEV2) return true;
+    read_error(loader, tree_get(root, "model")->at, "model '%s' is of RoCEv2; this file is of system '%s'",
+               behaviours[loader->fabric->behaviour], fabric_system(loader->fabric)->name);
+    return false;
 }
 
 static void load_parts(struct loader *loader)
@@ -150,6 +168,7 @@ static int load(struct loader *loader, const char *path, const char *text, const
     if (result == -ENOENT) return result;
     if (result == -ENOMEM) loader->no_memory = true;
     if (result == 0) {
+        system_keys(root, with->left_out != NULL, with->left_out ? with->left_out : loader->errors);
         loader->root = root;
         loader->files_hash = tree_hash(HASH_BEGIN, root);
         load_parts(loader);

@@ -17,6 +17,8 @@ struct fabric_with {
     const struct fabric_override *override;
     uint32_t overrides;
     fabric_nic_judge *judge; /* NULL: names are taken as they are */
+    /* Keys that mean nothing under the system are left out and told here; NULL: they are errors. */
+    struct fabric_errors *left_out;
 };
 /* The same with values replaced; errors keep the places that the file has.  -ENOENT with an error: no such path. */
 int fabric_load_with(const char *path, const char *text, const struct fabric_with *with, struct fabric **ret,

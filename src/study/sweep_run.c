@@ -23,7 +23,7 @@ int sweep_load_other(const struct sweep *sweep, uint32_t point, uint32_t axis, c
                      struct fabric_errors *errors)
 {
     struct fabric_override override[SWEEP_AXES];
-    const struct fabric_with with = {override, sweep->grid.axes, plant_judge_nic};
+    const struct fabric_with with = {.override = override, .overrides = sweep->grid.axes, .judge = plant_judge_nic};
 
     for (uint32_t i = 0; i < sweep->grid.axes; i++)
         override[i] = (struct fabric_override){sweep->grid.axis[i].path, sweep_value(&sweep->grid, i, point)};

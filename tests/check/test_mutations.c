@@ -280,7 +280,8 @@ static enum outcome try_mutation(const char *text, uint64_t before, const struct
     struct fabric *fabric = NULL;
     struct check check;
 
-    if (fabric_load_with("mutated.yaml", text, &(struct fabric_with){&override, 1, NULL}, &fabric, &errors) < 0)
+    if (fabric_load_with("mutated.yaml", text, &(struct fabric_with){.override = &override, .overrides = 1}, &fabric,
+                         &errors) < 0)
         return REFUSED;
     enum outcome outcome = SAME;
     if (meaning(fabric) != before) {

@@ -45,7 +45,8 @@ static const struct {
     {"the topology mistyped", FIRST LINKS "topolgy: {single: {hosts: 2}}\n",
      "f.yaml:3:1: error: unknown key 'topolgy' in a fabric file; did you mean 'topology'?\n"},
     {"unknown key, nothing near", GOOD "zzzzzzzzzz: 1\n",
-     "f.yaml:4:1: error: unknown key 'zzzzzzzzzz' in a fabric file; known are rocelab, fabric, model, seed, stop, "
+     "f.yaml:4:1: error: unknown key 'zzzzzzzzzz' in a fabric file; known are rocelab, fabric, model, system, seed, "
+     "stop, "
      "converge, topology, links, switches, classes, nics, roles, devices, jobs, faults, "
      "owners, routing, check\n"},
     {"key twice", GOOD "seed: 1\nseed: 2\n", "f.yaml:5:1: error: 'seed' is given twice, first in line 4\n"},
@@ -57,7 +58,8 @@ static const struct {
      "f.yaml:2:21: error: hosts: found nothing where a number is due\n"},
     {"a long key", GOOD TEN("zzzzz") ": 1\n",
      "f.yaml:4:1: error: unknown key 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz...' in a fabric file; known are "
-     "rocelab, fabric, model, seed, stop, converge, topology, links, switches, classes, nics, roles, devices, jobs, "
+     "rocelab, fabric, model, system, seed, stop, converge, topology, links, switches, classes, nics, roles, devices, "
+     "jobs, "
      "faults, owners, routing, check\n"},
     {"only wrong flows", GOOD "jobs:\n  - flows: |\n      h0 h1\n",
      "f.yaml:6:7: error: a flow is SRC DST SIZE [AT] [qp N] [after N], as in h0 h1 1MB 10us\n"},
@@ -376,6 +378,16 @@ static const struct {
      "f.yaml:4:16: error: unknown key 'buffer' in h0; known are mtu, congestion, ack, timeout, retry, rnr-retry, "
      "rnr-timer, recovery, reorder, max-read, window, window-packets, latency, receive, pcie, software, ...\n"},
     {"model word", GOOD "model: hpcc\n", "f.yaml:4:8: error: model: unknown 'hpcc'; did you mean 'hpcc-ns3'?\n"},
+    {"system word", GOOD "system: rocev3\n", "f.yaml:4:9: error: system: unknown 'rocev3'; did you mean 'rocev2'?\n"},
+    {"system and model", GOOD "system: rocev1\nmodel: hpcc-ns3\n",
+     "f.yaml:5:8: error: model 'hpcc-ns3' is of RoCEv2; this file is of system 'rocev1'\n"},
+    {"marks of RoCEv1", GOOD "system: rocev1\nroles: {leaf: {classes: {rdma: {ecn: {min: 1KB, max: 2KB}}}}}\n",
+     "f.yaml:5:33: error: 'ecn' belongs to systems over IP; RoCEv1 has no ECN field that a switch marks\n"},
+    {"marks of a class of RoCEv1",
+     GOOD "system: rocev1\nclasses: [{name: rdma, priority: 3, ecn: {min: 1KB, max: 2KB}}]\n",
+     "f.yaml:5:37: error: 'ecn' belongs to systems over IP; RoCEv1 has no ECN field that a switch marks\n"},
+    {"notifications of RoCEv1", GOOD "system: rocev1\nnics: {cnp-class: cnp}\n",
+     "f.yaml:5:8: error: 'cnp-class' belongs to RoCEv2; RoCEv1 has no marks, so nobody is notified\n"},
     {"stop", GOOD "stop: 10\n", "f.yaml:4:7: error: stop '10': a bare number: write a unit, as in 2us\n"},
     {"job kind", GOOD "jobs:\n  - {allreduc: ring, size: 1MB}\n",
      "f.yaml:5:6: error: unknown job 'allreduc'; did you mean 'allreduce'?\n"},

@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "tcp": {"packet", "base"},
     "node": {"observe/event.h", "nic", "switch", "packet", "base"},
     "fabric": {"nic/recovery.h", "switch/config.h", "base"},
-    "fabric/file": {"fabric/fabric.h", "switch/config.h", "fabric/qos/settings.h", "base"},
+    "fabric/file": {"fabric/fabric.h", "fabric/system_keys.h", "switch/config.h", "fabric/qos/settings.h", "base"},
     "plant": {"fabric", "nic", "switch", "packet", "base"},
     "jobs": {"fabric", "base"},
     "load": {"jobs", "fabric", "base"},

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which keys belong to which systems, once for all layers of a file.
+ *
+ * A key that a system does not have is an error where it stands, with what the system has instead: a setting that
+ * nothing looks at would be believed.  One that is switched off (`pfc: false`) says what is true, and may stay.
+ * Whether a value is good is the loader's to say, not decided here.
+ */
+#include "fabric/system_keys.h"
+
+#include <string.h>
+
+#include "fabric/file/read.h"
+
+#define ROCE (FABRIC_SYSTEM(FABRIC_ROCEV2) | FABRIC_SYSTEM(FABRIC_ROCEV1))
+#define RELIABLE_CONNECTION (ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND))
+#define MARKED                                                                                                         \
+    (FABRIC_SYSTEM(FABRIC_ROCEV2) | FABRIC_SYSTEM(FABRIC_UET) | FABRIC_SYSTEM(FABRIC_TCP) | FABRIC_SYSTEM(FABRIC_IWARP))
+
+struct reason { /* why a group of keys belongs to some, and what the others have */
+    uint32_t systems;
+    const char *owner;
+    const char *instead[FABRIC_SYSTEMS];
+};
+static const struct reason pauses = {.systems = ROCE,
+                                     .owner = "RoCE",
+                                     .instead = {[FABRIC_INFINIBAND] = "has credits",
+                                                 [FABRIC_UET] = "has no pauses",
+                                                 [FABRIC_TCP] = "has no pauses",
+                                                 [FABRIC_IWARP] = "has no pauses"}};
+static const struct reason connections = {.systems = RELIABLE_CONNECTION,
+                                          .owner = "RoCE and InfiniBand",
+                                          .instead = {[FABRIC_UET] = "has its own under 'uet'",
+                                                      [FABRIC_TCP] = "has its own under 'tcp'",
+                                                      [FABRIC_IWARP] = "has its own under 'tcp'"}};
+static const struct reason notified = {.systems = FABRIC_SYSTEM(FABRIC_ROCEV2),
+                                       .owner = "RoCEv2",
+                                       .instead = {[FABRIC_ROCEV1] = "has no marks, so nobody is notified",
+                                                   [FABRIC_INFINIBAND] = "answers FECN with BECN",
+                                                   [FABRIC_UET] = "carries marks in its ACKs",
+                                                   [FABRIC_TCP] = "carries marks in its ACKs",
+                                                   [FABRIC_IWARP] = "carries marks in its ACKs"}};
+static const struct reason marks = {
+    .systems = MARKED,
+    .owner = "systems over IP",
+    .instead = {[FABRIC_ROCEV1] = "has no ECN field that a switch marks", [FABRIC_INFINIBAND] = "has FECN"}};
+
+struct key { /* of a layer (switches, nics, roles, devices, ports), or of a class */
+    const char *name;
+    const struct reason *reason;
+    bool of_class;
+};
+static const struct key keys[] = {
+    {"pfc", &pauses, false},
+    {"pfc-mode", &pauses, false},
+    {"pause", &pauses, false},
+    {"pause-quanta", &pauses, false},
+    {"pause-reaction", &pauses, false},
+    {"headroom-cable", &pauses, false},
+    {"headroom-mtu", &pauses, false},
+    {"headroom-pool", &pauses, false},
+    {"refresh-pauses", &pauses, false},
+    {"watchdog", &pauses, false},
+    {"watched", &pauses, false},
+    {"drop-unknown-lossless", &pauses, false},
+    {"congestion", &connections, false},
+    {"timeout", &connections, false},
+    {"retry", &connections, false},
+    {"rnr-retry", &connections, false},
+    {"rnr-timer", &connections, false},
+    {"recovery", &connections, false},
+    {"reorder", &connections, false},
+    {"max-read", &connections, false},
+    {"window", &connections, false},
+    {"window-packets", &connections, false},
+    {"nak-repeat", &connections, false},
+    {"adaptive-retransmission", &connections, false},
+    {"ack", &connections, false},
+    {"cnp-class", &notified, false},
+    {"xoff", &pauses, true},
+    {"xon", &pauses, true},
+    {"headroom", &pauses, true},
+    {"ecn", &marks, true},
+};
+
+struct walk {
+    struct tree *root;
+    uint8_t system;    /* the file's */
+    uint32_t together; /* its and those of its classes */
+    bool leave_out;
+    struct fabric_errors *errors;
+};
+
+static uint8_t system_named(const struct tree *map, uint8_t otherwise)
+{
+    const struct tree *value = tree_get(map, "system");
+
+    for (uint8_t s = 0; value && value->type == TREE_SCALAR && s < FABRIC_SYSTEMS; s++)
+        if (strcmp(value->text, fabric_system_names[s]) == 0) return s;
+    return otherwise;
+}
+
+uint8_t tree_system(const struct tree *root)
+{
+    return system_named(root, FABRIC_ROCEV2);
+}
+
+static bool is_off(const struct tree *value)
+{
+    return value->type == TREE_SCALAR && (strcmp(value->text, "false") == 0 || strcmp(value->text, "no") == 0);
+}
+
+static const struct key *find_key(const char *name, bool of_class)
+{
+    for (uint32_t i = 0; i < COUNT_OF(keys); i++)
+        if (keys[i].of_class == of_class && strcmp(keys[i].name, name) == 0) return &keys[i];
+    return NULL;
+}
+
+/* A class that is lossless needs a line that holds senders back. */
+static bool lossless_in_vain(const struct tree *item, bool of_class, uint8_t system)
+{
+    return of_class && fabric_systems[system].link == FABRIC_LINK_NONE && strcmp(item->key, "lossless") == 0;
+}
+
+static bool judge(const struct walk *walk, const struct tree *item, bool of_class, uint8_t system, uint32_t systems)
+{
+    const struct key *key = find_key(item->key, of_class);
+    const char *title = fabric_systems[system].title;
+
+    if (is_off(item)) return true;
+    if (lossless_in_vain(item, of_class, system)) {
+        fabric_errors_add(walk->errors, item->key_at, "'lossless' needs pauses or credits, and %s has neither", title);
+        return false;
+    }
+    if (key == NULL || key->reason->systems & systems) return true;
+    fabric_errors_add(walk->errors, item->key_at, "'%s' belongs to %s; %s %s", item->key, key->reason->owner, title,
+                      key->reason->instead[system]);
+    return false;
+}
+
+/* The keys of one map. */
+static void judge_map(const struct walk *walk, struct tree *map, bool of_class, uint8_t system, uint32_t systems)
+{
+    struct tree *before = NULL;
+
+    if (map->type != TREE_MAP) return;
+    for (struct tree *item = map->first, *next; item; item = next) {
+        next = item->next;
+        if (judge(walk, item, of_class, system, systems) || !walk->leave_out) {
+            before = item;
+            continue;
+        }
+        if (before)
+            before->next = next;
+        else
+            map->first = next;
+        if (map->last == item) map->last = before;
+        map->count--;
+    }
+}
+
+/* The system of the class of this name: its own, or the file's. */
+static uint8_t class_system(const struct walk *walk, const char *name)
+{
+    const struct tree *classes = tree_get(walk->root, "classes");
+
+    for (const struct tree *item = classes && classes->type == TREE_LIST ? classes->first : NULL; item;
+         item = item->next) {
+        const struct tree *named = tree_get(item, "name");
+        if (named && named->type == TREE_SCALAR && strcmp(named->text, name) == 0)
+            return system_named(item, walk->system);
+    }
+    return walk->system;
+}
+
+static void judge_layer(const struct walk *walk, struct tree *layer)
+{
+    judge_map(walk, layer, false, walk->system, walk->together);
+    if (layer->type != TREE_MAP) return;
+    for (struct tree *item = layer->first; item; item = item->next) {
+        for (struct tree *one = item->type == TREE_MAP ? item->first : NULL; one; one = one->next) {
+            uint8_t system = class_system(walk, one->key);
+            if (strcmp(item->key, "classes") == 0) judge_map(walk, one, true, system, FABRIC_SYSTEM(system));
+            if (strcmp(item->key, "ports") == 0) judge_layer(walk, one);
+        }
+    }
+}
+
+static void judge_classes(struct walk *walk, struct tree *classes)
+{
+    for (struct tree *one = classes->type == TREE_LIST ? classes->first : NULL; one; one = one->next) {
+        uint8_t system = system_named(one, walk->system);
+        judge_map(walk, one, true, system, FABRIC_SYSTEM(system));
+        walk->together |= FABRIC_SYSTEM(system);
+    }
+}
+
+void system_keys(struct tree *root, bool leave_out, struct fabric_errors *errors)
+{
+    struct walk walk = {.root = root, .system = tree_system(root), .leave_out = leave_out, .errors = errors};
+
+    if (root->type != TREE_MAP) return;
+    walk.together = FABRIC_SYSTEM(walk.system);
+    for (struct tree *item = root->first; item; item = item->next)
+        if (strcmp(item->key, "classes") == 0) judge_classes(&walk, item);
+    for (struct tree *item = root->first; item; item = item->next) {
+        if (strcmp(item->key, "switches") == 0 || strcmp(item->key, "nics") == 0) judge_layer(&walk, item);
+        bool named = strcmp(item->key, "roles") == 0 || strcmp(item->key, "devices") == 0;
+        for (struct tree *one = named && item->type == TREE_MAP ? item->first : NULL; one; one = one->next)
+            judge_layer(&walk, one);
+    }
+}
