@@ -25,6 +25,7 @@ struct fabric_software { /* what a host's software takes; all 0 where the file s
 };
 
 struct fabric_nic {         /* NICs configured alike share one */
+    uint8_t system;         /* enum fabric_system: the fabric's */
     uint32_t mtu_bytes;     /* payload a packet at most */
     const char *congestion; /* `dcqcn/connectx` */
     struct fabric_at congestion_at;

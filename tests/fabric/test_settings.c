@@ -227,6 +227,76 @@ static void test_class_keys(void **state)
     fabric_free(fabric);
 }
 
+#define SMALL "rocelab: 1\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 100G, cable: 3m}}\n"
+
+static void test_system(void **state)
+{
+    struct fabric *v2 = must_load("v2.yaml", SMALL), *v1 = must_load("v1.yaml", SMALL "system: rocev1\n");
+    struct fabric *said = must_load("said.yaml", SMALL "system: rocev1\nnics: {congestion: timely}\n"
+                                                       "switches: {ecmp: {hash: [src]}, pfc: false}\n"
+                                                       "roles: {leaf: {classes: {rdma: {ecn: false}}}}\n");
+
+    (void)state;
+    assert_int_equal(v2->system, FABRIC_ROCEV2);
+    assert_int_equal(v1->system, FABRIC_ROCEV1);
+    assert_true(of(v2, "leaf0:0")->queue[3].ecn.on && !of(v1, "leaf0:0")->queue[3].ecn.on);
+    assert_int_equal(of(v1, "leaf0:0")->pfc_tx, 8);
+    assert_int_equal(of(v1, "leaf0:0")->pg[3].headroom_bytes, of(v2, "leaf0:0")->pg[3].headroom_bytes);
+    assert_string_equal(nic_of(v2, "h0")->congestion, "dcqcn/connectx");
+    assert_string_equal(nic_of(v1, "h0")->congestion, "none");
+    assert_int_equal(sw_of(v2, "leaf0")->hash_fields, SW_HASH_SRC | SW_HASH_DST | SW_HASH_SPORT);
+    assert_int_equal(sw_of(v1, "leaf0")->hash_fields, SW_HASH_SRC | SW_HASH_DST);
+    /* What the file says stays. */
+    assert_string_equal(nic_of(said, "h0")->congestion, "timely");
+    assert_int_equal(sw_of(said, "leaf0")->hash_fields, SW_HASH_SRC);
+    assert_int_equal(of(said, "leaf0:0")->pfc_tx, 0);
+    fabric_free(v2);
+    fabric_free(v1);
+    fabric_free(said);
+}
+
+/* Headers, and what the line adds, as bytes of a full packet and of an acknowledgement. */
+static void test_system_rows(void **state)
+{
+    static const struct {
+        uint8_t system;
+        uint32_t overhead, ack;
+    } row[] = {{FABRIC_ROCEV2, 82, 86},    {FABRIC_ROCEV1, 94, 98}, {FABRIC_INFINIBAND, 26, 30},
+               {FABRIC_UET, 122, 90 + 20}, {FABRIC_TCP, 90, 90},    {FABRIC_IWARP, 98, 90}};
+
+    (void)state;
+    for (uint32_t i = 0; i < FABRIC_SYSTEMS; i++) {
+        const struct fabric_system_row *from = &fabric_systems[row[i].system];
+        uint32_t line = (uint32_t)from->line.before + from->line.after + from->line.gap;
+        assert_int_equal(from->header_bytes + line, row[i].overhead);
+        assert_int_equal(from->ack_bytes + line, row[i].ack);
+        assert_string_equal(from->name, fabric_system_names[row[i].system]);
+    }
+}
+
+/* Keys of another system: left out, and told. */
+static void test_system_left_out(void **state)
+{
+    struct fabric_errors errors = {0}, left = {0};
+    struct fabric_with with = {.left_out = &left};
+    struct fabric *fabric = NULL;
+    const char *text = SMALL "system: rocev1\n"
+                             "nics: {mtu: 1024, cnp-class: cnp}\n"
+                             "classes:\n"
+                             "  - {name: rdma, priority: 3, lossless: true, ecn: {min: 1KB, max: 2KB}}\n"
+                             "  - {name: cnp, priority: 6}\n";
+
+    (void)state;
+    assert_int_equal(fabric_load_with("left.yaml", text, &with, &fabric, &errors), 0);
+    assert_int_equal(errors.count, 0);
+    assert_int_equal(left.count, 2);
+    assert_int_equal(left.error[0].at.line, 5);
+    assert_int_equal(left.error[1].at.line, 7);
+    assert_int_equal(nic_of(fabric, "h0")->mtu_bytes, 1024);
+    assert_false(of(fabric, "leaf0:0")->queue[3].ecn.on);
+    fabric_free(fabric);
+}
+
 static void test_hpcc(void **state)
 {
     struct fabric *fabric = must_load("h.yaml", "rocelab: 1\n"
@@ -316,9 +386,10 @@ static void test_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pod64),  cmocka_unit_test(test_gpu_links),  cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_layers), cmocka_unit_test(test_class_keys), cmocka_unit_test(test_hpcc),
-        cmocka_unit_test(test_pool),   cmocka_unit_test(test_receive),    cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_pod64),  cmocka_unit_test(test_gpu_links),   cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_layers), cmocka_unit_test(test_class_keys),  cmocka_unit_test(test_hpcc),
+        cmocka_unit_test(test_system), cmocka_unit_test(test_system_rows), cmocka_unit_test(test_system_left_out),
+        cmocka_unit_test(test_pool),   cmocka_unit_test(test_receive),     cmocka_unit_test(test_examples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

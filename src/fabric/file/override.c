@@ -18,6 +18,7 @@
 
 #include "base/nearest.h"
 #include "fabric/qos/settings.h"
+#include "fabric/system_keys.h"
 
 #define WORD 128
 
@@ -125,7 +126,7 @@ static int spell_out(struct tree *scalar, struct arena *arena)
 static int add_classes(struct tree *root, struct arena *arena, struct tree **ret)
 {
     const struct tree *model = tree_get(root, "model");
-    struct tree *usual = classes_usual(arena, model && strcmp(model->text, "hpcc-ns3") == 0);
+    struct tree *usual = classes_usual(arena, model && strcmp(model->text, "hpcc-ns3") == 0, tree_system(root));
     struct tree *child = usual ? add(root, usual->key, arena) : NULL;
 
     if (!child) return -ENOMEM;
@@ -235,14 +236,23 @@ static int replace(const struct tree *root, struct tree *node, const struct fabr
     return 0;
 }
 
+/* Whether other values follow from it: those of the usual classes. */
+static bool is_first(const struct fabric_override *override)
+{
+    return strcmp(override->path, "system") == 0 || strcmp(override->path, "model") == 0;
+}
+
 int tree_override(struct tree *root, const struct fabric_override *override, uint32_t count, struct arena *arena,
                   struct fabric_errors *errors)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        struct tree *node = NULL;
-        int result = find(root, &override[i], arena, errors, &node);
-        if (result == 0) result = replace(root, node, &override[i], arena, errors);
-        if (result < 0) return result;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < count; i++) {
+            struct tree *node = NULL;
+            if (is_first(&override[i]) != (pass == 0)) continue;
+            int result = find(root, &override[i], arena, errors, &node);
+            if (result == 0) result = replace(root, node, &override[i], arena, errors);
+            if (result < 0) return result;
+        }
     }
     return 0;
 }

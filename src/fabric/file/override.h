@@ -13,8 +13,8 @@
 #include "fabric/fabric.h"
 #include "fabric/file/tree.h"
 
-/* In order, in place.  0; -ENOENT with an error (the path leads nowhere), -EINVAL with errors (the value is no YAML),
- * -ENOMEM. */
+/* In order (`system` and `model` first), in place.  0; -ENOENT with an error (the path leads nowhere), -EINVAL with
+ * errors (the value is no YAML), -ENOMEM. */
 int tree_override(struct tree *root, const struct fabric_override *override, uint32_t count, struct arena *arena,
                   struct fabric_errors *errors);
 

@@ -58,9 +58,10 @@ void balance_read(struct loader *loader, const struct tree *value, void *into)
     read_map(loader, value, "balance", &set, 1);
 }
 
-void balance_defaults(struct switch_raw *sw)
+void balance_defaults(const struct fabric *fabric, struct switch_raw *sw)
 {
-    sw->balance = (struct fabric_balance){.kind = SW_ECMP, .gap_ps = 50 * PS_US, .table = 4096, .quantum_bytes = 8192};
+    sw->balance = (struct fabric_balance){
+        .kind = fabric_system(fabric)->balance, .gap_ps = 50 * PS_US, .table = 4096, .quantum_bytes = 8192};
     sw->voq = (struct sw_voq_config){.credit_bytes = 4096};
 }
 

@@ -8,11 +8,13 @@
 #include "fabric/qos/settings.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
 
-#define TRIM_BYTES 64 /* that are left, where the file does not say */
+#define TRIM_BYTES 64    /* that are left, where the file does not say */
+#define CLASSES_TEXT 400 /* of the usual ones */
 
 static void read_ecn(struct loader *loader, const struct tree *value, void *into)
 {
@@ -233,20 +235,20 @@ static bool read_class(struct loader *loader, const struct tree *item, struct fa
     return true;
 }
 
-struct tree *classes_usual(struct arena *arena, bool hpcc)
+struct tree *classes_usual(struct arena *arena, bool hpcc, uint8_t system)
 {
-#define USUAL(ecn)                                                                                                     \
-    "- {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: " ecn ", share: 90%}\n"                                \
-    "- {name: cnp, dscp: 48, priority: 6, strict: true}\n"                                                             \
-    "- {name: default, priority: 0, share: 10%}\n"
-    static const char native[] = USUAL("{min: 500KB, max: 1500KB, probability: 10%}");
-    static const char ns3[] = USUAL("{min: 400KB, max: 1600KB, probability: 20%, per: 100G}");
-#undef USUAL
+    static const char usual[] = "- {name: rdma, dscp: 26, priority: 3, %s, share: 90%%}\n"
+                                "- {name: cnp, dscp: 48, priority: 6, strict: true}\n"
+                                "- {name: default, priority: 0, share: 10%%}\n";
+    static const char ns3[] = "lossless: true, ecn: {min: 400KB, max: 1600KB, probability: 20%, per: 100G}";
     struct fabric_errors errors = {0};
     struct tree *list = NULL;
-    int result = hpcc ? tree_parse(ns3, sizeof(ns3) - 1, arena, &list, &errors)
-                      : tree_parse(native, sizeof(native) - 1, arena, &list, &errors);
+    char *text = ARENA_NEW(arena, char, CLASSES_TEXT);
 
+    if (text == NULL) return NULL;
+    int length = snprintf(text, CLASSES_TEXT, usual, hpcc ? ns3 : fabric_systems[system].data_class);
+    CHECK(length > 0 && length < CLASSES_TEXT);
+    int result = tree_parse(text, (size_t)length, arena, &list, &errors);
     CHECK(result != -EINVAL);
     if (result < 0) return NULL;
     list->key = "classes";
@@ -284,7 +286,7 @@ bool classes_load(struct loader *loader, struct qos *ret)
 
     if (!classes) return false;
     fabric->classes = classes;
-    if (!list) list = classes_usual(&loader->scratch, fabric->behaviour == FABRIC_HPCC_NS3);
+    if (!list) list = classes_usual(&loader->scratch, fabric->behaviour == FABRIC_HPCC_NS3, fabric->system);
     if (!list) {
         loader->no_memory = true;
         return false;

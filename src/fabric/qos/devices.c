@@ -117,24 +117,27 @@ const uint32_t switch_field_count = COUNT_OF(switch_fields);
 
 void switch_defaults(struct loader *loader, struct switch_raw *sw)
 {
+    const struct fabric_system_row *system = fabric_system(loader->fabric);
     bool hpcc = loader->fabric->behaviour == FABRIC_HPCC_NS3;
 
     *sw = (struct switch_raw){
         .model = switch_model_find(SWITCH_MODEL_DEFAULT),
         .buffer_bytes = hpcc ? 32 * 1024 * 1024 : NOT_GIVEN,
-        .latency_ps = hpcc ? 0 : NOT_GIVEN,
+        .latency_ps = hpcc                ? 0
+                      : system->switch_ns ? system->switch_ns * PS_NS
+                                          : NOT_GIVEN,
         .hash_seed = NOT_GIVEN,
         .mark = hpcc,
         .refresh_pauses = !hpcc,
-        .hash_fields = SW_HASH_SRC | SW_HASH_DST | SW_HASH_SPORT,
-        .watchdog = {.on = !hpcc,
+        .hash_fields = system->hash_fields,
+        .watchdog = {.on = !hpcc && system->link == FABRIC_LINK_PFC,
                      .drop = true,
                      .assumed = true,
                      .poll_ps = 100 * PS_MS,
                      .detect_ps = 200 * PS_MS,
                      .restore_ps = 200 * PS_MS},
     };
-    balance_defaults(sw);
+    balance_defaults(loader->fabric, sw);
     CHECK(sw->model);
 }
 
@@ -323,8 +326,14 @@ const uint32_t nic_field_count = COUNT_OF(nic_fields);
 void nic_defaults(struct loader *loader, struct fabric_nic *nic)
 {
     const struct fabric *fabric = loader->fabric;
+    const struct fabric_system_row *system = fabric_system(fabric);
 
     *nic = fabric_nic_default();
+    nic->system = fabric->system;
+    nic->congestion = system->congestion;
+    nic->mtu_bytes = system->mtu_bytes;
+    nic->latency_ps = system->nic_ns * PS_NS;
+    nic->software.post_ps = nic->software.poll_ps = system->software_ns * PS_NS;
     if (fabric->behaviour == FABRIC_HPCC_NS3) {
         nic->mtu_bytes = 1000;
         nic->congestion = "dcqcn/hpcc-sim";

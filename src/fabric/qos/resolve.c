@@ -171,8 +171,9 @@ void settings_resolve(const struct loader *loader, const struct profile *profile
     }
     resolve_weights(ret, used);
     ret->pause_all = qos->pause_all;
-    ret->pfc_rx = qos->pfc_rx == NOT_GIVEN ? ret->lossless : (uint8_t)qos->pfc_rx;
-    ret->pfc_tx = qos->pfc_tx == NOT_GIVEN ? ret->lossless : (uint8_t)qos->pfc_tx;
+    uint8_t paused = fabric_system(fabric)->link == FABRIC_LINK_PFC ? ret->lossless : 0;
+    ret->pfc_rx = qos->pfc_rx == NOT_GIVEN ? paused : (uint8_t)qos->pfc_rx;
+    ret->pfc_tx = qos->pfc_tx == NOT_GIVEN ? paused : (uint8_t)qos->pfc_tx;
     ret->pfc_auto = qos->pfc_auto;
     ret->fec = qos->fec;
     ret->watched = qos->watched == NOT_GIVEN ? ret->pfc_rx | ret->pfc_tx : (uint8_t)qos->watched;

@@ -68,8 +68,8 @@ struct profile { /* what one layer of the file resolves to; its index is its ide
     uint32_t nic_index;  /* in fabric->nic, FABRIC_NONE: not yet */
 };
 
-/* The three that RoCE fabrics have, as a file would write them; NULL: no memory. */
-struct tree *classes_usual(struct arena *arena, bool hpcc);
+/* The three that fabrics of this system have, as a file would write them; NULL: no memory. */
+struct tree *classes_usual(struct arena *arena, bool hpcc, uint8_t system);
 /* The classes of the file, or those. */
 bool classes_load(struct loader *loader, struct qos *ret);
 /* A layer's `classes: {name: {...}}`, `trust`, `pfc`, maps ...: fields of struct qos. */
@@ -85,7 +85,7 @@ void switch_defaults(struct loader *loader, struct switch_raw *sw);
 
 /* balance.c: keys of struct switch_raw, and what becomes of them */
 #define SEED_PER_TIER (NOT_GIVEN - 1) /* as hash_seed; NOT_GIVEN: a seed for each switch */
-void balance_defaults(struct switch_raw *sw);
+void balance_defaults(const struct fabric *fabric, struct switch_raw *sw);
 void balance_read(struct loader *loader, const struct tree *value, void *into);
 void architecture_read(struct loader *loader, const struct tree *value, void *into);
 void hash_seed_read(struct loader *loader, const struct tree *value, void *into);
