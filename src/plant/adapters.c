@@ -60,7 +60,7 @@ struct nic_config plant_adapter(const struct plant *plant, uint32_t endpoint)
                              .cnp_class = class_of(fabric, nic->cnp_class)};
     struct nic_config config = plant_nic_config(&from);
 
-    config.ecn = true;
+    config.ecn = fabric_system(fabric)->ecn;
     config.rtt |= plant->options.rtt;
     if (!hpcc_ns3) config.pause_forever = !pauses_expire(fabric, endpoint);
     return config;

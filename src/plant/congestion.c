@@ -45,6 +45,21 @@ static bool used(const struct fabric_nic *nic, const struct fabric_param *param,
     return true;
 }
 
+/* Marks and telemetry are made by switches, of packets that have a place for them. */
+static bool heard(const struct fabric_nic *nic, const struct cc_config *cc, struct fabric_errors *errors)
+{
+    const struct fabric_system_row *system = &fabric_systems[nic->system];
+    const struct cc_needs *needs = cc_needs(cc);
+
+    if (system->ecn || !(needs->cnp || needs->echo || needs->telemetry)) return true;
+    fabric_errors_add(
+        errors, nic->congestion_at,
+        "congestion: %s needs marks or telemetry of switches, which no packet of %s can carry; write none, "
+        "or one that goes by delay",
+        nic->congestion, system->title);
+    return false;
+}
+
 bool plant_congestion(const struct fabric_nic *nic, struct cc_config *ret, struct fabric_errors *errors)
 {
     const char *name = NULL;
@@ -55,6 +70,7 @@ bool plant_congestion(const struct fabric_nic *nic, struct cc_config *ret, struc
         fabric_errors_add(errors, nic->congestion_at, "%s", why);
         return false;
     }
+    if (!heard(nic, ret, errors)) return false;
     for (uint32_t i = 0; i < nic->params; i++) {
         const struct fabric_param *param = &nic->param[i];
         if (cc_read_param(ret, param->name, param->value, why, sizeof(why)) != 0) {

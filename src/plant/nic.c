@@ -22,8 +22,19 @@ static void receive_buffer(struct nic_config *config, const struct fabric_nic *n
     config->rx_xon_bytes = SLOW_BUFFER_BYTES / 4;
 }
 
-static void frame_headers(struct nic_config *config, bool tagged)
+static uint8_t network_of(uint8_t system)
 {
+    if (system == FABRIC_ROCEV1) return PKT_NET_V1;
+    return system == FABRIC_INFINIBAND ? PKT_NET_NONE : PKT_NET_IPV4;
+}
+
+static void frame_headers(struct nic_config *config, uint8_t system, bool tagged)
+{
+    const struct fabric_system_row *row = &fabric_systems[system];
+
+    config->net = network_of(system);
+    config->header_bytes = row->header_bytes;
+    config->line_overhead_bytes = (uint16_t)(row->line.before + row->line.after + row->line.gap);
     config->tagged = tagged;
     if (config->tagged) config->header_bytes = (uint16_t)(config->header_bytes + PROTO_VLAN_BYTES);
     if (config->telemetry) config->header_bytes = (uint16_t)(config->header_bytes + CODEC_TELEMETRY_BYTES);
@@ -46,7 +57,7 @@ struct nic_config plant_nic_config(const struct plant_nic *from)
         config.cnp_off = config.echo_ce = true; /* marks travel in ACKs */
         return config;
     }
-    frame_headers(&config, from->tagged);
+    frame_headers(&config, from->nic->system, from->tagged);
     if (from->cnp_class) {
         config.cnp_tos = (uint8_t)(from->cnp_class->dscp << 2);
         config.cnp_prio = from->cnp_class->priority;
