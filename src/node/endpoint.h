@@ -52,6 +52,42 @@ struct endpoint_completion {
     bool retries; /* not good: they ran out */
 };
 
+/*
+ * What every transport counts, whatever it calls it: for reports that compare them.  Its own counters, by its own
+ * names, are beside them.
+ */
+#define ENDPOINT_COUNTER_LIST(X)                                                                                       \
+    X(tx_packets, "packets sent: data, acknowledgements, everything")                                                  \
+    X(tx_bytes, "their bytes, without what the line adds")                                                             \
+    X(rx_packets, "packets that arrived, dropped ones included")                                                       \
+    X(rx_bytes, "their bytes, without what the line adds")                                                             \
+    X(tx_data_packets, "packets with data sent, sent again included")                                                  \
+    X(tx_payload_bytes, "their payload")                                                                               \
+    X(rx_payload_bytes, "payload accepted, each byte once")                                                            \
+    X(retransmitted_packets, "packets sent again")                                                                     \
+    X(retransmitted_bytes, "their payload")                                                                            \
+    X(timeouts, "timers for an answer that ran out")                                                                   \
+    X(duplicates, "data packets that had arrived before")                                                              \
+    X(out_of_order, "data packets that arrived after a gap")                                                           \
+    X(acks, "acknowledgements sent, negative ones included")                                                           \
+    X(nacks, "negative acknowledgements received")                                                                     \
+    X(marked, "packets that arrived marked")                                                                           \
+    X(trimmed, "packets that arrived without their payload")                                                           \
+    X(held_ps, "time that the other end of the line let it send nothing: pauses, want of credit")                      \
+    X(drops, "packets that the endpoint dropped")                                                                      \
+    X(errors, "messages completed with an error")
+
+struct endpoint_counters {
+#define X(name, help) uint64_t name;
+    ENDPOINT_COUNTER_LIST(X)
+#undef X
+};
+
+struct endpoint_pace {               /* what congestion control allows a connection */
+    uint64_t rate_bps, window_bytes; /* UINT64_MAX: no window */
+    uint32_t alpha_ppm;
+};
+
 struct node_end {    /* of a connection */
     void *handle;    /* the endpoint's own: of RoCE a queue pair */
     uint32_t number; /* as packets name it */

@@ -139,15 +139,38 @@ static inline uint64_t roce_acked_bytes(const struct node_end *from)
     return nic_qp_acked_bytes(from->handle);
 }
 
-struct roce_pace {                   /* what congestion control allows */
-    uint64_t rate_bps, window_bytes; /* UINT64_MAX: no window */
-    uint32_t alpha_ppm;
-};
-static inline struct roce_pace roce_pace(const struct node_end *from)
+static inline struct endpoint_pace roce_pace(const struct node_end *from)
 {
-    return (struct roce_pace){.rate_bps = nic_qp_rate(from->handle),
-                              .window_bytes = nic_qp_window(from->handle),
-                              .alpha_ppm = nic_qp_alpha_ppm(from->handle)};
+    return (struct endpoint_pace){.rate_bps = nic_qp_rate(from->handle),
+                                  .window_bytes = nic_qp_window(from->handle),
+                                  .alpha_ppm = nic_qp_alpha_ppm(from->handle)};
+}
+
+static inline struct endpoint_counters roce_counters(const struct node_adapter *adapter)
+{
+    const struct nic_counters *from = nic_counters(adapter->nic);
+    struct endpoint_counters counters = {.tx_packets = from->tx_packets,
+                                         .tx_bytes = from->tx_bytes,
+                                         .rx_packets = from->rx_packets,
+                                         .rx_bytes = from->rx_bytes,
+                                         .tx_data_packets = from->tx_data_packets,
+                                         .tx_payload_bytes = from->tx_payload_bytes,
+                                         .rx_payload_bytes = from->rx_payload_bytes,
+                                         .retransmitted_packets = from->retransmitted_packets,
+                                         .retransmitted_bytes = from->retransmitted_bytes,
+                                         .timeouts = from->local_ack_timeout_err,
+                                         .duplicates = from->duplicate_request,
+                                         .out_of_order = from->out_of_sequence,
+                                         .acks = from->tx_ack_packets,
+                                         .nacks = from->packet_seq_err,
+                                         .marked = from->np_ecn_marked_roce_packets,
+                                         .errors = from->completion_errors};
+
+    for (int p = 0; p < NIC_PRIOS; p++)
+        counters.held_ps += from->prio[p].rx_pause_ps;
+    for (int d = 0; d < NIC_DROPS; d++)
+        counters.drops += from->drop[d];
+    return counters;
 }
 
 static inline uint32_t roce_queued(const struct node_end *from)

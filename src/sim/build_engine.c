@@ -126,9 +126,14 @@ static uint32_t largest_burst(const struct sim *sim)
 
 struct line_model sim_line_model(const struct fabric *fabric)
 {
-    static const struct line_model ethernet = LINE_MODEL_ETHERNET;
+    const struct fabric_system_row *system = fabric_system(fabric);
 
-    return fabric->behaviour == FABRIC_HPCC_NS3 ? (struct line_model){.pause_bytes = 43, .whole_ns = true} : ethernet;
+    if (fabric->behaviour == FABRIC_HPCC_NS3) return (struct line_model){.pause_bytes = 43, .whole_ns = true};
+    return (struct line_model){.min_bytes = system->line.min_bytes,
+                               .before = system->line.before,
+                               .after = system->line.after,
+                               .gap = system->line.gap,
+                               .pause_bytes = system->line.control_bytes};
 }
 
 static int check_ports(const struct fabric *fabric, struct fabric_errors *errors)
@@ -165,7 +170,7 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
 
     for (uint32_t i = 0; i < fabric->nodes && !error; i++) {
         bool host = i < fabric->hosts;
-        visit_fn visit_host = sim->options.programs ? sim_visit_programs : sim_visit_host;
+        visit_fn visit_host = sim->options.programs ? sim_visit_programs : sim->endpoint->visit;
         if (host && sim_is_foreign(sim, i)) visit_host = sim_visit_foreign;
         node[i] = (struct engine_node){.visit = host ? visit_host : switch_visit(&sim->sw[i - fabric->hosts]),
                                        .machine = host ? (void *)&sim->host[i] : (void *)&sim->sw[i - fabric->hosts],

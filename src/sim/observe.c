@@ -122,11 +122,36 @@ static void observe_ports(struct sim *sim, struct series *series, ps_t now)
     }
 }
 
+/* Of another transport: what all count, where an adapter of RoCE has it. */
+static struct nic_counters as_nic(const struct sim *sim, uint32_t endpoint)
+{
+    const struct node_adapter *adapter = &sim->adapter[endpoint];
+
+    if (sim->endpoint->nic_counters) return *sim->endpoint->nic_counters(adapter);
+    struct endpoint_counters from = sim->endpoint->counters(adapter);
+    return (struct nic_counters){.tx_packets = from.tx_packets,
+                                 .tx_bytes = from.tx_bytes,
+                                 .rx_packets = from.rx_packets,
+                                 .rx_bytes = from.rx_bytes,
+                                 .tx_data_packets = from.tx_data_packets,
+                                 .tx_payload_bytes = from.tx_payload_bytes,
+                                 .rx_payload_bytes = from.rx_payload_bytes,
+                                 .retransmitted_packets = from.retransmitted_packets,
+                                 .retransmitted_bytes = from.retransmitted_bytes,
+                                 .local_ack_timeout_err = from.timeouts,
+                                 .duplicate_request = from.duplicates,
+                                 .out_of_sequence = from.out_of_order,
+                                 .tx_ack_packets = from.acks,
+                                 .packet_seq_err = from.nacks,
+                                 .np_ecn_marked_roce_packets = from.marked,
+                                 .completion_errors = from.errors};
+}
+
 static void observe_nics(struct sim *sim, struct series *series, ps_t now)
 {
     for (uint32_t i = 0; i < sim->fabric->endpoints; i++) {
-        nic_settle(sim->adapter[i].nic, now);
-        const struct nic_counters *counters = nic_counters(sim->adapter[i].nic);
+        sim->endpoint->settle(&sim->adapter[i], now);
+        const struct nic_counters as = as_nic(sim, i), *counters = &as;
         series_put(series, OBSERVE_OBJECT_NIC, i, counters, 0);
         series_put(series, OBSERVE_OBJECT_NIC_PRIO, i, counters->prio, sizeof(counters->prio[0]));
     }
@@ -175,7 +200,7 @@ static int observe_jobs(const struct sim *sim, struct series *series)
         uint64_t acked = sim_acked_bytes(sim, i);
         job[connection->job].bytes_done += acked;
         if (i >= series_objects(series, OBSERVE_OBJECT_CONNECTION)) continue;
-        struct roce_pace pace = roce_pace(&sim->connection[i].from);
+        struct endpoint_pace pace = sim->endpoint->pace(&sim->connection[i].from);
         const struct observe_connection now = {.rate_bps = pace.rate_bps,
                                                .window_bytes = pace.window_bytes == UINT64_MAX ? 0 : pace.window_bytes,
                                                .alpha = pace.alpha_ppm};

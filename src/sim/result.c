@@ -223,15 +223,15 @@ static void read_switch_port(struct sim *sim, uint32_t index, struct sim_port *p
 static void read_host_port(struct sim *sim, uint32_t index, struct sim_port *port)
 {
     const struct fabric_port *from = &sim->fabric->port[index];
-    const struct nic_counters *counters =
-        nic_counters(sim->adapter[sim->fabric->first_endpoint[from->node] + from->index].nic);
+    const struct node_adapter *adapter = &sim->adapter[sim->fabric->first_endpoint[from->node] + from->index];
+    struct endpoint_counters common = sim->endpoint->counters(adapter);
 
-    for (int p = 0; p < NIC_PRIOS; p++) {
+    port->paused_ps = common.held_ps;
+    port->drops = common.drops;
+    if (sim->endpoint->nic_counters == NULL) return;
+    const struct nic_counters *counters = sim->endpoint->nic_counters(adapter);
+    for (int p = 0; p < NIC_PRIOS; p++)
         port->pauses_received += counters->prio[p].rx_pause + counters->prio[p].rx_resume;
-        port->paused_ps += counters->prio[p].rx_pause_ps;
-    }
-    for (int d = 0; d < NIC_DROPS; d++)
-        port->drops += counters->drop[d];
 }
 
 /* Bytes of line by now: a frame that is still being sent counts as far as it has gone, on a slow line too. */
@@ -299,7 +299,7 @@ static int read_ports(struct sim *sim, struct sim_result *ret)
     for (uint32_t i = 0; i < fabric->switches; i++)
         sw_settle(sim->sw[i].sw, ret->virtual_ps);
     for (uint32_t i = 0; i < fabric->endpoints; i++)
-        nic_settle(sim->adapter[i].nic, ret->virtual_ps);
+        sim->endpoint->settle(&sim->adapter[i], ret->virtual_ps);
     for (uint32_t i = 0; i < fabric->ports; i++) {
         struct sim_port *port = &ret->port[ret->ports];
         if (fabric->port[i].peer == FABRIC_NONE) continue;
@@ -315,12 +315,18 @@ static int read_adapters(struct sim *sim, struct sim_result *ret)
     uint32_t count = sim->fabric->endpoints;
 
     ret->nic = calloc(count + 1u, sizeof(*ret->nic));
-    ret->nic_counters = calloc(count + 1u, sizeof(*ret->nic_counters));
+    bool roce = sim->endpoint->nic_counters != NULL;
+    ret->nic_counters = calloc(roce ? count + 1u : 1u, sizeof(*ret->nic_counters));
     if (sim->rtt_ns) ret->rtt_ns = calloc(count + 1u, sizeof(*ret->rtt_ns));
     if (ret->nic == NULL || ret->nic_counters == NULL || (sim->rtt_ns && ret->rtt_ns == NULL)) return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
-        ret->nic_counters[i] = *nic_counters(sim->adapter[i].nic);
-        ret->nic[i] = (struct sim_nic){.endpoint = i, .counters = &ret->nic_counters[i]};
+        const struct node_adapter *adapter = &sim->adapter[i];
+        ret->nic[i] = (struct sim_nic){.endpoint = i, .common = sim->endpoint->counters(adapter)};
+        if (roce) {
+            ret->nic_counters[i] = *sim->endpoint->nic_counters(adapter);
+            ret->nic[i].counters = &ret->nic_counters[i];
+        }
+        if (sim->endpoint->own) sim->endpoint->own(adapter, &ret->nic[i]);
         if (ret->rtt_ns == NULL) continue;
         ret->rtt_ns[i] = sim->rtt_ns[i];
         ret->nic[i].rtt_ns = &ret->rtt_ns[i];
@@ -343,7 +349,7 @@ uint64_t sim_losses(const struct sim *sim)
             count += counters->drop[d];
     }
     for (uint32_t i = 0; i < fabric->endpoints; i++)
-        count += nic_counters(sim->adapter[i].nic)->retransmitted_packets;
+        count += sim->endpoint->counters(&sim->adapter[i]).retransmitted_packets;
     return count;
 }
 
@@ -398,10 +404,10 @@ static void read_stall(const struct sim *sim, struct sim_result *ret)
 
     for (uint32_t i = 0; i < workload_connections(sim->workload); i++) {
         const struct workload_connection *connection = workload_connection(sim->workload, i);
-        uint32_t requests = roce_queued(&sim->connection[i].from);
+        uint32_t requests = sim->endpoint->queued(&sim->connection[i].from);
         if (requests == 0) continue;
         bool down = endpoint_down(sim, connection->src);
-        uint16_t paused = nic_paused(sim->adapter[connection->src].nic);
+        uint16_t paused = sim->endpoint->paused(&sim->adapter[connection->src]);
         if (stall->pairs++ > 0 && (stall->down || !down)) continue;
         *stall = (struct sim_stall){.pairs = stall->pairs,
                                     .src = connection->src,
@@ -497,7 +503,7 @@ void sim_audit(struct sim *sim)
     for (uint32_t i = 0; i < sim->fabric->switches; i++)
         sw_audit(sim->sw[i].sw);
     for (uint32_t i = 0; i < sim->fabric->endpoints; i++)
-        nic_audit(sim->adapter[i].nic, &engine_worker(sim->engine, 0)->pool);
+        sim->endpoint->audit(&sim->adapter[i], &engine_worker(sim->engine, 0)->pool);
 }
 
 void sim_sample_port(struct sim *sim, uint32_t index, struct sim_sample *ret)
@@ -510,7 +516,7 @@ void sim_sample_port(struct sim *sim, uint32_t index, struct sim_sample *ret)
         node_switch_observe(&sim->sw[from->node - sim->fabric->hosts].node, from->index, engine_now(sim->engine),
                             &view);
     else
-        node_host_observe(&sim->host[from->node].node, from->index, engine_now(sim->engine), &view);
+        sim->endpoint->observe(&sim->host[from->node].node, from->index, engine_now(sim->engine), &view);
     *ret = (struct sim_sample){.line_bytes = bytes_gone(node, from->index, engine_now(sim->engine)),
                                .queue_bytes = view.queue_bytes,
                                .paused_ps = view.paused_ps,

@@ -91,6 +91,15 @@ static ps_t storm_end(const struct fabric *fabric)
     return end;
 }
 
+/* Programs speak RoCEv2 and nothing else. */
+static int check_programs(const struct sim *sim, struct fabric_errors *errors)
+{
+    if (sim->options.programs == NULL || sim->fabric->system == FABRIC_ROCEV2) return 0;
+    fabric_errors_add(errors, sim->fabric->system_at, "programs run on system 'rocev2' alone, not on '%s'",
+                      fabric_system(sim->fabric)->name);
+    return -EINVAL;
+}
+
 int sim_create(const struct fabric *fabric, const struct sim_options *options, struct sim **ret,
                struct fabric_errors *errors)
 {
@@ -98,6 +107,7 @@ int sim_create(const struct fabric *fabric, const struct sim_options *options, s
 
     if (sim == NULL) return -ENOMEM;
     sim->fabric = fabric;
+    sim->endpoint = sim_endpoint_of(fabric);
     sim->options = *options;
     if (sim->options.threads == 0) sim->options.threads = 1;
     sim->sync_latency = SYNC_LATENCY;
@@ -109,7 +119,8 @@ int sim_create(const struct fabric *fabric, const struct sim_options *options, s
     }
     sim->state = SIM_RUNNING;
     struct workload_options work = {.seed = options->seed, .sync_latency = sim->sync_latency};
-    int error = sim_check_jobs(sim, errors);
+    int error = check_programs(sim, errors);
+    if (!error) error = sim_check_jobs(sim, errors);
     if (!error) error = workload_create(fabric, &work, &sim->workload, errors);
     if (!error) error = sim_events_create(sim);
     if (!error) error = make_machines(sim, errors);

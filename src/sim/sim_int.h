@@ -8,10 +8,10 @@
 #include "engine/engine.h"
 #include "nic/nic.h"
 #include "node/host.h"
-#include "node/roce.h"
 #include "node/switch.h"
 #include "observe/event.h"
 #include "plant/plant.h"
+#include "sim/endpoint/endpoint.h"
 #include "sim/programs.h"
 #include "sim/sim.h"
 #include "switch/switch.h"
@@ -99,6 +99,7 @@ struct deadlock_watch { /* deadlock.c */
 
 struct sim {
     const struct fabric *fabric;
+    const struct sim_endpoint_ops *endpoint; /* of all hosts */
     struct sim_options options;
     struct plant plant;
     struct engine *engine;
@@ -199,7 +200,7 @@ void faults_run(struct fault_list *list, struct worker *worker, struct node *nod
 /* Payload of a connection that is known to have arrived. */
 static inline uint64_t sim_acked_bytes(const struct sim *sim, uint32_t connection)
 {
-    return roce_acked_bytes(&sim->connection[connection].from);
+    return sim->endpoint->acked_bytes(&sim->connection[connection].from);
 }
 
 /* sim.c */
@@ -209,14 +210,14 @@ void *sim_take(struct sim *sim, size_t bytes); /* of the machines' memory, zeroe
 int sim_check_jobs(const struct sim *sim, struct fabric_errors *errors);
 int sim_check_memory(struct sim *sim, size_t machines, struct fabric_errors *errors);
 
-/* build_switch.c, build_host.c: first what they need, then the things */
+/* build_switch.c, build_host.c, endpoint/: first what they need, then the things */
 int sim_plan_switches(struct sim *sim, size_t *ret_bytes); /* 0 or -ENOMEM */
 void sim_make_switch(struct sim *sim, uint32_t index);
 int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *errors);
 int sim_make_host(struct sim *sim, uint32_t index); /* 0 or -ENOMEM */
-struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint);
 int sim_make_pairs(struct sim *sim, struct fabric_errors *errors);
-uint16_t sim_source_port(const struct sim *sim, const struct workload_connection *connection); /* UDP, of both ends */
+/* UDP, of both ends; 0 where packets have none */
+uint16_t sim_source_port(const struct sim *sim, const struct workload_connection *connection);
 
 /* observe.c: the end of a step of the series is here */
 void sim_series_look(struct sim *sim);

@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "jobs/training.h"
 #include "nic/counters.h"
+#include "node/endpoint.h"
 #include "switch/counters.h"
 
 enum sim_state {
@@ -122,7 +123,8 @@ struct sim_thresholds { /* shared by all ports that have the same */
 
 struct sim_nic {
     uint32_t endpoint;
-    const struct nic_counters *counters; /* into sim_result.nic_counters */
+    struct endpoint_counters common;     /* of any transport */
+    const struct nic_counters *counters; /* RoCE's and InfiniBand's, into sim_result.nic_counters; NULL: of another */
     const struct histo *rtt_ns;          /* of its packets, into sim_result.rtt_ns; NULL: not asked for */
 };
 
@@ -210,7 +212,7 @@ struct sim_result {
     struct sim_nic *nic;
     /* The machines' counters when the result was read. */
     struct sw_port_counters *sw_counters; /* of switches' ports, in the order of `port` */
-    struct nic_counters *nic_counters;    /* [nics] */
+    struct nic_counters *nic_counters;    /* [nics], where they have them */
     struct histo *rtt_ns;                 /* [nics]; NULL: not asked for */
     struct sim_thresholds *thresholds;    /* of switches' ports, each set once */
     uint32_t threshold_sets;

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hosts in the engine: the node's calls inlined into a visit.
- *
- * What the simulator adds: faults, and bringing near what a visit will touch.
+ * Hosts with RoCE in the engine: the node's calls inlined into a visit.  Beside it what happens to any host outside its
+ * visits: faults of links, and being woken.
  */
-#include "engine/visit.h"
+#include "sim/visit_host.h"
+
 #include "node/host_inline.h"
 #include "packet/opcode.h"
-#include "sim/sim_int.h"
-
-static void host_settle(struct worker *worker, struct node *node, ps_t now)
-{
-    const struct sim_host *host = node->machine;
-
-    node_settle(worker, node, faults_next(&host->faults), now);
-}
 
 void sim_host_wake(struct sim_host *host, struct node *node, ps_t now)
 {
@@ -24,19 +16,12 @@ void sim_host_wake(struct sim_host *host, struct node *node, ps_t now)
     node_deadline(node, host->node.deadline < faults ? host->node.deadline : faults, now);
 }
 
-static void host_before_tick(struct worker *worker, struct node *node, ps_t now)
-{
-    struct sim_host *host = node->machine;
-
-    if (faults_next(&host->faults) <= now) faults_run(&host->faults, worker, node, now);
-}
-
 void sim_host_link(struct worker *worker, struct node *node, uint16_t port, bool up, ps_t now)
 {
     struct sim_host *host = node->machine;
 
     node_port_down(node, port, !up);
-    node_host_link(&host->node, port, up, now, &worker->io);
+    host->sim->endpoint->link(&host->node, port, up, now, &worker->io);
     if (host->sim->options.programs) {
         host->sim->options.programs->link(host->sim->options.programs->owner, host->node.number, port, up, now);
         node_host_wake(&host->node);
@@ -48,7 +33,7 @@ void sim_host_receive_rate(struct worker *worker, struct node *node, uint16_t po
 {
     struct sim_host *host = node->machine;
 
-    node_host_receive_rate(&host->node, port, bps, now, &worker->io);
+    host->sim->endpoint->receive_rate(&host->node, port, bps, now, &worker->io);
     host_settle(worker, node, now);
 }
 

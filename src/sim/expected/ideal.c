@@ -16,8 +16,6 @@
 
 #define HOPS_MAX 32
 #define WAYS_MAX 4096
-#define ACK_EXTRA_BYTES 4    /* AETH */
-#define WRITE_EXTRA_BYTES 16 /* RETH, of a message's first packet */
 
 struct hop {
     uint64_t rate_bps;
@@ -120,14 +118,12 @@ static uint64_t on_line(const struct line_model *model, uint64_t frame)
 /* A message of `bytes` from src, as packets; 0 bytes is a packet all the same. */
 static struct train train_of(const struct sim *sim, uint32_t src, uint64_t bytes)
 {
-    const struct fabric *fabric = sim->fabric;
     const struct line_model *model = engine_model(sim->engine);
-    const struct nic_config from = sim_adapter_config(sim, src);
-    uint64_t mtu = fabric->nic[fabric->endpoint[src].nic].mtu_bytes, header = from.header_bytes;
-    uint64_t extra = from.fixed_headers ? 0 : WRITE_EXTRA_BYTES;
+    const struct sim_frames from = sim->endpoint->frames(sim, src);
+    uint64_t mtu = from.mtu_bytes, header = from.header_bytes, extra = from.first_extra;
     uint64_t packets = bytes ? (bytes - 1) / mtu + 1 : 1, rest = bytes - (packets - 1) * mtu;
 
-    if (!from.fixed_headers) rest = (rest + 3) & ~3ULL;
+    rest = (rest + from.payload_padded - 1) / from.payload_padded * from.payload_padded;
     return (struct train){.first = on_line(model, header + extra + mtu),
                           .middle = on_line(model, header + mtu),
                           .last = on_line(model, header + rest + (packets == 1 ? extra : 0)),
@@ -158,8 +154,7 @@ ps_t sim_ideal_arrival(const struct sim *sim, uint32_t src, uint32_t dst, uint64
 ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes)
 {
     const struct line_model *model = engine_model(sim->engine);
-    const struct nic_config to = sim_adapter_config(sim, dst);
-    uint64_t ack = to.ack_frame_bytes ? to.ack_frame_bytes : (uint64_t)to.header_bytes + ACK_EXTRA_BYTES;
+    uint64_t ack = sim->endpoint->frames(sim, dst).ack_bytes;
     struct train data = train_of(sim, src, bytes), answer = {.last = on_line(model, ack), .one = true};
     struct hop hop[HOPS_MAX], back[HOPS_MAX];
     uint32_t hops = find_path(sim->fabric, src, dst, hop);
