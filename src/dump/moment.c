@@ -137,9 +137,10 @@ static void read_switch_port(const struct moment *m, uint32_t port, struct momen
 
 static void read_nic(const struct moment *m, uint32_t endpoint, struct moment_nic *ret)
 {
+    static const struct nic_counters nothing; /* of an adapter that has no such counters */
     uint32_t port = m->fabric->endpoint[endpoint].port;
 
-    ret->raw = m->result->nic[endpoint].counters;
+    ret->raw = m->result->nic[endpoint].counters ? m->result->nic[endpoint].counters : &nothing;
     ret->counters = *ret->raw;
     for (const struct nic_counter *c = nic_counter_list; c->name; c++)
         if (strcmp(c->name, "rx_buffer_max_bytes") != 0) add(m, port, NO_PRIO, c->name, &ret->counters, c->offset);

@@ -71,6 +71,13 @@ static void of_nic(const struct each *each, const struct nic_counters *counters)
     }
 }
 
+static void of_endpoint(const struct each *each, const struct endpoint_counters *common)
+{
+#define X(name, help) one(each, #name, help, common->name);
+    ENDPOINT_COUNTER_LIST(X)
+#undef X
+}
+
 /* `which`: a port, a node for all its ports, or NULL for everything. */
 static bool wanted(const struct fabric *fabric, uint32_t port, const char *which)
 {
@@ -80,11 +87,10 @@ static bool wanted(const struct fabric *fabric, uint32_t port, const char *which
            strcmp(which, fabric_port_name(fabric, port, name)) == 0;
 }
 
-static const struct nic_counters *nic_at(const struct sim_report *report, uint32_t port)
+static const struct sim_nic *nic_at(const struct sim_report *report, uint32_t port)
 {
     for (uint32_t i = 0; i < report->result->nics; i++)
-        if (report->fabric->endpoint[report->result->nic[i].endpoint].port == port)
-            return report->result->nic[i].counters;
+        if (report->fabric->endpoint[report->result->nic[i].endpoint].port == port) return &report->result->nic[i];
     return NULL;
 }
 
@@ -95,7 +101,7 @@ static uint32_t all_ports(const struct each *each, const char *which)
 
     for (uint32_t i = 0; i < each->report->result->ports; i++) {
         const struct sim_port *port = &each->report->result->port[i];
-        const struct nic_counters *nic = port->sw ? NULL : nic_at(each->report, port->port);
+        const struct sim_nic *nic = port->sw ? NULL : nic_at(each->report, port->port);
         char name[FABRIC_NAME];
         if (!wanted(fabric, port->port, which) || (port->sw == NULL && nic == NULL)) continue;
         shown++;
@@ -109,8 +115,10 @@ static uint32_t all_ports(const struct each *each, const char *which)
         }
         if (port->sw)
             of_switch(each, port->sw);
+        else if (nic->counters)
+            of_nic(each, nic->counters);
         else
-            of_nic(each, nic);
+            of_endpoint(each, &nic->common);
         if (each->jout) {
             jout_close(each->jout);
             jout_close(each->jout);

@@ -88,8 +88,30 @@ static void csv_ports(FILE *out, const struct fabric *fabric, const struct sim_r
     }
 }
 
+/* Of adapters without RoCE's counters: what all have. */
+static void csv_endpoints(FILE *out, const struct fabric *fabric, const struct sim_result *result)
+{
+    fputs("nic", out);
+#define X(name, help) fputs("," #name, out);
+    ENDPOINT_COUNTER_LIST(X)
+#undef X
+    fputs("\r\n", out);
+    for (uint32_t i = 0; i < result->nics; i++) {
+        const struct endpoint_counters *common = &result->nic[i].common;
+        sim_csv_port_name(out, fabric, fabric->endpoint[result->nic[i].endpoint].port);
+#define X(name, help) fprintf(out, ",%" PRIu64, common->name);
+        ENDPOINT_COUNTER_LIST(X)
+#undef X
+        fputs("\r\n", out);
+    }
+}
+
 static void csv_nics(FILE *out, const struct fabric *fabric, const struct sim_result *result)
 {
+    if (result->nics && result->nic[0].counters == NULL) {
+        csv_endpoints(out, fabric, result);
+        return;
+    }
     fputs("nic", out);
     for (const struct nic_counter *counter = nic_counter_list; counter->name; counter++)
         fprintf(out, ",%s", counter->name);

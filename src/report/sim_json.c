@@ -209,32 +209,36 @@ static void json_port(struct jout *jout, const struct sim_report *report, const 
 
 static void json_nic(struct jout *jout, const struct fabric *fabric, const struct sim_nic *nic)
 {
+    const struct endpoint_counters *common = &nic->common;
     const struct nic_counters *c = nic->counters;
 
     jout_open_line(jout, NULL, '{');
     json_endpoint(jout, "nic", fabric, nic->endpoint);
-    jout_u64(jout, "tx_packets", c->tx_packets);
-    jout_u64(jout, "rx_packets", c->rx_packets);
-    jout_u64(jout, "tx_payload_bytes", c->tx_payload_bytes);
-    jout_u64(jout, "rx_payload_bytes", c->rx_payload_bytes);
-    jout_u64(jout, "ecn_marked", c->np_ecn_marked_roce_packets);
-    jout_u64(jout, "cnps_sent", c->np_cnp_sent);
-    jout_u64(jout, "cnps_handled", c->rp_cnp_handled);
-    jout_u64(jout, "retransmitted", c->retransmitted_packets);
-    jout_u64(jout, "timeouts", c->local_ack_timeout_err);
-    jout_u64(jout, "naks", c->packet_seq_err);
-    jout_u64(jout, "rnr_naks", c->rnr_nak_retry_err);
-    jout_u64(jout, "errors", c->completion_errors);
-    jout_u64(jout, "tx_data_packets", c->tx_data_packets);
-    jout_u64(jout, "tx_bytes", c->tx_bytes);
-    jout_u64(jout, "rx_bytes", c->rx_bytes);
-    jout_u64(jout, "out_of_sequence", c->out_of_sequence);
-    jout_u64(jout, "out_of_buffer", c->out_of_buffer);
-    jout_u64(jout, "discards", c->drop[NIC_DROP_rx_buffer]);
-    jout_u64(jout, "retry_exceeded", c->retry_exceeded);
-    jout_u64(jout, "cnps_ignored", c->rp_cnp_ignored);
+    jout_u64(jout, "tx_packets", common->tx_packets);
+    jout_u64(jout, "rx_packets", common->rx_packets);
+    jout_u64(jout, "tx_payload_bytes", common->tx_payload_bytes);
+    jout_u64(jout, "rx_payload_bytes", common->rx_payload_bytes);
+    jout_u64(jout, "ecn_marked", common->marked);
+    jout_u64(jout, "cnps_sent", c ? c->np_cnp_sent : 0);
+    jout_u64(jout, "cnps_handled", c ? c->rp_cnp_handled : 0);
+    jout_u64(jout, "retransmitted", common->retransmitted_packets);
+    jout_u64(jout, "timeouts", common->timeouts);
+    jout_u64(jout, "naks", common->nacks);
+    jout_u64(jout, "rnr_naks", c ? c->rnr_nak_retry_err : 0);
+    jout_u64(jout, "errors", common->errors);
+    jout_u64(jout, "tx_data_packets", common->tx_data_packets);
+    jout_u64(jout, "tx_bytes", common->tx_bytes);
+    jout_u64(jout, "rx_bytes", common->rx_bytes);
+    jout_u64(jout, "out_of_sequence", common->out_of_order);
+    jout_u64(jout, "out_of_buffer", c ? c->out_of_buffer : 0);
+    jout_u64(jout, "discards", c ? c->drop[NIC_DROP_rx_buffer] : common->drops);
+    jout_u64(jout, "retry_exceeded", c ? c->retry_exceeded : 0);
+    jout_u64(jout, "cnps_ignored", c ? c->rp_cnp_ignored : 0);
+    jout_u64(jout, "duplicates", common->duplicates);
+    jout_u64(jout, "trimmed", common->trimmed);
+    jout_u64(jout, "held_ps", common->held_ps);
     jout_open_line(jout, "priorities", '[');
-    for (unsigned p = 0; p < FABRIC_PRIOS; p++)
+    for (unsigned p = 0; c && p < FABRIC_PRIOS; p++)
         json_nic_prio(jout, p, &c->prio[p]);
     jout_close(jout);
     jout_close(jout);
@@ -251,6 +255,7 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     jout_u64(jout, "version", 1);
     jout_text(jout, "kind", report->program ? "up" : "sim");
     jout_text(jout, "fabric", fabric->name);
+    jout_text(jout, "system", fabric_system(fabric)->name);
     jout_text(jout, "state", state_name(result->state));
     jout_u64(jout, "seed", report->seed);
     jout_u64(jout, "threads", report->threads);

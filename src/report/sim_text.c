@@ -45,11 +45,13 @@ uint64_t sim_slowdown_milli(const struct sim_flow *flow)
 
 const uint64_t *sim_port_drops(const struct sim_report *report, const struct sim_port *port)
 {
+    static const uint64_t none[NIC_DROPS]; /* of an adapter that has other reasons */
     const struct fabric *fabric = report->fabric;
     const struct fabric_port *from = &fabric->port[port->port];
 
     if (port->sw) return port->sw->drop;
-    return report->result->nic[fabric->first_endpoint[from->node] + from->index].counters->drop;
+    const struct sim_nic *nic = &report->result->nic[fabric->first_endpoint[from->node] + from->index];
+    return nic->counters ? nic->counters->drop : none;
 }
 
 static const char *thousandths(uint64_t value, char buf[CELL])
@@ -106,8 +108,10 @@ static void print_protocol(FILE *out, const struct fabric *fabric)
         for (int q = 0; q < FABRIC_PRIOS; q++)
             ecn |= fabric->settings[i].queue[q].ecn.on;
     }
-    fputs(fabric->behaviour == FABRIC_HPCC_NS3 ? "model hpcc-ns3" : "RoCEv2", out);
-    if (fabric->nics) {
+    fputs(fabric->behaviour == FABRIC_HPCC_NS3 ? "model hpcc-ns3" : fabric_system(fabric)->title, out);
+    if (fabric->nics && fabric_system(fabric)->endpoint != FABRIC_ENDPOINT_NIC) {
+        fprintf(out, ", MTU %u", fabric->nic[0].mtu_bytes);
+    } else if (fabric->nics) {
         const char *control = fabric->nic[0].congestion;
         fprintf(out, ", MTU %u, %s", fabric->nic[0].mtu_bytes,
                 control == NULL || strcmp(control, "none") == 0 ? "no congestion control" : control);
@@ -407,7 +411,7 @@ static void print_ports(FILE *out, const struct sim_report *report, const struct
     free(order);
 }
 
-#define NIC_COLUMNS 8
+#define NIC_COLUMNS 9
 
 static void print_nics(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
@@ -418,6 +422,7 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
                                                                  {.title = "sent again", .right = true},
                                                                  {.title = "timeouts", .right = true},
                                                                  {.title = "NAKs", .right = true},
+                                                                 {.title = "trimmed", .right = true, .optional = true},
                                                                  {.title = "RNR NAKs", .right = true, .optional = true},
                                                                  {.title = "failed", .right = true, .optional = true}};
     const struct sim_result *result = report->result;
@@ -427,10 +432,17 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
     struct table table;
 
     for (uint32_t i = 0; i < result->nics; i++) {
-        const struct nic_counters *c = result->nic[i].counters;
-        const uint64_t value[NIC_COLUMNS] = {c->np_ecn_marked_roce_packets, c->np_cnp_sent,           c->rp_cnp_handled,
-                                             c->retransmitted_packets,      c->local_ack_timeout_err, c->packet_seq_err,
-                                             c->rnr_nak_retry_err,          c->completion_errors};
+        const struct endpoint_counters *c = &result->nic[i].common;
+        const struct nic_counters *own = result->nic[i].counters;
+        const uint64_t value[NIC_COLUMNS] = {c->marked,
+                                             own ? own->np_cnp_sent : 0,
+                                             own ? own->rp_cnp_handled : 0,
+                                             c->retransmitted_packets,
+                                             c->timeouts,
+                                             c->nacks,
+                                             c->trimmed,
+                                             own ? own->rnr_nak_retry_err : 0,
+                                             c->errors};
         for (int v = 0; v < NIC_COLUMNS; v++) {
             sum[v] += value[v];
             if (value[v] > most[v]) most[v] = value[v];

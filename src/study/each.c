@@ -174,10 +174,10 @@ static void sum_up(struct each_one *one, const struct sim_report *report)
         one->lost_bytes += result->port[i].lost_bytes + (result->port[i].sw ? result->port[i].sw->dropped_bytes : 0);
     }
     for (uint32_t i = 0; i < result->nics; i++) {
-        one->again_packets += result->nic[i].counters->retransmitted_packets;
-        one->again_bytes += result->nic[i].counters->retransmitted_bytes;
-        one->timeouts += result->nic[i].counters->local_ack_timeout_err;
-        one->delivered_bytes += result->nic[i].counters->rx_payload_bytes;
+        one->again_packets += result->nic[i].common.retransmitted_packets;
+        one->again_bytes += result->nic[i].common.retransmitted_bytes;
+        one->timeouts += result->nic[i].common.timeouts;
+        one->delivered_bytes += result->nic[i].common.rx_payload_bytes;
     }
 }
 

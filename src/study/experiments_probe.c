@@ -283,21 +283,25 @@ static double read_spread(const struct probe *probe, const struct probe_seen *se
     return total > 0 ? most * ports / total : NAN;
 }
 
-#define OF_NICS(name, member)                                                                                          \
+static uint64_t cnps_of(const struct sim_nic *nic)
+{
+    return nic->counters ? nic->counters->np_cnp_sent : 0;
+}
+
+#define OF_NICS(name, value)                                                                                           \
     static double read_##name(const struct probe *probe, const struct probe_seen *seen)                                \
     {                                                                                                                  \
         const char *where = word_of(probe, ARGUMENT_WHERE);                                                            \
         uint64_t total = 0;                                                                                            \
         for (uint32_t i = 0; i < seen->result->nics; i++) {                                                            \
             const struct sim_nic *nic = &seen->result->nic[i];                                                         \
-            if (is_where(where, seen->fabric, seen->fabric->endpoint[nic->endpoint].port))                             \
-                total += nic->counters->member;                                                                        \
+            if (is_where(where, seen->fabric, seen->fabric->endpoint[nic->endpoint].port)) total += value;             \
         }                                                                                                              \
         return (double)total;                                                                                          \
     }
-OF_NICS(retransmitted, retransmitted_packets)
-OF_NICS(timeouts, local_ack_timeout_err)
-OF_NICS(cnps, np_cnp_sent)
+OF_NICS(retransmitted, nic->common.retransmitted_packets)
+OF_NICS(timeouts, nic->common.timeouts)
+OF_NICS(cnps, cnps_of(nic))
 
 static double read_rtt(const struct probe *probe, const struct probe_seen *seen)
 {

@@ -99,10 +99,10 @@ static void sum_ports(const struct sim_result *result, uint64_t *value)
         if (port->queue_max_bytes > value[MEASURE_QUEUE]) value[MEASURE_QUEUE] = port->queue_max_bytes;
     }
     for (uint32_t i = 0; i < result->nics; i++) {
-        const struct nic_counters *counters = result->nic[i].counters;
-        value[MEASURE_CNPS] += counters->np_cnp_sent;
-        value[MEASURE_AGAIN] += counters->retransmitted_packets;
-        value[MEASURE_TIMEOUTS] += counters->local_ack_timeout_err;
+        const struct sim_nic *nic = &result->nic[i];
+        if (nic->counters) value[MEASURE_CNPS] += nic->counters->np_cnp_sent;
+        value[MEASURE_AGAIN] += nic->common.retransmitted_packets;
+        value[MEASURE_TIMEOUTS] += nic->common.timeouts;
     }
 }
 

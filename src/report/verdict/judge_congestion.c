@@ -290,6 +290,7 @@ static void notifications(struct judge *judge)
 
     for (uint32_t i = 0; i < judge->result->nics; i++) {
         const struct nic_counters *c = judge->result->nic[i].counters;
+        if (c == NULL) continue;
         marked += c->np_ecn_marked_roce_packets;
         sent += c->np_cnp_sent;
         handled += c->rp_cnp_handled;

@@ -217,7 +217,7 @@ static uint64_t after_gaps(const struct judge *judge)
     uint64_t count = 0;
 
     for (uint32_t i = 0; i < judge->result->nics; i++)
-        count += judge->result->nic[i].counters->out_of_sequence;
+        count += judge->result->nic[i].common.out_of_order;
     return count;
 }
 
@@ -228,7 +228,7 @@ static uint64_t lost_anywhere(const struct judge *judge)
     for (uint32_t i = 0; i < judge->result->ports; i++)
         count += judge->result->port[i].lost + (judge->result->port[i].sw ? judge->result->port[i].drops : 0);
     for (uint32_t i = 0; i < judge->result->nics; i++)
-        count += judge->result->nic[i].counters->drop[NIC_DROP_rx_buffer];
+        if (judge->result->nic[i].counters) count += judge->result->nic[i].counters->drop[NIC_DROP_rx_buffer];
     return count;
 }
 
@@ -255,10 +255,10 @@ static void sent_again(struct judge *judge)
     uint32_t by = 0;
 
     for (uint32_t i = 0; i < judge->result->nics; i++) {
-        const struct nic_counters *c = judge->result->nic[i].counters;
+        const struct endpoint_counters *c = &judge->result->nic[i].common;
         again += c->retransmitted_packets;
-        timeouts += c->local_ack_timeout_err;
-        naks += c->packet_seq_err;
+        timeouts += c->timeouts;
+        naks += c->nacks;
         data += c->tx_data_packets;
         if (c->retransmitted_packets <= most) continue;
         most = c->retransmitted_packets;

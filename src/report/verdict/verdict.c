@@ -162,6 +162,11 @@ static void sort(struct verdict *verdict)
     if (verdict->findings) qsort(verdict->finding, verdict->findings, sizeof(*verdict->finding), compare_findings);
 }
 
+static bool counts_priorities(const struct sim_result *result)
+{
+    return result->nics == 0 || result->nic[0].counters != NULL;
+}
+
 /* What several judges ask for. */
 static void look(struct judge *judge)
 {
@@ -170,8 +175,10 @@ static void look(struct judge *judge)
     for (uint32_t i = 0; i < result->ports; i++)
         judge->port[result->port[i].port] = &result->port[i];
     for (uint32_t i = 0; i < result->nics; i++)
-        for (uint32_t p = 0; p < FABRIC_PRIOS; p++)
+        for (uint32_t p = 0; result->nic[i].counters && p < FABRIC_PRIOS; p++)
             if (result->nic[i].counters->prio[p].tx_packets) judge->sent_in |= (uint8_t)(1u << p);
+    for (uint32_t i = 0; i < judge->fabric->jobs && !counts_priorities(result); i++)
+        judge->sent_in |= (uint8_t)(1u << judge->fabric->classes[judge->fabric->job[i].job_class].priority);
     for (uint32_t i = 0; i < result->pauses; i++) {
         const struct sim_pause *pause = &result->pause[i];
         if (pause->cause == UINT32_MAX) continue;
