@@ -320,7 +320,7 @@ int check_run(struct check *check)
             leave_out(check, out, r);
             drop_notes(check, r);
         }
-        if (check_rules[r].needs_config) continue;
+        if (check_rules[r].needs_config || !rule_applies(check->fabric, r)) continue;
         CHECK(check_rules[r].run != NULL);
         check->rule = r;
         check->apart = false;

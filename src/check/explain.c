@@ -159,8 +159,8 @@ static void frame_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
                 settings_of(fabric, q)->mtu_bytes);
     else
         fprintf(to, "  %s: frames of %u B; %s sends %u + %u = %u B\n", name, settings_of(fabric, p)->mtu_bytes, other,
-                fabric->nic[fabric->endpoint[q].nic].mtu_bytes, ROCE_OVERHEAD_BYTES,
-                fabric->nic[fabric->endpoint[q].nic].mtu_bytes + ROCE_OVERHEAD_BYTES);
+                fabric->nic[fabric->endpoint[q].nic].mtu_bytes, packet_overhead_bytes(fabric),
+                fabric->nic[fabric->endpoint[q].nic].mtu_bytes + packet_overhead_bytes(fabric));
 }
 
 static void share_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
@@ -247,6 +247,8 @@ static void verdict(uint32_t rule, const struct check *check, FILE *to)
     if (unjudged)
         fprintf(to, "  %s cannot be judged everywhere: `rocelab check` says where, and why.\n",
                 first ? "Otherwise it" : "No violation was found; it");
+    else if (!rule_applies(check->fabric, rule))
+        fprintf(to, "  It means nothing under %s.\n", fabric_system(check->fabric)->title);
     else if (!first)
         fputs("  It holds.\n", to);
     if (check->states > 1 && strcmp(check_rules[rule].id, "TOP002") == 0)

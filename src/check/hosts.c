@@ -389,7 +389,8 @@ RULE_FUNCTION(mtu_ends)
         port_label(fabric, p, name);
         port_label(fabric, q, other);
         if (!is_switch_port(fabric, q)) {
-            uint32_t payload = fabric->nic[fabric->endpoint[q].nic].mtu_bytes, need = payload + ROCE_OVERHEAD_BYTES;
+            uint32_t payload = fabric->nic[fabric->endpoint[q].nic].mtu_bytes;
+            uint32_t need = payload + packet_overhead_bytes(fabric);
             if (payload > ROCE_MTU_MAX)
                 check_find(check, CHECK_WARNING, fabric->port[q].node, q, "mtu",
                            "%s has an mtu of %u; a RoCE packet carries %u B at most", other, payload, ROCE_MTU_MAX);

@@ -13,7 +13,7 @@
 #include "check/check.h"
 #include "fabric/fabric.h"
 
-#define ROCE_OVERHEAD_BYTES 82 /* Ethernet 14, tag 4, IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4 */
+#define ROCE_OVERHEAD_BYTES 82 /* RoCEv2: Ethernet 14, tag 4, IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4 */
 #define ROCE_MTU_MAX 4096u     /* the largest path MTU that InfiniBand, and so RoCE, has */
 
 /* A finding of the rule that runs, at the place where `path` is said for the port (FABRIC_NONE: for the node; node
@@ -27,6 +27,11 @@ __attribute__((format(printf, 5, 6))) void check_find_own(struct check *check, e
 
 /* Drops what only follows from another finding at the same place (follows.c).  0 or -ENOMEM. */
 int check_fold_consequences(struct check *check);
+
+/* systems.c: whether a rule means anything under the systems of the fabric. */
+bool rule_applies(const struct fabric *fabric, uint32_t rule);
+/* Most that the headers of a data packet take, with a tag, RETH and immediate data. */
+uint32_t packet_overhead_bytes(const struct fabric *fabric);
 
 #define RULE_FUNCTION(name) void rule_##name(struct check *check)
 #define RULE(id, severity, function, title, why, mend, sources) RULE_FUNCTION(function);

@@ -77,6 +77,8 @@ static const struct key keys[] = {
     {"adaptive-retransmission", &connections, false},
     {"ack", &connections, false},
     {"cnp-class", &notified, false},
+    {"cnp-dscp", &notified, false},
+    {"dcqcn", &notified, false},
     {"xoff", &pauses, true},
     {"xon", &pauses, true},
     {"headroom", &pauses, true},

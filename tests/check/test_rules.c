@@ -305,6 +305,30 @@ static void test_nothing_is_wrong(void **state)
     base_release(&checked);
 }
 
+/* The same with RoCEv1: rules about marks, CNPs and source ports say nothing; a frame has twelve bytes more. */
+static void test_other_systems_have_fewer_rules(void **state)
+{
+    static const struct edit edits[] = {{"fabric: base\n", "fabric: base\nsystem: rocev1\n"},
+                                        {"ecn: {min: 500KB, max: 1500KB, probability: 10%}, ", ""},
+                                        {"  cnp-dscp: 48\n  dcqcn: {rp: true, np: true}\n", ""}};
+    struct checked checked;
+    char why[300] = "";
+
+    (void)state;
+    snprintf(checked.text, sizeof(checked.text), "%s", base_fabric);
+    for (size_t e = 0; e < sizeof(edits) / sizeof(edits[0]); e++)
+        assert_true(base_edit(checked.text, edits[e].from, edits[e].to));
+    if (!base_check(&checked, 2, why, sizeof(why))) fail_msg("%s", why);
+    print_all(&checked);
+    assert_int_equal(checked.check.findings, 0);
+    base_release(&checked);
+    assert_true(base_edit(checked.text, "  nos: sonic\n", "  nos: sonic\n  mtu: 4189\n")); /* RoCEv2 needs 4178 */
+    if (!base_check(&checked, 2, why, sizeof(why))) fail_msg("%s", why);
+    assert_int_equal(checked.check.findings, 1);
+    assert_string_equal(check_rules[checked.check.finding[0].rule].id, "MTU001");
+    base_release(&checked);
+}
+
 /* Empty, or what is not as the case says. */
 static const char *try_case(const struct rule_case *as, struct checked *checked, char why[300])
 {
@@ -495,6 +519,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_wrong),
+        cmocka_unit_test(test_other_systems_have_fewer_rules),
         cmocka_unit_test(test_each_rule_is_caught_alone),
         cmocka_unit_test(test_every_rule_has_a_case),
         cmocka_unit_test(test_notes_become_findings),
