@@ -59,6 +59,9 @@ bool cli_pcaps_begin(const struct cli_pcaps *pcaps, const struct fabric *fabric,
             cli_error("--pcap: the link of port '%s' is captured already", pcap->port);
         else if (error == -EMSGSIZE)
             cli_error("--pcap: packets of more than 4096 bytes of payload (mtu under nics) cannot be captured");
+        else if (error == -EPROTONOSUPPORT)
+            cli_error("--pcap: frames of system '%s' cannot be captured; those of rocev2 and rocev1 can",
+                      fabric_system(fabric)->name);
         else if (error)
             cli_error("%s: %s", pcap->file, strerror(-error));
         if (error) return false;

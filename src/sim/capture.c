@@ -30,6 +30,7 @@
 #define PAYLOAD_MOST PROTO_PAYLOAD_MAX
 #define FRAME_MOST (PAYLOAD_MOST + 512) /* and every header there is */
 #define DUE_ALL PS_NEVER
+#define WRITTEN (FABRIC_SYSTEM(FABRIC_ROCEV2) | FABRIC_SYSTEM(FABRIC_ROCEV1)) /* systems whose frames can be made */
 
 struct sim_capture {
     struct capwriter *writer;
@@ -122,6 +123,7 @@ int sim_capture(struct sim *sim, uint32_t port, const char *path)
     struct sim_capture *capture;
 
     CHECK(own->peer != FABRIC_NONE);
+    if (FABRIC_SYSTEM(sim->fabric->system) & ~WRITTEN) return -EPROTONOSUPPORT;
     for (uint32_t i = 0; i < sim->fabric->nics; i++)
         if (sim->fabric->nic[i].mtu_bytes > PAYLOAD_MOST) return -EMSGSIZE;
     if (engine_node(sim->engine, own->node)->extra[own->index].tap) return -EBUSY;

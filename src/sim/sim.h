@@ -75,8 +75,8 @@ size_t sim_memory_bytes(const struct sim *sim);
 uint64_t sim_memory_most_bytes(const struct sim *sim);
 
 /* Captures what crosses a port from now on, both ways, as nanosecond pcap.  0, -EBUSY (this port or its peer is
- * captured already), -EMSGSIZE (an adapter's MTU is above 4096, and no capture can hold its packets), -errno of opening
- * the file.  Captures are numbered from 0 in the order of the calls. */
+ * captured already), -EMSGSIZE (an adapter's MTU is above 4096), -EPROTONOSUPPORT (no frame of this system can be
+ * written), -errno of opening the file.  Captures are numbered from 0 in the order of the calls. */
 int sim_capture(struct sim *sim, uint32_t port, const char *path);
 /* The file is whole after this; sim_free() does it too, and says nothing.  0, or -errno of what failed first. */
 int sim_capture_close(struct sim *sim, uint32_t index);
