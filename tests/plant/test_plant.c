@@ -142,6 +142,41 @@ static void test_switch_problem_is_told(void **state)
     lab_close(&lab);
 }
 
+/* A GRH in place of IP and UDP, and nothing to mark: the rest is RoCEv2's without congestion control. */
+static void test_rocev1(void **state)
+{
+    (void)state;
+    struct lab v2 = lab_open(TWO_HOSTS "nics: {congestion: none}\n"), v1 = lab_open(TWO_HOSTS "system: rocev1\n");
+    struct nic_config a = plant_adapter(&v2.plant, 0), b = plant_adapter(&v1.plant, 0);
+
+    assert_int_equal(b.net, PKT_NET_V1);
+    assert_int_equal(b.header_bytes, a.header_bytes - 20 - 8 + 40);
+    assert_true(a.ecn && !b.ecn);
+    b.net = a.net;
+    b.header_bytes = a.header_bytes;
+    b.ecn = a.ecn;
+    assert_same(&a, &b);
+    lab_close(&v2);
+    lab_close(&v1);
+}
+
+static void test_marks_that_nobody_makes(void **state)
+{
+    struct fabric_with with = {.judge = plant_judge_nic};
+    struct fabric_errors errors = {0};
+    struct fabric *fabric = NULL;
+
+    (void)state;
+    assert_int_equal(fabric_load_with("test", TWO_HOSTS "system: rocev1\nnics: {congestion: dctcp/paper}\n", &with,
+                                      &fabric, &errors),
+                     -EINVAL);
+    assert_int_equal(errors.error[0].at.line, 6);
+    assert_int_equal(errors.error[0].at.column, 20);
+    assert_non_null(strstr(errors.error[0].text, "dctcp/paper needs marks or telemetry"));
+    struct lab swift = lab_open(TWO_HOSTS "system: rocev1\nnics: {congestion: swift/paper}\n");
+    lab_close(&swift);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +184,8 @@ int main(void)
         cmocka_unit_test(test_what_is_around),
         cmocka_unit_test(test_one_needs_telemetry),
         cmocka_unit_test(test_switch_problem_is_told),
+        cmocka_unit_test(test_rocev1),
+        cmocka_unit_test(test_marks_that_nobody_makes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
