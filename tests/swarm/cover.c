@@ -58,6 +58,7 @@
     X(acks_apart, 1, "runs with READs and ACKs in a class of their own")                                               \
     X(slow_line, 1, "runs with a slow line")                                                                           \
     X(bare, 1, "runs of model hpcc-ns3")                                                                               \
+    X(v1, 1, "runs of RoCEv1")                                                                                         \
     X(lost, 1, "packets lost on lines")                                                                                \
     X(flaps, 1, "runs with a link that went down")                                                                     \
     X(dcqcn, 1, "runs with DCQCN")                                                                                     \
@@ -231,6 +232,7 @@ void cover_add(const struct sim *sim, const struct sim_result *result, const str
     covered.acks_apart += plan->verbs && plan->acks_apart;
     covered.slow_line += plan->slow_line;
     covered.bare += plan->bare;
+    covered.v1 += plan->v1;
     covered.strict += watch->strict_checked;
     covered.fair += watch->fair_checked;
     covered.windows += watch->windows_checked;

@@ -98,7 +98,7 @@ static void ecn(struct plan *plan, struct rng *rng)
 
     if (!chance(rng, 70)) return;
     unsigned probability = (unsigned)pick(rng, 1, 100), max = min + (unsigned)pick(rng, 1, 60);
-    say(plan, ", ecn: {min: %uKB, max: %uKB, probability: %u%%}", min, max, probability);
+    if (!plan->v1) say(plan, ", ecn: {min: %uKB, max: %uKB, probability: %u%%}", min, max, probability);
 }
 
 static void lossless_class(struct plan *plan, struct rng *rng, const char *name, unsigned dscp, unsigned prio)
@@ -201,6 +201,8 @@ static void nics(struct plan *plan, struct rng *rng)
             ? ONE_OF(rng, "none", "dcqcn/hpcc-sim", "hpcc/hpcc-sim", "timely/hpcc-sim", "dctcp/hpcc-sim")
             : ONE_OF(rng, "none", "none", "none", "dcqcn/connectx", "dcqcn/paper", "dcqcn/hpcc-sim", "hpcc/paper",
                      "timely/paper", "timely/hpcc-sim", "swift/paper", "dctcp/paper", "dctcp/hpcc-sim");
+    bool by_delay = strncmp(congestion, "timely", 6) == 0 || strncmp(congestion, "swift", 5) == 0;
+    if (plan->v1 && !by_delay) congestion = "none"; /* the others need marks, or telemetry */
     unsigned timeout = plan->hasty ? (unsigned)pick(rng, 4, 6) : (unsigned)pick(rng, 8, 10);
 
     const char *ack_class = ONE_OF(rng, "cnp", "other");
@@ -377,6 +379,7 @@ void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
     topology(plan, &rng);
     usual = *plan;
     bad_day_draw(plan, &day);
+    more_system(plan);
     links(plan, &rng);
     classes(plan, &rng);
     switches(plan, &rng, day.switches, attempt);

@@ -27,6 +27,7 @@ void bad_day_draw(struct plan *plan, struct bad_day *day);
 /* plan_more.c: each says its words, or nothing */
 void more_nics(struct plan *plan);
 void more_poisson(struct plan *plan);
+void more_system(struct plan *plan); /* after the bad day is drawn, before classes */
 const char *more_way(uint64_t seed); /* of a fault that loses packets; "": both, unsaid */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Settings that a plan may have besides: NAKs said again, adaptive retransmission, software that takes its time, faults
- * of one way, and Poisson jobs whose senders and receivers are named.
+ * of one way, Poisson jobs whose senders and receivers are named, RoCEv1.
  *
  * Drawn from a stream of their own, so that the other plans stay what they were.  Each sets what the watch must allow
  * for and no more.
@@ -14,6 +14,7 @@
 #define MORE_STREAM 80
 #define WAY_STREAM 81
 #define POISSON_STREAM 82
+#define SYSTEM_STREAM 83
 
 void more_nics(struct plan *plan)
 {
@@ -40,6 +41,16 @@ void more_nics(struct plan *plan)
         unsigned poll = chance(&rng, 30) ? 0 : (unsigned)pick(&rng, 1, 3000);
         say(plan, ", software: {post: %uns, poll: %uns}", post, poll);
     }
+}
+
+/* On a bad day routes may make a loop, which frames without a hop limit never leave. */
+void more_system(struct plan *plan)
+{
+    struct rng rng;
+
+    rng_init(&rng, plan->seed, SYSTEM_STREAM);
+    plan->v1 = chance(&rng, 12) && !plan->bare && !plan->bad_day;
+    if (plan->v1) say(plan, "system: rocev1\n");
 }
 
 const char *more_way(uint64_t seed)

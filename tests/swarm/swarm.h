@@ -48,6 +48,7 @@ struct plan { /* what a seed stands for */
     bool shared;        /* an adapter's queue pairs share their receives */
     bool slow_line;     /* a line is slower for a while */
     bool bare;          /* model hpcc-ns3: frames alone on the line, whole nanoseconds */
+    bool v1;            /* system rocev1: longer headers, no marks, one path for all queue pairs of a pair */
     bool lossy_job;     /* a job runs in a class that may drop */
     bool hasty;         /* the acknowledgement timer is shorter than queues are long */
     bool early;         /* adaptive retransmission: so may the first timeouts be */

@@ -103,6 +103,10 @@ void counts_check(struct watch *watch, const struct sim_result *result)
     bool stuck = result->state == SIM_STUCK;
     ps_t now = stuck ? result->virtual_ps : watch->sim->engine->now;
 
+    for (uint32_t i = 0; i < result->nics && watch->fabric->system == FABRIC_ROCEV1; i++)
+        HOLDS(result->nic[i].common.marked == 0 && result->nic[i].counters->np_cnp_sent == 0,
+              "nothing of RoCEv1 is marked", "adapter %u: %lu marked, %lu CNPs", i,
+              (unsigned long)result->nic[i].common.marked, (unsigned long)result->nic[i].counters->np_cnp_sent);
     for (uint32_t i = 0; i < result->ports; i++) {
         const struct sim_port *port = &result->port[i];
         const struct line *line = &watch->line[port->port];

@@ -9,6 +9,7 @@
 #include "swarm.h"
 
 #define ETH_TO_BTH_BYTES (14u + 20u + 8u + 12u)
+#define V1_TO_BTH_BYTES (14u + 40 + 12) /* a GRH, annex A16 */
 #define ICRC_BYTES 4u
 #define TAG_BYTES 4u
 #define TELEMETRY_BYTES 42u
@@ -33,8 +34,8 @@ static uint32_t frame_due(const struct watch *watch, const struct pkt *pkt)
     if (watch->plan->bare) return answer ? (telemetry ? 88u : 60u) : (telemetry ? 90u : 48u) + pkt->payload_bytes;
     const struct fabric_port *edge = &fabric->port[fabric->port[fabric->endpoint[pkt->src_node].port].peer];
     bool tagged = fabric->settings[edge->settings].trust == SW_TRUST_PCP;
-    return ETH_TO_BTH_BYTES + ICRC_BYTES + (tagged ? TAG_BYTES : 0) + (telemetry ? TELEMETRY_BYTES : 0) +
-           extension_of(pkt->opcode) + (pkt->payload_bytes + 3u) / 4 * 4;
+    return (watch->plan->v1 ? V1_TO_BTH_BYTES : ETH_TO_BTH_BYTES) + ICRC_BYTES + (tagged ? TAG_BYTES : 0) +
+           (telemetry ? TELEMETRY_BYTES : 0) + extension_of(pkt->opcode) + (pkt->payload_bytes + 3u) / 4 * 4;
 }
 
 static uint8_t request_opcode(const struct request *request, uint8_t transport, bool first, bool last)
@@ -90,7 +91,8 @@ static void request_form(struct watch *watch, uint32_t index, const struct pkt *
     if (request->verb == NIC_READ || (first && (request->verb == NIC_WRITE || request->verb == NIC_WRITE_IMM)))
         HOLDS(pkt->rdma.dma_bytes == left, "a request says how much it is about", "connection %u PSN %u: %u of %lu",
               index, psn, pkt->rdma.dma_bytes, (unsigned long)left);
-    HOLDS((pkt->tos & PKT_ECN_MASK) == PKT_ECN_ECT0, "data can be marked", "connection %u", index);
+    HOLDS((pkt->tos & PKT_ECN_MASK) == (watch->plan->v1 ? PKT_ECN_NOT_ECT : PKT_ECN_ECT0), "data can be marked",
+          "connection %u", index);
     if (pair->transport != NIC_RC || request->verb >= NIC_READ) return;
     bool asks = pkt->flags & PKT_ACK_REQUEST;
     HOLDS(asks || !last, "a message asks for its acknowledgement", "connection %u PSN %u", index, psn);
