@@ -205,6 +205,7 @@ static bool balance_said(const struct config_can *can, const struct fabric_switc
     if (balance->kind == SW_ECMP) return true;
     if (!(can->balances >> balance->kind & 1)) return false;
     if (balance->kind == SW_SPRAY) return !balance->round_robin;
+    if (balance->kind == SW_ADAPTIVE) return !balance->by_flowlet; /* how loads are weighed is the chip's own */
     return balance->kind != SW_FLOWLET || (balance->gap_ps >= PS_US && balance->gap_ps % PS_US == 0);
 }
 

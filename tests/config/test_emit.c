@@ -132,6 +132,9 @@ static void test_cages(void **state)
         {"switches: {model: tomahawk5}", &config_sonic, 69, "Ethernet276"},
         {"switches: {model: tomahawk5}", &config_sonic, 70, "Ethernet280"},
         {"switches: {model: tomahawk5}", &config_sonic, 71, "Ethernet288"},
+        {"switches: {model: tomahawk5}", &config_nvue, 69, "swp35s1"},
+        {"switches: {model: tomahawk5}", &config_nvue, 70, "swp36"},
+        {"switches: {model: generic}", &config_nvue, 1, "swp2"},
         {"switches: {model: tomahawk6}", &config_sonic, 1, "Ethernet8"},
         {"switches: {model: generic}", &config_sonic, 1, "Ethernet8"},    /* no cages, and a port of 800G */
         {"switches: {model: tomahawk6}", &config_nxos, 1, "Ethernet1/2"}, /* 128 cages for 72 ports */

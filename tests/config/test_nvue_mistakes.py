@@ -144,6 +144,18 @@ class Nvue(Mistakes):
         self.assertEqual({rule for rule, _, _ in answer}, {"HR007", "SIB001"})
         self.assertIn(("SIB001", "leaf1", at), answer)
 
+    def test_adaptive_routing(self):
+        """On for the switch and for ports: then no hash is asked for; and LLDP has no say."""
+        blind = ROCE + ["nv set system forwarding ecmp-hash source-port off"]
+        switch, port = "nv set router adaptive-routing state enabled", "nv set interface swp1-8 router adaptive-routing enable on"
+        for lines, wanted in (([], True), ([switch], True), ([port], True), ([switch, port], False),
+                              ([switch.replace("state enabled", "enable on"), port], False)):
+            answer = self.checked(leaf1="\n".join(blind + lines) + "\n")
+            self.assertEqual("TOP004" in {item["rule"] for item in answer["findings"]}, wanted, lines)
+        lldp = ["nv set service lldp application-tlv udp-port 4791 priority 3", "nv set system lldp state enabled",
+                "nv set interface swp1 lldp dcbx-pfc-tlv on"]
+        self.assertEqual(self.checked(leaf1="\n".join(ROCE + lldp) + "\n")["not_understood"], [])
+
     def test_hash_and_quotes(self):
         self.mistake(ROCE, None, ["nv set system forwarding ecmp-hash source-port off"], ("TOP004", "source-port"))
         spine = [line.replace("leaf1", "spine1") for line in ROCE] + ["nv set interface swp2 description 'to leaf1 swp1'"]

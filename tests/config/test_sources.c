@@ -135,8 +135,25 @@ static void hold_fabric(struct forms *forms, const struct config_format *format,
     }
 }
 
-/* `also`: a fabric or a configuration of what random fabrics do not lead to; NULL: none. */
-static void hold_system(const char *heading, const struct config_format *format, const char *also)
+/* A fabric or a configuration of what random fabrics do not lead to. */
+static void hold_also(struct forms *forms, const struct config_format *format, const char *also)
+{
+    if (strncmp(also, "rocelab:", 8) == 0) {
+        struct fabric_errors errors = {0};
+        struct fabric *fabric = NULL;
+        assert_int_equal(fabric_load("also", also, &fabric, &errors), 0);
+        hold_fabric(forms, format, fabric);
+        fabric_free(fabric);
+    } else {
+        struct imported got;
+        import_text(&got, NULL, "x.txt", also);
+        hold_fabric(forms, format, got.fabric);
+        import_release(&got);
+    }
+}
+
+/* `more`: NULL: none. */
+static void hold_system(const char *heading, const struct config_format *format, const char *also, const char *more)
 {
     struct forms forms;
     uint64_t count = trips();
@@ -151,18 +168,8 @@ static void hold_system(const char *heading, const struct config_format *format,
         fabric_free(fabric);
         free(text);
     }
-    if (also && strncmp(also, "rocelab:", 8) == 0) {
-        struct fabric_errors errors = {0};
-        struct fabric *fabric = NULL;
-        assert_int_equal(fabric_load("also", also, &fabric, &errors), 0);
-        hold_fabric(&forms, format, fabric);
-        fabric_free(fabric);
-    } else if (also) {
-        struct imported got;
-        import_text(&got, NULL, "x.txt", also);
-        hold_fabric(&forms, format, got.fabric);
-        import_release(&got);
-    }
+    hold_also(&forms, format, also);
+    if (more) hold_also(&forms, format, more);
     for (unsigned f = 0; f < forms.count; f++)
         if (!forms.used[f]) fail_msg("%s: nothing writes '%s'", heading, forms.form[f]);
 }
@@ -177,19 +184,23 @@ static const char many[] =
 static void test_nxos(void **state)
 {
     (void)state;
-    hold_system("NX-OS", &config_nxos, many);
+    hold_system("NX-OS", &config_nxos, many, NULL);
 }
 static void test_eos(void **state)
 {
     (void)state;
-    hold_system("EOS", &config_eos, many);
+    hold_system("EOS", &config_eos, many, NULL);
 }
 static void test_nvue(void **state)
 {
     (void)state;
     for (int yaml = 0; yaml < 2; yaml++)
         hold_system("NVUE", yaml ? &config_nvue : &config_nvue_set,
-                    "nv set qos roce\nnv set interface swp1-2 link speed 400G\n");
+                    "nv set qos roce\nnv set interface swp1-2 link speed 400G\n"
+                    "nv set interface swp3 link breakout 2x\nnv set interface swp3s0-1 link speed 400G\n"
+                    "nv set router adaptive-routing state enabled\n"
+                    "nv set interface swp1-2 router adaptive-routing state enabled\n",
+                    many);
 }
 static void test_junos(void **state)
 {
@@ -197,7 +208,8 @@ static void test_junos(void **state)
     hold_system("Junos", &config_junos_set,
                 "set interfaces et-0/0/0 number-of-sub-ports 2\nset interfaces et-0/0/0 speed 400g\n"
                 "set interfaces et-0/0/0:0 description x\nset interfaces et-0/0/0:1 description y\n"
-                "set forwarding-options enhanced-hash-key ecmp-dlb flowlet\n");
+                "set forwarding-options enhanced-hash-key ecmp-dlb flowlet\n",
+                NULL);
 }
 
 int main(void)

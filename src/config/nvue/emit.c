@@ -298,6 +298,42 @@ static void emit_port_profiles(struct printer *to, uint32_t p, const char *name,
         fact(to, words(path, "interface %s qos pfc profile", name), "roce%u", to->kind[PFC].of[p]);
 }
 
+/* The cage of a port that is a part of one, swp5s2: 5, and `ret_part` 2; 0: it is none. */
+static unsigned cage_of(const struct printer *to, uint32_t p, unsigned *ret_part)
+{
+    char name[FABRIC_NAME];
+    unsigned cage = 0;
+    int end = 0;
+
+    config_port_label(to->emit, &config_nvue, to->node->first_port + p, name, sizeof(name));
+    if (sscanf(name, "swp%3us%1u%n", &cage, ret_part, &end) < 2 || name[end] || *ret_part > 7) return 0;
+    return cage;
+}
+
+/* A cage that is split is said before the first of its parts, with the lanes of each where they are known: the system's
+ * own number is not the same on all transceivers.  A part that has no other is only a name. */
+static void emit_breakout(struct printer *to, uint32_t p)
+{
+    unsigned part = 0, own = cage_of(to, p, &part), most = 0, count = 0;
+    struct config_cage cage;
+    char path[160];
+
+    for (uint32_t q = 0; own && q < to->node->ports; q++) {
+        if (cage_of(to, q, &part) != own) continue;
+        if (q < p) return;
+        count++;
+        if (part > most) most = part;
+    }
+    bool known = own && config_cage(to->emit->fabric, to->node->first_port + p, &cage);
+    if (count < 2 && !(known && own == cage.cage && cage.parts > 1)) return;
+    unsigned parts = most > 3 ? 8 : most > 1 ? 4 : 2;
+    if (known && own == cage.cage && cage.parts > parts) parts = cage.parts;
+    if (known && cage.lanes >= parts)
+        fact(to, words(path, "interface swp%u link breakout %ux lanes-per-port", own, parts), "%u", cage.lanes / parts);
+    else
+        fact(to, words(path, "interface swp%u link breakout %ux", own, parts), NULL);
+}
+
 static void emit_interface(struct printer *to, uint32_t p)
 {
     static const char *const fecs[] = {NULL, "off", "baser", "rs"};
@@ -320,6 +356,8 @@ static void emit_interface(struct printer *to, uint32_t p)
     if (!to->roce) emit_port_profiles(to, p, name, settings);
     if (paused && to->sw->watchdog.on && (settings->watched & paused))
         fact(to, words(path, "interface %s qos pfc-watchdog state", name), "enable");
+    if (to->sw->balance.kind == SW_ADAPTIVE && as->peer != FABRIC_NONE && as->peer >= to->emit->fabric->endpoints)
+        fact(to, words(path, "interface %s router adaptive-routing state", name), "enabled");
     fact(to, words(path, "interface %s type", name), "swp");
 }
 
@@ -355,6 +393,14 @@ static void emit_hash(struct printer *to)
     fact(to, "system forwarding ecmp-hash destination-port", ports ? "enabled" : "disabled");
 }
 
+/* Of the switch, and below of each port towards another: eligible are routed ports. */
+static void emit_balance(struct printer *to)
+{
+    if (to->sw->balance.kind != SW_ADAPTIVE) return;
+    comment(to, "HOST006: each packet goes by the link that has room");
+    fact(to, "router adaptive-routing state", "enabled");
+}
+
 static void emit_switch(struct printer *to)
 {
     /* One kind of profile after the other: in YAML a key is written once. */
@@ -373,6 +419,7 @@ static void emit_switch(struct printer *to)
     if (!to->commands) fputs("- set:\n", to->emit->to);
     fact(to, "system hostname", "%s", to->node->name);
     emit_hash(to);
+    emit_balance(to);
     if (to->roce) {
         comment(to, "MAP001, MAP005, ECN001, PFC001, HR002: all of them by the system's own profile");
         fact(to, "qos roce mode", "lossless");
@@ -387,8 +434,10 @@ static void emit_switch(struct printer *to)
     emit_pools(to);
     emit_watchdog(to);
     comment(to, "MTU001, ECN001, WD001: each port and its profiles");
-    for (uint32_t p = 0; p < to->node->ports; p++)
+    for (uint32_t p = 0; p < to->node->ports; p++) {
+        emit_breakout(to, p);
         emit_interface(to, p);
+    }
     config_tail(to->emit, &config_nvue);
 }
 

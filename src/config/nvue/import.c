@@ -393,6 +393,19 @@ static bool read_tunnel(struct nvue *in, const struct nvue_fact *fact)
     return true;
 }
 
+/* `... adaptive-routing state enabled`, or `enable on`; `at` is the word behind which it stands. */
+static bool read_adaptive(struct nvue *in, const struct nvue_fact *fact, uint32_t at, bool port)
+{
+    const char *key = fact->words > at ? fact->word[at] : "", *value = fact->words > at + 1 ? fact->word[at + 1] : "";
+
+    if (strcmp(key, "enable") != 0 && strcmp(key, "state") != 0) return strcmp(key, "link-utilization-threshold") == 0;
+    if (port && on_word(value)) in->adaptive_ports = true;
+    if (port) return true;
+    in->adaptive = on_word(value);
+    in->adaptive_line = fact->line;
+    return true;
+}
+
 static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char *name)
 {
     uint32_t p = CONFIG_NONE;
@@ -408,6 +421,9 @@ static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char 
     }
     if (strncmp(section, "ip", 2) == 0 && strcmp(key, "address") == 0 && fact->words == 5)
         config_address(in->set, nvue_at(in, fact->line), in->device, p, fact->word[4]);
+    if (strcmp(section, "router") == 0 && strcmp(key, "adaptive-routing") == 0) return read_adaptive(in, fact, 4, true);
+    /* who is announced; what DCBX announces takes nothing from the peer */
+    if (strcmp(section, "lldp") == 0) return true;
     if (strcmp(section, "qos") != 0) return section[0] == 0 || strcmp(section, "type") == 0;
     if (strcmp(key, "pfc-watchdog") == 0) {
         port->watchdog = fact->words < 5 || on_word(fact->word[fact->words - 1]);
@@ -499,7 +515,7 @@ static bool read_system(struct nvue *in, const struct nvue_fact *fact)
 {
     static const char *const fields[] = {"source-ip", "destination-ip", "source-port"};
 
-    if (fact->words > 1 && strcmp(fact->word[1], "hostname") == 0) return true;
+    if (fact->words > 1 && (strcmp(fact->word[1], "hostname") == 0 || strcmp(fact->word[1], "lldp") == 0)) return true;
     if (fact->words < 5 || strcmp(fact->word[1], "forwarding") != 0 || strcmp(fact->word[2], "ecmp-hash") != 0)
         return false;
     for (unsigned i = 0; i < 3; i++) {
@@ -546,10 +562,16 @@ static int import_facts(struct nvue *in)
         if (strcmp(fact->word[0], "qos") == 0) known = read_qos(in, fact);
         if (strcmp(fact->word[0], "nve") == 0) known = read_tunnel(in, fact);
         if (strcmp(fact->word[0], "system") == 0) known = read_system(in, fact);
+        if (strcmp(fact->word[0], "service") == 0) known = fact->words > 1 && strcmp(fact->word[1], "lldp") == 0;
+        if (strcmp(fact->word[0], "router") == 0)
+            known =
+                fact->words > 1 && strcmp(fact->word[1], "adaptive-routing") == 0 && read_adaptive(in, fact, 2, false);
         if (!known) not_read(in, fact);
     }
     nvue_add_broken(in);
     say_hash(in);
+    if (in->adaptive && in->adaptive_ports) /* of the two, either does nothing alone */
+        config_say(in->set, nvue_at(in, in->adaptive_line), in->device, CONFIG_NONE, "balance.use", "adaptive");
     for (uint32_t p = 0; p < in->ports; p++)
         nvue_say_port(in, p);
     nvue_say_watchdog(in);

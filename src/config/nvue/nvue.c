@@ -37,7 +37,14 @@ static int guess(const char *text, size_t length)
 
 static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
 {
-    snprintf(buf, size, "swp%u", fabric->port[port].index + 1u);
+    struct config_cage cage;
+
+    if (!config_cage(fabric, port, &cage))
+        snprintf(buf, size, "swp%u", fabric->port[port].index + 1u);
+    else if (cage.parts > 1)
+        snprintf(buf, size, "swp%us%u", cage.cage, cage.part - 1);
+    else
+        snprintf(buf, size, "swp%u", cage.cage);
 }
 
 static const struct config_can can = {
@@ -54,6 +61,7 @@ static const struct config_can can = {
     .detect_ms = {NVUE_POLL_MIN_MS, NVUE_POLL_MAX_MS *NVUE_ROBUSTNESS_MAX},
     .polls_least = 1,
     .rate_step_bps = NVUE_RATE_STEP,
+    .balances = 1u << SW_ADAPTIVE,
 };
 
 static const char *const shows[] = {

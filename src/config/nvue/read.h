@@ -86,6 +86,8 @@ struct nvue {
     uint64_t work;                       /* of WORK_MOST */
     unsigned hash_off;                   /* bits: source, destination and source port are not in the hash */
     uint32_t hash_line;                  /* 0: nothing is said of it */
+    bool adaptive, adaptive_ports;       /* adaptive routing: of the switch, and of any port */
+    uint32_t adaptive_line;
     struct pool pool[POOLS];
     uint32_t pools;
     struct broken *broken;
