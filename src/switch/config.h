@@ -117,6 +117,37 @@ struct sw_voq_config { /* virtual output queues; voq.c */
     uint64_t deep_bps;      /* the deep memory is read no faster; 0: no limit */
 };
 
+/* Credits instead of pauses (credit.c): queue and group of a packet are its virtual lane. */
+struct sw_credit_port {
+    uint32_t own_blocks;  /* of the buffer of each lane: what this end promises */
+    uint32_t peer_blocks; /* what the other end promises; 0: nothing is plugged in */
+    ps_t skew_ps;         /* a word overtakes packets that were sent so much earlier: their forwarding latency */
+    ps_t lifetime_ps;     /* a packet that waits longer at the head of its queue is dropped; 0: never */
+};
+#define SW_ARB_MAX 64 /* entries of a table */
+struct sw_arb_entry {
+    uint8_t vl, weight; /* in blocks; 0: the entry is skipped */
+};
+struct sw_arbitration { /* of virtual lanes; arbitrate.c */
+    uint8_t highs, lows;
+    uint8_t high_limit; /* x 4 KiB of the high table while the low one waits; 0: one packet; 255: no limit */
+    struct sw_arb_entry high[SW_ARB_MAX], low[SW_ARB_MAX];
+};
+struct sw_credit_config {
+    uint8_t vls;            /* 0: no credits */
+    uint16_t packet_blocks; /* of the largest packet */
+    uint16_t added_bytes;   /* of the line that count with a packet: VCRC */
+    /* Congestion: what leaves a longer queue than this is marked, if the lane has credits for more (it is the root of
+     * the congestion, and no victim). */
+    uint64_t mark_bytes;               /* UINT64_MAX: nothing is marked */
+    uint16_t mark_rate;                /* one in so many more packets, on average; 0: all */
+    uint16_t mark_blocks;              /* of packets at least so long */
+    const struct sw_credit_port *port; /* [ports] */
+    const struct sw_arbitration *arbitration;
+};
+#define SW_STALL_DROPS 7 /* packets dropped at the head of a lane, one after the other: it stalls ... */
+#define SW_STALL_LIVES 8 /* ... for so many lifetimes */
+
 struct sw_line {          /* what a frame takes of the line */
     uint16_t least_bytes; /* it is padded to this */
     uint16_t added_bytes; /* preamble, FCS, gap */
@@ -134,6 +165,7 @@ struct sw_config {
     struct sw_watchdog watchdog;
     struct sw_balance balance;
     struct sw_voq_config voq;
+    struct sw_credit_config credit;
     bool forgets_ports;           /* routes may name SW_FLOOD_PORT */
     bool telemetry;               /* what leaves is told what the switch sees; the pool has room for it */
     struct sw_line line;          /* telemetry.c */

@@ -84,7 +84,7 @@ uint64_t sw_shared_used(const struct sw *sw)
 uint16_t sw_paused(const struct sw *sw, uint16_t port)
 {
     CHECK(port < sw->ports);
-    return sw->slow[port].paused_prio;
+    return sw->credits ? sw_waiting(sw, port) : sw->slow[port].paused_prio;
 }
 
 uint16_t sw_pausing(const struct sw *sw, uint16_t port)

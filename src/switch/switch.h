@@ -27,7 +27,8 @@
 #define SW_FLOODED (UINT16_MAX - 1)
 #define SW_SPREADS (UINT16_MAX - 2) /* sw_route() */
 
-struct sw_pause_out { /* a PFC frame to send */
+struct sw_pause_out { /* a PFC frame to send, or a word of credits */
+    uint32_t credit;  /* the word (base/credit.h); 0: a PFC frame */
     uint16_t port;
     uint8_t enable;  /* priorities it speaks of */
     uint16_t quanta; /* 0: resume */
@@ -69,12 +70,15 @@ pkt_t sw_tx_simple(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
 enum sw_form {
     SW_SIMPLE,   /* hashes, and has output queues in shared memory */
     SW_FORWARDS, /* may have a balancer, or virtual output queues */
+    SW_CREDITS,  /* has credits, and output queues in shared memory */
     SW_WHOLE,    /* may flood, raise classes, or write telemetry: sw_rx() and sw_tx() alone will do */
 };
 enum sw_form sw_form(const struct sw_config *config);
 
 /* A PFC frame arrived on port. */
 void sw_pause(struct sw *sw, uint16_t port, uint8_t enable, const uint16_t quanta[8], ps_t now, struct sw_io *io);
+/* A word of credits arrived on port. */
+void sw_credit(struct sw *sw, uint16_t port, uint32_t word, ps_t now, struct sw_io *io);
 void sw_tick(struct sw *sw, ps_t now, struct sw_io *io);
 /* Down: what is queued there is dropped, what arrives for it too, pauses in both directions are void. */
 void sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io *io);
@@ -114,6 +118,9 @@ bool sw_would_resume(const struct sw *sw, uint16_t in, uint8_t prio, const uint3
 /* Does the queue hold packets that came in by that port and priority's group? */
 bool sw_queue_holds(const struct sw *sw, const struct pkt *hot, uint16_t port, uint8_t queue, uint16_t in,
                     uint8_t prio);
+/* Of a lane: blocks that may be sent by this port, and blocks that it holds of the other end's. */
+int32_t sw_credit_left(const struct sw *sw, uint16_t port, uint8_t vl);
+uint32_t sw_credit_held(const struct sw *sw, uint16_t port, uint8_t vl);
 /* CHECKs the books: sums over queues == sums over PGs == pool use. */
 void sw_audit(const struct sw *sw);
 

@@ -15,6 +15,7 @@
 #define ROCELAB_SWITCH_SWITCH_INT_H
 
 #include "base/check.h"
+#include "base/credit.h"
 #include "observe/event.h"
 #include "switch/switch.h"
 
@@ -106,6 +107,35 @@ struct sw_port_slow {
     ps_t stuck_since[SW_PRIOS];                          /* by queue; PS_NEVER: not */
 };
 
+struct sw_lane { /* a port and virtual lane: both halves of its credits */
+    struct credit_tx tx;
+    struct credit_rx rx;
+    ps_t waits_since; /* packets wait, and there are no credits; PS_NEVER: not.  Counted up to here ... */
+    ps_t head_since;  /* ... but the head waits from here on */
+};
+
+struct sw_arbiter {        /* of a port: where it stands in its tables */
+    uint8_t at[2], picked; /* enum arb_table */
+    bool others_wait;      /* picked from the high table while lanes of the low one were ready */
+    int32_t weight_left[2];
+    int32_t high_left; /* until the low table has a turn */
+};
+
+struct sw_lanes { /* of a port */
+    bool armed;   /* the timer runs */
+    ps_t tick_at;
+    struct sw_arbiter arbiter;
+    uint8_t drops[SW_PRIOS];      /* at the head, one after the other */
+    ps_t stalled_until[SW_PRIOS]; /* PS_NEVER: not stalled */
+};
+
+struct sw_credits {
+    struct sw_lane *lane;   /* [port * SW_PRIOS + vl] */
+    struct sw_lanes *lanes; /* [port] */
+    uint32_t packet_blocks, added_bytes;
+    uint8_t vls;
+};
+
 struct sw {
     /* hot */
     struct sw_port *port;
@@ -123,6 +153,7 @@ struct sw {
     struct rng rng;
     struct sw_balancer *balancer; /* NULL: ECMP */
     struct sw_voqs *voqs;         /* NULL: output queues in shared memory */
+    struct sw_credits *credits;   /* NULL: pauses */
     /* cold */
     const struct sw_config *config;
     struct sw_port_slow *slow;
@@ -134,6 +165,7 @@ struct sw {
     bool blamed_paused;
 };
 
+_Static_assert(sizeof(struct sw_lane) == SW_LINE, "a lane is one cache line");
 _Static_assert(sizeof(struct sw_queue) == SW_LINE, "a queue is one cache line");
 _Static_assert(sizeof(struct sw_pg) * 2 == SW_LINE, "two ledgers in a cache line");
 _Static_assert(sizeof(struct sw_port) == 16, "four ports in a cache line");
@@ -245,6 +277,48 @@ void pfc_set_rate(struct sw *sw, uint32_t port, uint64_t rate_bps);
 ps_t pfc_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io); /* the next one wanted */
 void sw_kick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io);
 
+/* credit.c */
+size_t credit_bytes(const struct sw_config *config);
+struct sw_credits *credit_init(void *memory, const struct sw_config *config); /* NULL: none, and no memory */
+const char *credit_problem(const struct sw_config *config);
+static inline struct sw_lane *lane_at(const struct sw *sw, uint32_t port, uint32_t vl)
+{
+    return &sw->credits->lane[port * SW_PRIOS + vl];
+}
+/* Blocks of a packet as the line counts them. */
+static inline uint32_t lane_blocks(const struct sw *sw, uint32_t frame_bytes)
+{
+    return credit_blocks(frame_bytes + sw->credits->added_bytes);
+}
+/* Would freeing these blocks be worth a word, or start the timer? */
+static inline bool lane_tells(const struct sw *sw, uint32_t port, const struct sw_lane *lane, uint32_t blocks)
+{
+    struct credit_rx after = lane->rx;
+
+    credit_freed(&after, blocks);
+    return credit_tells(&after, sw->credits->packet_blocks) || !sw->credits->lanes[port].armed;
+}
+void credit_start(struct sw *sw);
+/* A packet of so many blocks, which came in by the port and lane, has left the buffer, or was never in it. */
+void lane_freed(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t now, struct sw_io *io);
+/* A packet was sent. */
+void lane_sent(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t now);
+/* A packet left a long queue: marked (FECN) where the lane is the root of its congestion. */
+void credit_mark(struct sw *sw, uint32_t port, uint32_t vl, struct pkt *pkt, uint32_t blocks, ps_t now);
+/* A packet was queued: if the lane is dry it waits from now on. */
+void lane_queued(struct sw *sw, uint32_t port, uint32_t vl, ps_t now);
+/* A packet that was dropped on arrival: it came and went. */
+void lane_refused(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t now, struct sw_io *io);
+void credit_link(struct sw *sw, uint32_t port, bool up, ps_t now, struct sw_io *io);
+ps_t credit_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io); /* the next one wanted */
+void credit_settle(struct sw *sw, uint32_t port, ps_t now);
+void credit_audit(const struct sw *sw, uint32_t port);
+
+/* arbitrate.c: which of the lanes in `ready` (two or more); a packet of one left */
+uint32_t arbitrate(const struct sw_arbitration *tables, struct sw_arbiter *arbiter, uint32_t ready);
+void arbitrated(const struct sw_arbitration *tables, struct sw_arbiter *arbiter, uint32_t blocks);
+void arbiter_init(const struct sw_arbitration *tables, struct sw_arbiter *arbiter);
+
 /* ecn.c: is a packet to be marked at this queue length, above the min of the curve? */
 bool ecn_mark(struct sw *sw, const struct sw_queue_rule *rule, uint64_t bytes);
 
@@ -334,6 +408,7 @@ bool sw_refuse(struct sw *sw, uint32_t out, uint32_t port, uint32_t prio, enum s
 struct sw_crossing;
 bool sw_cross_raise(struct sw *sw, struct sw_crossing *crossing, pkt_t id, ps_t now, struct sw_io *io);
 void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, ps_t now, struct sw_io *io);
+void sw_drop_head(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, ps_t now, struct sw_io *io);
 
 /* flood.c: a packet for an endpoint whose port is not known ... */
 bool sw_floods(const struct sw *sw, const struct pkt *pkt);
