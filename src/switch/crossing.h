@@ -139,4 +139,48 @@ SW_INLINE bool sw_cross_queue(struct sw *sw, const struct sw_crossing *crossing,
     return true;
 }
 
+/* The three pieces with credits (credit.c): the lane that it came in by counts it, and once more when it is gone. */
+SW_INLINE bool sw_credit_find(struct sw *sw, uint32_t in, pkt_t id, ps_t now, struct sw_io *io,
+                              struct sw_crossing *crossing)
+{
+    const struct sw_profile *from = sw->port[in].profile;
+    uint32_t vl = from->pg_of[from->dscp_to_tc[io->pool->hot[id].tos >> 2]];
+    uint32_t blocks = lane_blocks(sw, io->pool->hot[id].frame_bytes);
+
+    if (sw_unlikely(!sw_cross_find(sw, in, id, false, now, io, crossing))) {
+        lane_refused(sw, in, vl, blocks, now, io);
+        return false;
+    }
+    credit_arrived(&lane_at(sw, in, vl)->rx, blocks, now);
+    return true;
+}
+
+SW_INLINE bool sw_credit_at_once(struct sw *sw, const struct sw_crossing *crossing)
+{
+    uint32_t blocks = lane_blocks(sw, crossing->bytes);
+    struct sw_lane *from = lane_at(sw, crossing->in, crossing->pg_index);
+    struct sw_lane *onto = lane_at(sw, crossing->out, crossing->queue_index);
+
+    /* Words, and timers to start, are the slow way's. */
+    if (lane_tells(sw, crossing->in, from, blocks) || !sw->credits->lanes[crossing->out].armed) return false;
+    if (!sw_cross_at_once(sw, crossing)) return false;
+    credit_freed(&from->rx, blocks);
+    credit_sent(&onto->tx, blocks);
+    sw->credits->lanes[crossing->out].drops[crossing->queue_index] = 0;
+    if (sw_unlikely(credit_dry(&onto->tx, sw->credits->packet_blocks)))
+        crossing->to->paused |= (uint16_t)(1u << crossing->queue_index);
+    return true;
+}
+
+SW_INLINE bool sw_credit_queue(struct sw *sw, const struct sw_crossing *crossing, pkt_t id, ps_t now, struct sw_io *io)
+{
+    if (sw_unlikely(!sw_cross_queue(sw, crossing, id, false, now, io))) {
+        lane_freed(sw, crossing->in, crossing->pg_index, lane_blocks(sw, crossing->bytes), now, io);
+        return false;
+    }
+    if (crossing->to->paused >> crossing->queue_index & 1) lane_queued(sw, crossing->out, crossing->queue_index, now);
+    io->deadline = sw->deadline;
+    return true;
+}
+
 #endif

@@ -88,6 +88,8 @@ void sw_audit(const struct sw *sw)
             CHECK(!(sw->port[port].xoff >> i & 1) || pg->held || pg->headroom);
         }
     }
+    for (uint32_t port = 0; sw->credits && port < sw->ports; port++)
+        credit_audit(sw, port);
     CHECK(shared == sw->shared_used && shared <= sw->shared_size);
     CHECK(headroom == sw->headroom_used && headroom <= sw->headroom_size);
     CHECK(held == queued);

@@ -266,6 +266,7 @@ void sw_settle(struct sw *sw, ps_t now)
 {
     for (uint32_t port = 0; port < sw->ports; port++) {
         struct sw_port_slow *slow = &sw->slow[port];
+        if (sw->credits) credit_settle(sw, port, now);
         for (uint32_t prio = 0; prio < SW_PRIOS; prio++) {
             struct sw_prio_counters *count = &sw->counters[port].prio[prio];
             if (sw->slow[port].told >> prio & 1 && slow->told_since[prio] < now) {

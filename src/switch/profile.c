@@ -87,6 +87,8 @@ const char *sw_config_problem(const struct sw_config *config)
         return "a credit has no bytes, or more than 2^29";
     const char *balance = balance_problem(&config->balance);
     if (balance) return balance;
+    const char *credit = credit_problem(config);
+    if (credit) return credit;
     for (uint32_t port = 0; port < config->ports; port++) {
         const char *problem = port_problem(config->port[port]);
         if (problem) return problem;

@@ -23,7 +23,7 @@ size_t sw_memory_bytes(const struct sw_config *config)
            lines_up(ports * SW_PRIOS * sizeof(struct sw_pg)) + lines_up(ports * SW_PRIOS * sizeof(struct sw_queue)) +
            lines_up(sw_profiles_count(config) * sizeof(struct sw_profile)) + lines_up(ports * sizeof(ps_t)) +
            lines_up(ports * sizeof(struct sw_port_slow)) + lines_up(ports * sizeof(struct sw_port_counters)) +
-           balance_bytes(&config->balance) + voq_bytes(config);
+           balance_bytes(&config->balance) + voq_bytes(config) + credit_bytes(config);
 }
 
 static void *take(uint8_t **at, size_t bytes)
@@ -36,6 +36,7 @@ static void *take(uint8_t **at, size_t bytes)
 enum sw_form sw_form(const struct sw_config *config)
 {
     if (config->forgets_ports || config->raise || config->telemetry) return SW_WHOLE;
+    if (config->credit.vls) return SW_CREDITS;
     return config->balance.kind != SW_ECMP || config->voq.on ? SW_FORWARDS : SW_SIMPLE;
 }
 
@@ -55,6 +56,7 @@ struct sw *sw_init(void *memory, const struct sw_config *config, const struct sw
     sw->counters = take(&at, ports * sizeof *sw->counters);
     sw->balancer = balance_init(take(&at, balance_bytes(&config->balance)), &config->balance);
     sw->voqs = voq_init(take(&at, voq_bytes(config)), config);
+    sw->credits = credit_init(take(&at, credit_bytes(config)), config);
     CHECK((size_t)(at - (uint8_t *)memory) == sw_memory_bytes(config));
 
     sw->config = config;
@@ -78,6 +80,7 @@ struct sw *sw_init(void *memory, const struct sw_config *config, const struct sw
             sw_queue_at(sw, port, i)->tail = PKT_NONE;
         }
     }
+    if (sw->credits) credit_start(sw);
     return sw;
 }
 
@@ -153,6 +156,10 @@ uint16_t sw_rx(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io)
 {
     struct sw_crossing crossing;
 
+    if (sw->credits) {
+        if (!sw_credit_find(sw, in, id, now, io, &crossing)) return SW_DROPPED;
+        return sw_credit_queue(sw, &crossing, id, now, io) ? (uint16_t)crossing.out : SW_DROPPED;
+    }
     if (sw->config->forgets_ports && sw_floods(sw, &io->pool->hot[id]))
         return sw_flood(sw, in, id, now, io) ? SW_FLOODED : SW_DROPPED;
     if (!sw_cross_find(sw, in, id, false, now, io, &crossing)) return SW_DROPPED;
@@ -170,6 +177,14 @@ __attribute__((noinline)) static void consider_xon(struct sw *sw, uint32_t in, u
         pfc_xon(sw, in, pg, now, io);
 }
 
+/* Which of two or more queues. */
+SW_INLINE uint32_t pick(struct sw *sw, uint32_t port, struct sw_queue *queues, uint32_t ready, bool simple)
+{
+    if (!simple && sw->credits)
+        return arbitrate(sw->config->credit.arbitration, &sw->credits->lanes[port].arbiter, ready);
+    return sched_pick(sw->port[port].profile, queues, ready, &sw->slow[port].turn);
+}
+
 SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool simple, ps_t now, struct sw_io *io)
 {
     struct sw_port *to = &sw->port[port];
@@ -181,8 +196,7 @@ SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool simple, ps_t now, s
     struct pkt *hot = io->pool->hot;
     struct sw_queue *queues = sw_queue_at(sw, port, 0);
     bool alone = (ready & (ready - 1)) == 0;
-    uint32_t index =
-        alone ? (uint32_t)__builtin_ctz(ready) : sched_pick(to->profile, queues, ready, &sw->slow[port].turn);
+    uint32_t index = alone ? (uint32_t)__builtin_ctz(ready) : pick(sw, port, queues, ready, simple);
     struct sw_queue *queue = &queues[index];
     if (!alone) sched_sent(to, queue, ready, hot[queue->head].frame_bytes);
     pkt_t id = pop(sw, to, queue, index, hot, simple, now);
@@ -195,6 +209,21 @@ SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool simple, ps_t now, s
     if (sw_unlikely(queue->bytes > rule->mark_out_above)) sw_mark(sw, rule, queue, queue->bytes, pkt, now);
     io->deadline = sw->deadline;
     return id;
+}
+
+/* A packet left by the port: its buffer is free, its blocks are sent. */
+static void credit_left_by(struct sw *sw, uint32_t port, struct pkt *pkt, ps_t now, struct sw_io *io)
+{
+    uint32_t blocks = lane_blocks(sw, pkt->frame_bytes);
+    const struct sw_profile *from = sw->port[pkt->in_port].profile;
+    uint32_t vl = sw->port[port].profile->queue_of[pkt->tc];
+
+    arbitrated(sw->config->credit.arbitration, &sw->credits->lanes[port].arbiter, blocks);
+    lane_sent(sw, port, vl, blocks, now);
+    lane_freed(sw, pkt->in_port, from->pg_of[pkt->tc], blocks, now, io);
+    if (sw_unlikely(sw_queue_at(sw, port, vl)->bytes > sw->config->credit.mark_bytes))
+        credit_mark(sw, port, vl, pkt, blocks, now);
+    io->deadline = sw->deadline;
 }
 
 pkt_t sw_tx_simple(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
@@ -210,14 +239,27 @@ pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
     }
     pkt_t id = send_next(sw, port, false, now, io);
     if (sw->config->telemetry && id != PKT_NONE) sw_note_hop(sw, port, id, now, io);
+    if (sw->credits && id != PKT_NONE) credit_left_by(sw, port, &io->pool->hot[id], now, io);
     return id;
+}
+
+void sw_drop_head(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, ps_t now, struct sw_io *io)
+{
+    struct sw_queue *from = sw_queue_at(sw, port, queue);
+    pkt_t id = pop(sw, &sw->port[port], from, queue, io->pool->hot, false, PS_NEVER);
+
+    if (sw->credits) {
+        const struct pkt *pkt = &io->pool->hot[id];
+        uint32_t vl = sw->port[pkt->in_port].profile->pg_of[pkt->tc];
+        lane_freed(sw, pkt->in_port, vl, lane_blocks(sw, pkt->frame_bytes), now, io);
+    }
+    sw_drop(sw, port, queue, why, id, now, io);
 }
 
 void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, ps_t now, struct sw_io *io)
 {
-    struct sw_queue *from = sw_queue_at(sw, port, queue);
     while (sw->port[port].filled >> queue & 1)
-        sw_drop(sw, port, queue, why, pop(sw, &sw->port[port], from, queue, io->pool->hot, false, PS_NEVER), now, io);
+        sw_drop_head(sw, port, queue, why, now, io);
 }
 
 void sw_tick(struct sw *sw, ps_t now, struct sw_io *io)
@@ -230,6 +272,7 @@ void sw_tick(struct sw *sw, ps_t now, struct sw_io *io)
             ps_t poll = watchdog_tick(sw, port, now, io);
             sw_due(sw, port, pauses < poll ? pauses : poll);
             if (sw->voqs) sw_due(sw, port, voq_tick(sw, port, now, io));
+            if (sw->credits) sw_due(sw, port, credit_tick(sw, port, now, io));
         }
         ps_t next = PS_NEVER;
         for (uint32_t port = 0; port < sw->ports; port++)
@@ -260,5 +303,6 @@ void sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io
             sw_flush(sw, port, queue, SW_DROP_port_down, now, io);
         pfc_review(sw, now, io);
     }
+    if (sw->credits) credit_link(sw, port, up, now, io);
     io->deadline = sw->deadline;
 }
