@@ -81,6 +81,7 @@ struct nic *nic_init(void *memory, const struct nic_config *config)
     nic->extension_mask = config->fixed_headers ? 0 : UINT8_MAX;
     nic->pause_next = nic->rx_resume_at = nic->rx_refresh_at = nic->pause_deadline = PS_NEVER;
     nic->rx_rate = rate_of(config->rx_bps);
+    nic_credit_init(nic);
     nic->starved = true;
     nic->free_head = nic->free_tail = nic->event_head = nic->event_tail = QP_NONE;
     nic->foreign = config->max_qps;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/check.h"
+#include "base/credit.h"
 #include "base/time.h"
 #include "base/wide.h"
 #include "nic/cc/cc.h"
@@ -212,6 +213,13 @@ struct qp_list { /* linked by nic_qp.ready_next */
     uint32_t head, tail;
 };
 
+struct nic_lane { /* of an adapter with credits */
+    struct credit_tx tx;
+    struct credit_rx rx;
+    uint32_t waiting; /* blocks that the host has not taken */
+    bool dry;
+};
+
 struct nic {
     struct nic_qp *qp;
     uint16_t paused, control_mask, ready_mask; /* a bit for each priority */
@@ -249,7 +257,12 @@ struct nic {
     struct nic_srq *srq_event;
     struct nic_cq *cq_event;
     struct nic_counters counters;
-    struct { /* the QP_CHECK that failed last */
+    /* credits; credit.c */
+    struct nic_lane lane[NIC_PRIOS];
+    ps_t credit_at; /* the timer; PS_NEVER: it rests */
+    ps_t report_at; /* not before: words of the timer */
+    ps_t taken_at;  /* up to when the host's taking is counted */
+    struct {        /* the QP_CHECK that failed last */
         const char *file, *what;
         int line;
     } failed_check;
@@ -503,6 +516,12 @@ void rtt_sent(struct rtt_stamps *stamps, uint32_t psn, ps_t now); /* a packet th
 ps_t rtt_acked(struct rtt_stamps *stamps, uint32_t una, ps_t now, uint32_t *ret_packets);
 
 /* pause.c */
+/* credit.c */
+void nic_credit_init(struct nic *nic);
+void pause_set_deadline(struct nic *nic);
+/* Without an end; `counts`: the time is counted. */
+void pause_begin(struct nic *nic, unsigned prio, bool counts, ps_t now);
+void pause_end(struct nic *nic, unsigned prio, ps_t now);
 void pause_expire(struct nic *nic, ps_t now);
 bool receive_admit(struct nic *nic, const struct pkt *p, unsigned prio, ps_t now, struct nic_io *io);
 void receive_drain(struct nic *nic, ps_t now, struct nic_io *io);

@@ -12,9 +12,10 @@
 #include "base/time.h"
 #include "nic/nic_int.h"
 
-static void set_deadline(struct nic *nic)
+void pause_set_deadline(struct nic *nic)
 {
     ps_t at = nic->rx_resume_at < nic->rx_refresh_at ? nic->rx_resume_at : nic->rx_refresh_at;
+    if (nic->credit_at < at) at = nic->credit_at;
     nic->pause_deadline = nic->pause_next < at ? nic->pause_next : at;
 }
 
@@ -23,7 +24,7 @@ static void find_next_end(struct nic *nic)
     nic->pause_next = PS_NEVER;
     for (unsigned p = 0; p < NIC_PRIOS; p++)
         if (nic->paused & 1u << p && nic->paused_until[p] < nic->pause_next) nic->pause_next = nic->paused_until[p];
-    set_deadline(nic);
+    pause_set_deadline(nic);
 }
 
 /* Whose timers ran because they could not send: they can, or (the link is down) none can. */
@@ -33,13 +34,23 @@ static void tell_held(struct nic *nic, uint16_t prios, ps_t now)
         if (nic->qp[i].qpn && prios >> nic->qp[i].prio & 1) requester_held(nic, &nic->qp[i], !nic->link_down, now);
 }
 
-static void end_pause(struct nic *nic, unsigned prio, ps_t at)
+void pause_end(struct nic *nic, unsigned prio, ps_t at)
 {
     if (!(nic->paused & 1u << prio)) return;
     nic->paused &= (uint16_t) ~(1u << prio);
-    nic->counters.prio[prio].rx_pause_ps += at - nic->paused_since[prio];
+    if (nic->paused_since[prio] != PS_NEVER) nic->counters.prio[prio].rx_pause_ps += at - nic->paused_since[prio];
     nic_note(nic, OBSERVE_RESUMED, prio, 0, 0, at);
     if (__builtin_expect(nic->helds != 0, 0)) tell_held(nic, (uint16_t)(1u << prio), at);
+}
+
+void pause_begin(struct nic *nic, unsigned prio, bool counts, ps_t now)
+{
+    if (nic->paused & 1u << prio) return;
+    nic->counters.prio[prio].rx_pause_transition += counts;
+    nic->paused_since[prio] = counts ? now : PS_NEVER;
+    nic->paused_until[prio] = PS_NEVER;
+    nic->paused |= (uint16_t)(1u << prio);
+    nic_note(nic, OBSERVE_PAUSED, prio, 0, 0, now);
 }
 
 void nic_settle(struct nic *nic, ps_t now)
@@ -55,7 +66,7 @@ void nic_settle(struct nic *nic, ps_t now)
 void pause_expire(struct nic *nic, ps_t now)
 {
     for (unsigned p = 0; p < NIC_PRIOS; p++)
-        if (nic->paused & 1u << p && nic->paused_until[p] <= now) end_pause(nic, p, nic->paused_until[p]);
+        if (nic->paused & 1u << p && nic->paused_until[p] <= now) pause_end(nic, p, nic->paused_until[p]);
     find_next_end(nic);
 }
 
@@ -64,7 +75,7 @@ void nic_link_changed(struct nic *nic, bool up, ps_t now, struct nic_io *io)
     if (nic->pause_next <= now) pause_expire(nic, now);
     nic->link_down = !up;
     for (unsigned p = 0; p < NIC_PRIOS; p++)
-        end_pause(nic, p, now);
+        pause_end(nic, p, now);
     nic->rx_paused = 0;
     nic->rx_resume_at = nic->rx_refresh_at = PS_NEVER;
     find_next_end(nic);
@@ -81,7 +92,7 @@ void nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[NIC_PRIOS]
         if (!(enable & 1u << p)) continue;
         if (quanta[p] == 0) {
             counters->rx_resume++;
-            end_pause(nic, p, now);
+            pause_end(nic, p, now);
             io->kick = true;
             continue;
         }
@@ -154,7 +165,7 @@ bool receive_admit(struct nic *nic, const struct pkt *p, unsigned prio, ps_t now
     }
     if (nic->rx_paused) {
         set_resume(nic, now);
-        set_deadline(nic);
+        pause_set_deadline(nic);
     }
     return true;
 }
@@ -170,7 +181,7 @@ void nic_receive_rate(struct nic *nic, uint64_t bps, ps_t now, struct nic_io *io
     if (nic->rx_paused && bps == 0) {
         say_resume(nic, now, io);
     }
-    set_deadline(nic);
+    pause_set_deadline(nic);
     io->deadline = nic_deadline(nic);
 }
 
@@ -186,7 +197,7 @@ void receive_drain(struct nic *nic, ps_t now, struct nic_io *io)
     CHECK(nic->rx_paused);
     if (nic->rx_level <= nic->config.rx_xon_bytes) {
         say_resume(nic, now, io);
-        set_deadline(nic);
+        pause_set_deadline(nic);
         return;
     }
     if (nic->rx_refresh_at <= now) {
@@ -194,5 +205,5 @@ void receive_drain(struct nic *nic, ps_t now, struct nic_io *io)
         nic->rx_refresh_at = now + pause_quanta_ps(nic->config.rx_pause_quanta, nic->config.line_bps) / 2;
     }
     set_resume(nic, now);
-    set_deadline(nic);
+    pause_set_deadline(nic);
 }
