@@ -30,7 +30,8 @@ void node_send_control(struct worker *worker, struct node *node, uint32_t port, 
 
     if (out->link == NULL || out->flags & PORT_DOWN) return;
     struct port_sent sent = port_send_control(out, extra, &worker->engine->model, now);
-    if (out->flags & PORT_TAP) tap_pause(extra->tap, control_enable(word), control_quanta(word), sent.last_bit);
+    if (out->flags & PORT_TAP && !(word & CREDIT_WORD))
+        tap_pause(extra->tap, control_enable(word), control_quanta(word), sent.last_bit);
     fifo_push(&out->link->control, &worker->store, sent.arrival, word);
     node_tell(worker, out, sent.arrival);
 }

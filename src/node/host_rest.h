@@ -107,9 +107,11 @@ static void send_word(struct node_io *io, uint32_t port)
 {
     uint32_t word;
 
-    if (!ENDPOINT(wants_word)(io, &word)) return;
-    io->control[io->controls++] = (struct node_control){.word = word, .port = (uint16_t)port, .cause = SW_NO_CAUSE};
-    io->answers |= NODE_CONTROLS;
+    while (ENDPOINT(wants_word)(io, &word)) {
+        CHECK(io->controls < NODE_CONTROLS_MAX);
+        io->control[io->controls++] = (struct node_control){.word = word, .port = (uint16_t)port, .cause = SW_NO_CAUSE};
+        io->answers |= NODE_CONTROLS;
+    }
 }
 
 static void answers(struct node_host *self, uint32_t port, ps_t now, struct node_io *io)
@@ -163,6 +165,7 @@ HOST_SCOPE void HOST(link)(void *node, uint32_t port, bool up, ps_t now, struct 
     struct node_host *self = node;
 
     ENDPOINT(link)(&self->adapter[port], up, now, io);
+    send_word(io, port);
     (void)ENDPOINT(kicked)(io); /* the driver asks when there is a link */
     self->adapter[port].deadline = ENDPOINT(deadline_of)(io);
     HOST(deadline)(self, io);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/check.h"
+#include "base/credit.h"
 #include "base/time.h"
 #include "nic/nic.h"
 #include "node/app.h"
@@ -27,7 +28,8 @@
 
 /*
  * A control word: what one end of a line tells the other beside frames.  What it means is between the two machines;
- * drivers carry it, as a PFC or an 802.3x frame where a line has bytes.  Today: pauses.
+ * drivers carry it, as a PFC or an 802.3x frame where a line has bytes.  Pauses as below; a word of credits has its
+ * highest bit set (base/credit.h).
  */
 #define CONTROL_PAUSE_ALL (1u << 24) /* 802.3x: a frame that stops all priorities */
 static inline uint32_t control_pause(uint8_t enable, uint16_t quanta)

@@ -19,6 +19,7 @@ __attribute__((noinline)) void node_switch_answers(struct node_switch *self, str
         const struct sw_pause_out *pause = &io->sw.pause[i];
         uint32_t word = control_pause(pause->enable, pause->quanta);
         if (self->config->port[pause->port]->pause_all) word |= CONTROL_PAUSE_ALL;
+        if (pause->credit) word = pause->credit;
         CHECK(io->controls < NODE_CONTROLS_MAX);
         io->control[io->controls++] = (struct node_control){
             .word = word, .port = pause->port, .cause = pause->cause, .passed_on = pause->passed_on};
@@ -39,7 +40,10 @@ void node_switch_control(void *node, uint32_t port, uint32_t word, ps_t now, str
 
     for (int i = 0; i < SW_PRIOS; i++)
         quanta[i] = control_quanta(word);
-    sw_pause(self->sw, (uint16_t)port, control_enable(word), quanta, now, &io->sw);
+    if (word & CREDIT_WORD)
+        sw_credit(self->sw, (uint16_t)port, word, now, &io->sw);
+    else
+        sw_pause(self->sw, (uint16_t)port, control_enable(word), quanta, now, &io->sw);
     node_switch_answers(self, io);
 }
 

@@ -29,6 +29,23 @@ SW_INLINE uint32_t node_switch_cross(struct node_switch *self, uint32_t port, pk
     return sw_likely(queued) ? crossing.out : NODE_NO_PORT;
 }
 
+/* With credits a packet may start the switch's timer, and so move its deadline. */
+SW_INLINE uint32_t node_switch_rx_credits(void *node, uint32_t port, pkt_t id, const struct node_turn *turn, ps_t now,
+                                          struct node_io *io)
+{
+    struct node_switch *self = node;
+    struct sw_crossing crossing;
+    bool queued = false;
+
+    if (sw_likely(sw_credit_find(self->sw, port, id, now, &io->sw, &crossing))) {
+        if (node_turn_now(turn, crossing.out, now) && sw_credit_at_once(self->sw, &crossing))
+            return crossing.out | NODE_AT_ONCE;
+        queued = sw_credit_queue(self->sw, &crossing, id, now, &io->sw);
+    }
+    if (sw_unlikely(io->sw.pauses | io->sw.kicks || io->sw.deadline != self->deadline)) node_switch_answers(self, io);
+    return sw_likely(queued) ? crossing.out : NODE_NO_PORT;
+}
+
 SW_INLINE uint32_t node_switch_rx_simple(void *node, uint32_t port, pkt_t id, const struct node_turn *turn, ps_t now,
                                          struct node_io *io)
 {

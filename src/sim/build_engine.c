@@ -151,6 +151,7 @@ static visit_fn switch_visit(const struct sim_switch *sw)
 {
     static const visit_fn visit[] = {[SW_SIMPLE] = sim_visit_switch_simple,
                                      [SW_FORWARDS] = sim_visit_switch_forwards,
+                                     [SW_CREDITS] = sim_visit_switch_credits,
                                      [SW_WHOLE] = sim_visit_switch_whole};
 
     return visit[sw_form(&sw->plant->config)];

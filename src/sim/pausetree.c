@@ -102,6 +102,7 @@ void pauses_note(struct sim_switch *sw, const struct node_control *control, ps_t
 {
     bool stops = control_quanta(control->word) != 0;
 
+    if (control->word & CREDIT_WORD) return;
     if (stops && control->cause == SW_NO_CAUSE) return; /* again, before it expires */
     struct pause_log *log = log_of(sw);
     for (uint32_t mask = control_enable(control->word); mask; mask &= mask - 1) {

@@ -131,8 +131,10 @@ struct sim {
 };
 
 /* visit_switch.c, visit_host.c: the visit functions; of a switch by its sw_form() */
+void sim_visit_ib(struct worker *worker, struct node *node, ps_t end); /* endpoint/ib.c */
 void sim_visit_switch_simple(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_switch_forwards(struct worker *worker, struct node *node, ps_t end);
+void sim_visit_switch_credits(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_switch_whole(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_host(struct worker *worker, struct node *node, ps_t end);
 /* visit_programs.c: of hosts that have programs; and what runs on such a host */

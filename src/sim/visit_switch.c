@@ -66,6 +66,13 @@ void sim_visit_switch_forwards(struct worker *worker, struct node *node, ps_t en
     node_visit(worker, node, end, &calls);
 }
 
+void sim_visit_switch_credits(struct worker *worker, struct node *node, ps_t end)
+{
+    static const struct visit_calls calls = SWITCH_CALLS(node_switch_rx_credits, node_switch_tx, );
+
+    node_visit(worker, node, end, &calls);
+}
+
 void sim_visit_switch_whole(struct worker *worker, struct node *node, ps_t end)
 {
     static const struct visit_calls calls = SWITCH_CALLS(node_switch_rx, node_switch_tx, .multiplies = true);
