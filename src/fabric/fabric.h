@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/time.h"
+#include "fabric/lanes.h"
 #include "fabric/nics.h"
 #include "fabric/nodes.h"
 #include "fabric/switches.h"
@@ -31,6 +32,8 @@ struct fabric {
     uint8_t behaviour; /* enum fabric_behaviour */
     uint8_t system;    /* enum fabric_system */
     struct fabric_at system_at;
+    struct fabric_lanes lanes;
+    struct fabric_sm sm;
     uint64_t seed;
     ps_t stop;             /* PS_NEVER: when the jobs are done */
     uint64_t gpu_line_bps; /* between GPUs of one host, each way */
@@ -102,6 +105,9 @@ static inline const struct fabric_system_row *fabric_system(const struct fabric 
 {
     return &fabric_systems[fabric->system];
 }
+
+/* Of the largest packet that any NIC sends, with all that a line with credits counts. */
+uint32_t fabric_packet_blocks(const struct fabric *fabric);
 
 struct fabric_override { /* a value of the file replaced, by its path: `classes.rdma.ecn.min`, `jobs.0.size` */
     const char *path, *value;

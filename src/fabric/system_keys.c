@@ -45,6 +45,18 @@ static const struct reason marks = {
     .owner = "systems over IP",
     .instead = {[FABRIC_ROCEV1] = "has no ECN field that a switch marks", [FABRIC_INFINIBAND] = "has FECN"}};
 
+static const struct reason lanes = {.systems = FABRIC_SYSTEM(FABRIC_INFINIBAND),
+                                    .owner = "InfiniBand",
+                                    .instead = {[FABRIC_ROCEV2] = "has 'pfc'",
+                                                [FABRIC_ROCEV1] = "has 'pfc'",
+                                                [FABRIC_UET] = "has no lanes",
+                                                [FABRIC_TCP] = "has no lanes",
+                                                [FABRIC_IWARP] = "has no lanes"}};
+
+static const struct reason routing = {.systems = ~FABRIC_SYSTEM(FABRIC_INFINIBAND),
+                                      .owner = "systems over Ethernet",
+                                      .instead = {[FABRIC_INFINIBAND] = "has a subnet manager: 'sm'"}};
+
 struct key { /* of a layer (switches, nics, roles, devices, ports), or of a class */
     const char *name;
     const struct reason *reason;
@@ -79,6 +91,13 @@ static const struct key keys[] = {
     {"cnp-class", &notified, false},
     {"cnp-dscp", &notified, false},
     {"dcqcn", &notified, false},
+    {"vls", &lanes, false},
+    {"sl-to-vl", &lanes, false},
+    {"vl-arbitration", &lanes, false},
+    {"credits", &lanes, false},
+    {"fecn", &lanes, false},
+    {"sm", &lanes, false},
+    {"converge", &routing, false},
     {"xoff", &pauses, true},
     {"xon", &pauses, true},
     {"headroom", &pauses, true},
@@ -204,6 +223,7 @@ void system_keys(struct tree *root, bool leave_out, struct fabric_errors *errors
 
     if (root->type != TREE_MAP) return;
     walk.together = FABRIC_SYSTEM(walk.system);
+    judge_map(&walk, root, false, walk.system, walk.together);
     for (struct tree *item = root->first; item; item = item->next)
         if (strcmp(item->key, "classes") == 0) judge_classes(&walk, item);
     for (struct tree *item = root->first; item; item = item->next) {

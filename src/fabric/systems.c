@@ -54,6 +54,8 @@ const struct fabric_system_row fabric_systems[FABRIC_SYSTEMS] = {
                            .title = "InfiniBand",
                            .endpoint = FABRIC_ENDPOINT_NIC,
                            .link = FABRIC_LINK_CREDITS,
+                           .runs = true,
+                           .ecn = true, /* FECN */
                            .header_bytes = 8 + 12 + 4,
                            .ack_bytes = 8 + 12 + 4 + 4,
                            .line = {.after = 2, .control_bytes = 8},
@@ -61,7 +63,7 @@ const struct fabric_system_row fabric_systems[FABRIC_SYSTEMS] = {
                            .congestion = "none",
                            .mtu_bytes = 4096,
                            .switch_ns = 225,
-                           .nic_ns = 600,
+                           .nic_ns = 300,
                            .balance = SW_ECMP,
                            .hash_fields = SW_HASH_DST},
     [FABRIC_UET] = {.name = "uet",

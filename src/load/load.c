@@ -70,6 +70,12 @@ static const struct field top_fields[] = {
     F_VALUE("fabric", FIELD_TEXT, struct fabric, name, 0, 0),
     F_CHOICE("model", struct fabric, behaviour, behaviours),
     F_CALL("system", read_system),
+    F_CALL("vls", lanes_read_vls),
+    F_CALL("sl-to-vl", lanes_read_map),
+    F_CALL("vl-arbitration", lanes_read_arbitration),
+    F_CALL("credits", lanes_read_credits),
+    F_CALL("fecn", lanes_read_fecn),
+    F_CALL("sm", lanes_read_sm),
     F_VALUE("seed", FIELD_COUNT, struct fabric, seed, 0, 0),
     F_VALUE("stop", FIELD_TIME, struct fabric, stop, 1, 0),
     F_CALL("converge", read_converge),
@@ -96,7 +102,10 @@ static bool top_level(struct loader *loader)
         read_error(loader, root->at, "the first line of a fabric file is 'rocelab: 1'");
         return false;
     }
-    if (!read_map(loader, root, "a fabric file", &set, 1)) return false;
+    lanes_defaults(loader->fabric);
+    bool good = read_map(loader, root, "a fabric file", &set, 1);
+    lanes_finish(loader);
+    if (!good) return false;
     if (loader->fabric->behaviour == FABRIC_NATIVE || loader->fabric->system == FABRIC_ROCEV2) return true;
     read_error(loader, tree_get(root, "model")->at, "model '%s' is of RoCEv2; this file is of system '%s'",
                behaviours[loader->fabric->behaviour], fabric_system(loader->fabric)->name);
@@ -110,6 +119,7 @@ static void load_parts(struct loader *loader)
     loader->blind = !topology_load(loader);
     if (loader->blind) loader->fabric->port = NULL;
     settings_load(loader);
+    if (loader->errors->count == 0) lanes_check(loader);
     operations_load(loader);
     if (!loader->blind && !routes_build(loader)) return;
     if (loader->errors->count == 0) balance_check(loader);

@@ -60,8 +60,12 @@ void balance_read(struct loader *loader, const struct tree *value, void *into)
 
 void balance_defaults(const struct fabric *fabric, struct switch_raw *sw)
 {
-    sw->balance = (struct fabric_balance){
-        .kind = fabric_system(fabric)->balance, .gap_ps = 50 * PS_US, .table = 4096, .quantum_bytes = 8192};
+    bool credits = fabric_system(fabric)->link == FABRIC_LINK_CREDITS; /* levels of queues in blocks: 20, 40, 80 */
+
+    sw->balance = (struct fabric_balance){.kind = fabric_system(fabric)->balance,
+                                          .gap_ps = 50 * PS_US,
+                                          .table = 4096,
+                                          .quantum_bytes = credits ? 20 * 64 : 8192};
     sw->voq = (struct sw_voq_config){.credit_bytes = 4096};
 }
 

@@ -127,6 +127,7 @@ void switch_defaults(struct loader *loader, struct switch_raw *sw)
                       : system->switch_ns ? system->switch_ns * PS_NS
                                           : NOT_GIVEN,
         .hash_seed = NOT_GIVEN,
+        .cut_through = system->link == FABRIC_LINK_CREDITS,
         .mark = hpcc,
         .refresh_pauses = !hpcc,
         .hash_fields = system->hash_fields,

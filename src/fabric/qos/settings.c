@@ -362,6 +362,8 @@ static bool resolve_ports(struct layers *layers)
         port[p].settings = port_settings(layers, p, profile);
         if (port[p].settings == FABRIC_NONE) return false;
         if (port[p].peer == FABRIC_NONE) continue;
+        port[p].pause_reaction_ps = fabric->lanes.reaction_ps;
+        if (fabric->lanes.vls) continue;
         port[p].pause_reaction_ps =
             qos->reaction_ps != NOT_GIVEN
                 ? qos->reaction_ps

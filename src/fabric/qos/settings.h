@@ -92,6 +92,16 @@ void hash_seed_read(struct loader *loader, const struct tree *value, void *into)
 uint64_t hash_seed_of(const struct fabric *fabric, const struct switch_raw *raw, uint32_t index);
 struct sw_voq_config voq_of(const struct switch_raw *raw);
 bool balance_resolve(struct loader *loader, const struct switch_raw *raw, uint32_t index, struct fabric_balance *ret);
+/* lanes.c */
+void lanes_defaults(struct fabric *fabric);
+void lanes_read_vls(struct loader *loader, const struct tree *value, void *into);
+void lanes_read_map(struct loader *loader, const struct tree *value, void *into);
+void lanes_read_arbitration(struct loader *loader, const struct tree *value, void *into);
+void lanes_read_credits(struct loader *loader, const struct tree *value, void *into);
+void lanes_read_fecn(struct loader *loader, const struct tree *value, void *into);
+void lanes_read_sm(struct loader *loader, const struct tree *value, void *into);
+void lanes_finish(struct loader *loader);  /* when the system is known */
+void lanes_check(struct loader *loader);   /* and NICs are */
 void balance_check(struct loader *loader); /* pins, when routes are known */
 
 extern const struct field nic_fields[]; /* of struct fabric_nic */
