@@ -62,6 +62,7 @@ struct nic_config plant_adapter(const struct plant *plant, uint32_t endpoint)
 
     config.ecn = fabric_system(fabric)->ecn;
     config.rtt |= plant->options.rtt;
+    plant_lanes_adapter(plant, endpoint, &config);
     if (!hpcc_ns3) config.pause_forever = !pauses_expire(fabric, endpoint);
     return config;
 }

@@ -14,6 +14,7 @@ int plant_init(struct plant *plant, const struct fabric *fabric, const struct pl
     *plant = (struct plant){.fabric = fabric, .options = *options};
     int error = plant_switches(plant, errors);
     if (!error) error = plant_adapters(plant, errors);
+    if (!error) plant_lanes_mark(plant);
     for (uint32_t i = 0; !error && i < fabric->switches; i++)
         plant->sw[i].config.telemetry = plant->needs.telemetry;
     return error;
@@ -31,5 +32,6 @@ void plant_release(struct plant *plant)
     free(plant->port_config);
     free(plant->port_table);
     free(plant->port_rate);
+    free(plant->credit_port);
     *plant = (struct plant){0};
 }

@@ -41,6 +41,7 @@ struct plant {
     struct sw_port_config *port_config;       /* [settings] */
     const struct sw_port_config **port_table; /* [ports] */
     uint64_t *port_rate;                      /* [ports] */
+    struct sw_credit_port *credit_port;       /* [ports]; NULL: no credits */
 };
 
 /* 0, -EINVAL with errors, -ENOMEM.  In any case plant_release() follows.  The fabric outlives the plant. */

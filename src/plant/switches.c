@@ -118,6 +118,7 @@ static void switch_config(struct plant *plant, uint32_t index)
                                     .port = plant->port_table + node->first_port,
                                     .rate_bps = plant->port_rate + node->first_port};
     sw->config.watchdog.on = fabric_watchdog_runs(&from->watchdog);
+    plant_lanes_switch(plant, index, &sw->config);
     sw->config.balance.seed =
         (fabric->seed ^ plant->options.seed << 20) + (uint64_t)(index + 1) * 0x9e3779b97f4a7c15ULL;
     sw->routes = (struct sw_routes){.edge_of = sw->edge_of ? sw->edge_of : fabric->edge_of,
@@ -146,7 +147,7 @@ int plant_switches(struct plant *plant, struct fabric_errors *errors)
         if (fabric->node[port->node].kind == FABRIC_SWITCH) plant->port_table[i] = &plant->port_config[port->settings];
         plant->port_rate[i] = port->peer == FABRIC_NONE ? UNPLUGGED_BPS : port->rate_bps;
     }
-    if (plan_tables(plant) != 0) return -ENOMEM;
+    if (plant_lanes(plant) != 0 || plan_tables(plant) != 0) return -ENOMEM;
     for (uint32_t i = 0; i < fabric->switches; i++) {
         if (plan_raise(plant, i) != 0) return -ENOMEM;
         switch_config(plant, i);
