@@ -15,6 +15,8 @@
  * what it has until a later change reaches it.  A link that is withdrawn still carries the news, and is noticed at
  * once: somebody typed it.
  *
+ * With credits (InfiniBand) see healed_at().
+ *
  * Not modelled: the messages themselves, their loss, and protocols that hold routes back to avoid loops.
  */
 #include <errno.h>
@@ -148,6 +150,35 @@ static ps_t news_at(ps_t now, ps_t first, ps_t step, uint32_t hops)
     return ps_add(ps_add(now, first), hops && step > PS_NEVER / 2 / hops ? PS_NEVER / 2 : hops * step);
 }
 
+/* Whether each way of the switch that is gone has another port of the same group beside it. */
+static bool chooses_alone(const struct plan *plan, uint32_t s)
+{
+    const struct fabric *fabric = plan->sim->fabric;
+    const struct fabric_route *route = &fabric->route[s];
+    uint32_t first = fabric->node[fabric->hosts + s].first_port;
+
+    for (uint32_t edge = 0; edge < fabric->edges; edge++) {
+        uint32_t gone = 0;
+        if (route->group_of[edge] == FABRIC_NO_GROUP) continue;
+        const struct sw_group *group = &route->group[route->group_of[edge]];
+        for (uint32_t i = 0; i < group->count; i++)
+            gone += plan->avoid[first + fabric->route_port[group->first + i]];
+        if (gone && gone == group->count) return false;
+    }
+    return true;
+}
+
+/* Self-healing switches: those beside the change use what is left of their groups; where nothing is left, and
+ * everywhere else, the tables change together one step later.  So no packet is sent back to where it came from: on
+ * lines with credits, without a time to live, that would be a deadlock. */
+static ps_t healed_at(const struct plan *plan, uint32_t s, ps_t now)
+{
+    const struct fabric_converge *converge = &plan->sim->fabric->converge;
+
+    if (plan->far[s] == NOT_REACHED) return PS_NEVER;
+    return news_at(now, converge->detect_ps, converge->step_ps, plan->far[s] != 0 || !chooses_alone(plan, s));
+}
+
 static int add_change(struct plan *plan, ps_t now, uint32_t table)
 {
     struct sim *sim = plan->sim;
@@ -158,7 +189,8 @@ static int add_change(struct plan *plan, ps_t now, uint32_t table)
     if (at == NULL) return -ENOMEM;
     spread(plan, false);
     for (uint32_t s = 0; s < fabric->switches; s++)
-        at[s] = news_at(now, converge->detect_ps, converge->step_ps, plan->far[s]);
+        at[s] = fabric->lanes.vls ? healed_at(plan, s, now)
+                                  : news_at(now, converge->detect_ps, converge->step_ps, plan->far[s]);
     spread(plan, true);
     plan->epoch++;
     int error = 0;

@@ -13,6 +13,7 @@ const struct sim_endpoint_ops *sim_endpoint_of(const struct fabric *fabric)
         [FABRIC_ENDPOINT_NIC] = &sim_endpoint_roce, [FABRIC_ENDPOINT_UET] = NULL, [FABRIC_ENDPOINT_TCP] = NULL};
     const struct sim_endpoint_ops *ops = all[fabric_system(fabric)->endpoint];
 
+    if (ops == &sim_endpoint_roce && fabric->lanes.vls) ops = &sim_endpoint_ib;
     CHECK(ops != NULL); /* the loader refuses a system that does not run */
     return ops;
 }

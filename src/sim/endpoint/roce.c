@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RoCE as the simulator builds and reads it: adapters of src/nic, a queue pair for each end of a connection.
+ * RoCE and InfiniBand as the simulator builds and reads them: adapters of src/nic, a queue pair for each end of a connection.
  *
  * Both ends know each other's number before either is made.  Memory keys are not modelled: every request may
  * (nic_config.any_key).
  */
 #include "node/roce.h"
+#include "node/host_ib.h"
 
 #include "base/bits.h"
 #include "base/check.h"
@@ -174,22 +175,17 @@ static void audit(const struct node_adapter *adapter, struct pktpool *pool)
     nic_audit(adapter->nic, pool);
 }
 
-const struct sim_endpoint_ops sim_endpoint_roce = {.visit = sim_visit_host,
-                                                   .first_number = 0x11, /* the jobs' come first, then programs' */
-                                                   .programs = true,
-                                                   .adapter_bytes = adapter_bytes,
-                                                   .end_bytes = end_bytes,
-                                                   .make_adapter = make_adapter,
-                                                   .make_end = make_end,
-                                                   .frames = frames,
-                                                   .link = node_host_link,
-                                                   .receive_rate = node_host_receive_rate,
-                                                   .observe = node_host_observe,
-                                                   .settle = settle,
-                                                   .counters = counters,
-                                                   .nic_counters = of_nic,
-                                                   .acked_bytes = acked_bytes,
-                                                   .pace = pace,
-                                                   .queued = queued,
-                                                   .paused = paused,
-                                                   .audit = audit};
+#define NIC_OPS(...)                                                                                                   \
+    {                                                                                                                  \
+        .first_number = 0x11, /* the jobs' come first, then programs' */                                               \
+            .adapter_bytes = adapter_bytes, .end_bytes = end_bytes, .make_adapter = make_adapter,                      \
+        .make_end = make_end, .frames = frames, .settle = settle, .counters = counters, .nic_counters = of_nic,        \
+        .acked_bytes = acked_bytes, .pace = pace, .queued = queued, .paused = paused, .audit = audit, __VA_ARGS__      \
+    }
+
+const struct sim_endpoint_ops sim_endpoint_roce =
+    NIC_OPS(.visit = sim_visit_host, .programs = true, .link = node_host_link, .receive_rate = node_host_receive_rate,
+            .observe = node_host_observe);
+const struct sim_endpoint_ops sim_endpoint_ib =
+    NIC_OPS(.visit = sim_visit_ib, .link = node_ib_link, .receive_rate = node_ib_receive_rate,
+            .observe = node_ib_observe);
