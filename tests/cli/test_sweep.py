@@ -104,6 +104,17 @@ class Sweep(Case):
         self.assertEqual(self.points("--vary", "classes.rdma.ecn.min=400KB")[0]["packet_hops"],
                          self.sim(SHORT + "model: hpcc-ns3\n")["packet_hops"])
 
+    def test_systems(self):
+        """The usual classes are those of the system, whichever of the two is named first."""
+        self.path = self.file("short.yaml", SHORT.encode())
+        v1 = self.sim(SHORT + "system: rocev1\n")
+        self.assertEqual(v1["system"], "rocev1")
+        point = self.points("--vary", "classes.rdma.share=80%", "--vary", "system=rocev2,rocev1")
+        self.assertGreater(point[0]["marks"], 0)
+        self.assertEqual((point[1]["marks"], point[1]["packet_hops"]), (0, v1["packet_hops"]))
+        text = rocelab("sim", self.file("v1.yaml", (SHORT + "system: rocev1\n").encode()), cwd=self.folder).stdout
+        self.assertIn("RoCEv1, MTU 4096, no congestion control, PFC on priority 3", text)
+
     def test_a_key_that_the_run_does_not_use(self):
         for text, vary in (
                 (POD, "classes.default.limit=10KB,20KB"),  # nothing travels in it
