@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random fabrics of every system that runs, judged by what a run leaves: the invariants that hold whatever the
+ * transport is.  (swarm.c watches each packet, and knows RoCE alone.)
+ *
+ * Of each seed: every byte that was acknowledged arrived, and none twice; all jobs end where nothing stands in their
+ * way for good; nothing is lost for want of room where receivers hold senders back; machines' own books are right; and
+ * any number of threads, with tiles or without, gives the same digest, time and counters.
+ *
+ *     swarm_systems [--first N] [--count N] [--seed N] [--system NAME] [--show]
+ *
+ * A seed and a system are a plan; two draws never stand in one expression.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/rng.h"
+#include "load/load.h"
+#include "plant/plant.h"
+#include "sim/sim.h"
+
+#define STREAM 90
+#define TEXT 4096
+#define UNTIL (120 * PS_S) /* doubled timers of a transport that gives up late */
+
+struct plan {
+    char text[TEXT];
+    size_t used;
+    uint64_t seed;
+    uint8_t system;
+    bool faults;
+};
+
+struct outcome {
+    enum sim_state state;
+    uint64_t digest, hops;
+    ps_t virtual_ps;
+    uint64_t counters; /* a hash of all that adapters have in common */
+};
+
+static const struct plan *now;
+
+__attribute__((noreturn, format(printf, 2, 3))) static void broken(const char *invariant, const char *format, ...)
+{
+    va_list list;
+
+    printf("swarm_systems: seed %lu, system %s: broken: %s: ", (unsigned long)now->seed,
+           fabric_system_names[now->system], invariant);
+    va_start(list, format);
+    vprintf(format, list);
+    va_end(list);
+    printf("\n%s", now->text);
+    exit(1);
+}
+#define HOLDS(condition, invariant, ...)                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) broken(invariant, __VA_ARGS__);                                                              \
+    } while (0)
+
+__attribute__((format(printf, 2, 3))) static void say(struct plan *plan, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    int wrote = vsnprintf(plan->text + plan->used, TEXT - plan->used, format, list);
+    va_end(list);
+    CHECK(wrote >= 0 && plan->used + (size_t)wrote < TEXT);
+    plan->used += (size_t)wrote;
+}
+
+static unsigned pick(struct rng *rng, unsigned low, unsigned high)
+{
+    return low + (unsigned)rng_below(rng, high - low + 1);
+}
+
+static unsigned topology(struct plan *plan, struct rng *rng)
+{
+    unsigned a = pick(rng, 2, 4), b = pick(rng, 1, 3);
+
+    switch (rng_below(rng, 4)) {
+    case 0:
+        say(plan, "topology: {single: {hosts: %u}}\n", a + b);
+        return a + b;
+    case 1:
+        say(plan, "topology: {dumbbell: {hosts: %u, links: %u}}\n", a, b);
+        return 2 * a;
+    case 2:
+        say(plan, "topology: {fat-tree: {k: 4}}\n");
+        return 16;
+    default:
+        say(plan, "topology: {leaf-spine: {leaves: %u, spines: %u, hosts: 2}}\n", a, b);
+        return 2 * a;
+    }
+}
+
+static void job(struct plan *plan, struct rng *rng, unsigned hosts)
+{
+    unsigned size = pick(rng, 1, 200), senders = pick(rng, 1, hosts - 1);
+
+    switch (rng_below(rng, 5)) {
+    case 0:
+        say(plan, "  - {permutation: random, size: %uKB", size);
+        break;
+    case 1:
+        say(plan, "  - {all-to-all: at-once, size: %uKB", size);
+        break;
+    case 2:
+        say(plan, "  - {allreduce: ring, size: %uKB", size);
+        break;
+    default:
+        say(plan, "  - {incast: %u, size: %uKB", senders, size);
+    }
+    if (rng_chance(rng, 300000)) say(plan, ", at: %uus", pick(rng, 1, 50));
+    say(plan, "}\n");
+}
+
+/* None is for good: what was lost can be sent again. */
+static void faults(struct plan *plan, struct rng *rng, unsigned hosts)
+{
+    unsigned host = (unsigned)rng_below(rng, hosts), at = pick(rng, 0, 60);
+
+    plan->faults = rng_chance(rng, 500000);
+    if (!plan->faults) return;
+    say(plan, "faults:\n");
+    switch (rng_below(rng, 3)) {
+    case 0:
+        say(plan, "  - {corrupt: h%u, share: %u%%}\n", host, pick(rng, 1, 3));
+        break;
+    case 1:
+        say(plan, "  - {drop: h%u, every: %u}\n", host, pick(rng, 7, 60));
+        break;
+    default:
+        say(plan, "  - {down: h%u, at: %uus, for: %uus}\n", host, at, pick(rng, 10, 300));
+    }
+}
+
+static void make_plan(struct plan *plan, uint64_t seed, uint8_t system)
+{
+    static const char *const rates[] = {"10G", "25G", "100G", "400G"};
+    struct rng rng;
+
+    *plan = (struct plan){.seed = seed, .system = system};
+    rng_init(&rng, seed, STREAM + system);
+    say(plan, "rocelab: 1\nsystem: %s\n", fabric_system_names[system]);
+    unsigned hosts = topology(plan, &rng);
+    const char *rate = rates[rng_below(&rng, 4)];
+    unsigned host_m = pick(&rng, 1, 30), fabric_m = pick(&rng, 1, 100);
+    say(plan, "links: {host: {rate: %s, cable: %um}, fabric: {rate: %s, cable: %um}}\n", rate, host_m, rate, fabric_m);
+    bool lossy = fabric_systems[system].link == FABRIC_LINK_NONE; /* the others need room for headroom, or credits */
+    unsigned buffer = lossy ? pick(&rng, 30, 600) : pick(&rng, 6000, 16000);
+    say(plan, "switches: {model: generic, buffer: %uKB", buffer);
+    if (rng_chance(&rng, 200000)) say(plan, ", cut-through: true");
+    say(plan, "}\njobs:\n");
+    unsigned jobs = pick(&rng, 1, 2);
+    for (unsigned i = 0; i < jobs; i++)
+        job(plan, &rng, hosts);
+    faults(plan, &rng, hosts);
+}
+
+/* What arrived is what was acknowledged, by receiver. */
+static void check_bytes(struct sim *sim, const struct sim_result *result)
+{
+    uint64_t *acked = calloc(result->nics + 1u, sizeof(*acked));
+
+    CHECK(acked != NULL);
+    for (uint32_t i = 0; i < sim_connections(sim); i++) {
+        struct sim_connection_sample sample;
+        sim_sample_connection(sim, i, &sample);
+        acked[sample.dst] += sample.acked_bytes;
+    }
+    for (uint32_t i = 0; i < result->nics; i++) {
+        uint64_t arrived = result->nic[i].common.rx_payload_bytes, known = acked[result->nic[i].endpoint];
+        HOLDS(arrived >= known, "nothing is acknowledged that did not arrive", "adapter %u: %lu of %lu", i,
+              (unsigned long)arrived, (unsigned long)known);
+        /* A collective is over when its data is there: the last acknowledgements may be on their way. */
+        bool whole = result->state == SIM_DONE && strstr(now->text, "allreduce") == NULL;
+        HOLDS(!whole || arrived == known, "every byte arrives once", "adapter %u: %lu, %lu acknowledged", i,
+              (unsigned long)arrived, (unsigned long)known);
+    }
+    free(acked);
+}
+
+static void check_result(struct sim *sim, const struct fabric *fabric, const struct sim_result *result)
+{
+    uint64_t full = 0;
+
+    sim_audit(sim);
+    /* The retries of a queue pair may run out where much is lost. */
+    bool gives_up = now->faults && fabric_system(fabric)->endpoint == FABRIC_ENDPOINT_NIC;
+    HOLDS(result->state == SIM_DONE || gives_up, "all jobs end", "state %d", (int)result->state);
+    for (uint32_t i = 0; i < result->flows && result->state == SIM_DONE; i++)
+        HOLDS(result->flow[i].failed || result->flow[i].acked_bytes == result->flow[i].bytes,
+              "a flow that ends is whole", "flow %u", i);
+    for (uint32_t i = 0; i < result->ports; i++)
+        if (result->port[i].sw && !now->faults) full += result->port[i].drops;
+    HOLDS(full == 0 || fabric_system(fabric)->link == FABRIC_LINK_NONE,
+          "nothing is lost for want of room where receivers hold senders back", "%lu dropped", (unsigned long)full);
+    check_bytes(sim, result);
+}
+
+static uint64_t hash_counters(const struct sim_result *result)
+{
+    uint64_t hash = 1469598103934665603ull;
+
+    for (uint32_t i = 0; i < result->nics; i++) {
+#define X(name, help) hash = (hash ^ result->nic[i].common.name) * 1099511628211ull;
+        ENDPOINT_COUNTER_LIST(X)
+#undef X
+    }
+    return hash;
+}
+
+static struct outcome run(const struct fabric *fabric, uint32_t threads, bool no_tiles)
+{
+    struct sim_options options = {
+        .seed = now->seed, .threads = threads, .no_tiles = no_tiles, .until = UNTIL, .packets_max = 1u << 17};
+    struct fabric_errors errors = {0};
+    struct sim_result result;
+    struct sim *sim = NULL;
+
+    if (sim_create(fabric, &options, &sim, &errors) != 0) broken("a plan can be built", "%s", errors.error[0].text);
+    while (sim_advance(sim, 1u << 20, PS_NEVER) == SIM_RUNNING)
+        ;
+    CHECK(sim_result(sim, &result) == 0);
+    check_result(sim, fabric, &result);
+    struct outcome outcome = {.state = result.state,
+                              .digest = result.digest,
+                              .hops = result.packet_hops,
+                              .virtual_ps = result.virtual_ps,
+                              .counters = hash_counters(&result)};
+    sim_result_free(&result);
+    sim_free(sim);
+    return outcome;
+}
+
+static void try_plan(const struct plan *plan, uint64_t *ret_hops)
+{
+    static const struct {
+        uint32_t threads;
+        bool no_tiles;
+    } ways[] = {{3, false}, {1, true}};
+    struct fabric_with with = {.judge = plant_judge_nic};
+    struct fabric_errors errors = {0};
+    struct fabric *fabric = NULL;
+
+    now = plan;
+    if (fabric_load_with("plan", plan->text, &with, &fabric, &errors) != 0)
+        broken("a plan can be loaded", "line %u: %s", errors.error[0].at.line, errors.error[0].text);
+    struct outcome first = run(fabric, 1, false);
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct outcome other = run(fabric, ways[i].threads, ways[i].no_tiles);
+        HOLDS(other.digest == first.digest && other.hops == first.hops && other.virtual_ps == first.virtual_ps &&
+                  other.counters == first.counters && other.state == first.state,
+              "any number of threads and tiles gives the same", "%u threads: %lu hops, %lu", ways[i].threads,
+              (unsigned long)other.hops, (unsigned long)first.hops);
+    }
+    *ret_hops += first.hops;
+    fabric_free(fabric);
+}
+
+int main(int argc, char **argv)
+{
+    static struct plan plan;
+    uint64_t first = 1, count = 50, hops[FABRIC_SYSTEMS] = {0};
+    const char *only = NULL;
+    bool show = false;
+
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--show") == 0) {
+            show = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--system") == 0) only = value;
+        if (strcmp(argv[i], "--first") == 0) first = strtoull(value, NULL, 10);
+        if (strcmp(argv[i], "--count") == 0) count = strtoull(value, NULL, 10);
+        if (strcmp(argv[i], "--seed") == 0) {
+            first = strtoull(value, NULL, 10);
+            count = 1;
+        }
+        i++;
+    }
+    for (uint8_t system = 0; system < FABRIC_SYSTEMS; system++) {
+        if (!fabric_systems[system].runs || (only && strcmp(only, fabric_system_names[system]) != 0)) continue;
+        for (uint64_t seed = first; seed < first + count; seed++) {
+            make_plan(&plan, seed, system);
+            if (show) printf("%s", plan.text);
+            try_plan(&plan, &hops[system]);
+        }
+        printf("swarm_systems: %s: seeds %lu to %lu, no invariant broken, %lu hops\n", fabric_system_names[system],
+               (unsigned long)first, (unsigned long)(first + count - 1), (unsigned long)hops[system]);
+    }
+    return 0;
+}
