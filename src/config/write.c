@@ -467,27 +467,41 @@ static void write_link(struct writer *w, struct origin at, const char *a, uint32
          cable ? cable : "");
 }
 
-/* Ends that differ: the rate of the end that is not told of, the longer cable, which headroom must stand. */
-/* The rate that most ports of a device have, by what they or their links say; NULL: none says it. */
+/* What the port, or else the other end of its link, says of its rate; NULL: neither does. */
+static const char *port_rate(const struct config_set *set, uint32_t d, uint32_t p)
+{
+    const struct config_port *port = &set->device[d].port[p];
+    const struct config_link *link = port->link ? &set->link[port->link - 1] : NULL;
+    const char *rate = config_said(set, d, p, "rate");
+
+    if (rate || !link) return rate;
+    return link->a == d ? config_said(set, link->b, link->b_port, "rate")
+                        : config_said(set, link->a, link->a_port, "rate");
+}
+
+/* The rate that more than half of a switch's ports have, of those that have one said; of a host's, where a rail that
+ * nothing is said of is none that is odd, one of them.  NULL: there is none. */
 static const char *usual_rate(const struct config_set *set, uint32_t d)
 {
     const struct config_device *device = &set->device[d];
     const char *held = NULL;
-    uint32_t votes = 0;
+    uint32_t votes = 0, said = 0, same = 0;
 
     for (uint32_t p = 0; p < device->ports; p++) {
-        const struct config_link *link = device->port[p].link ? &set->link[device->port[p].link - 1] : NULL;
-        const char *rate = config_said(set, d, p, "rate");
-        if (!rate && link)
-            rate =
-                config_said(set, link->a == d ? link->b : link->a, link->a == d ? link->b_port : link->a_port, "rate");
-        if (!rate || device->port[p].idle) continue;
+        const char *rate = device->port[p].idle ? NULL : port_rate(set, d, p);
+        if (!rate) continue;
         if (!votes) held = rate;
         votes = strcmp(held, rate) == 0 ? votes + 1 : votes - 1;
     }
-    return held;
+    for (uint32_t p = 0; p < device->ports; p++) {
+        const char *rate = device->port[p].idle ? NULL : port_rate(set, d, p);
+        said += rate != NULL;
+        same += rate && strcmp(held, rate) == 0;
+    }
+    return same * 2 > said || device->host ? held : NULL;
 }
 
+/* Ends that differ: the rate of the end that is not told of, the longer cable, which headroom must stand. */
 static const char *link_value(const struct config_set *set, const struct config_link *link, const char *path)
 {
     const char *a = config_said(set, link->a, link->a_port, path), *b = config_said(set, link->b, link->b_port, path);
@@ -676,18 +690,18 @@ static void complete_rates(struct writer *w)
 
     for (uint32_t d = 0; d < set->devices; d++) {
         const struct config_device *device = &set->device[d];
-        bool linked = false;
+        bool linked = false, said = false;
         w->rate[d] = usual_rate(set, d);
         for (uint32_t p = 0; p < device->ports; p++) {
-            const struct config_link *link = device->port[p].link ? &set->link[device->port[p].link - 1] : NULL;
-            if (link ? link_value(set, link, "rate") : config_said(set, d, p, "rate")) continue;
-            linked = linked || link;
+            said = said || port_rate(set, d, p);
+            if (port_rate(set, d, p)) continue;
+            linked = linked || device->port[p].link;
             for (unsigned r = 0; r < 2 && says_of_class(&device->port[p], ".headroom"); r++)
                 config_unjudged(set, device->port[p].at, r ? "HR004" : "HR001", d, p, "its rate is not said");
         }
         if (linked && device->nos && !device->host)
             config_unjudged(set, device->at, "TOP005", d, CONFIG_NONE, "rates of its links are not said");
-        if (!w->rate[d])
+        if (!said)
             config_assume(set, device->at, d, CONFIG_NONE,
                           "the rate of its ports is not said; " RATE_ASSUMED " is taken where a link says nothing");
     }
