@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "config/host/host_int.h"
-#include "config/junos/junos_int.h"
 #include "fabric/qos/models.h"
 
 #define QUANTA_USUAL 65535u
@@ -48,7 +47,7 @@ struct judge {
     const struct fabric_settings *settings; /* of the port that is looked at */
     uint32_t port;
     uint8_t lossless; /* of any port of the switch */
-    bool alpha_one;   /* all lossless groups have one alpha, and Junos has a number for it */
+    bool alpha_one;   /* all lossless groups have one alpha, and it has a number */
     struct config_unsupported_list *losses;
     uint32_t last[CONFIG_UNSUPPORTED_COUNT]; /* port that was counted last */
 };
@@ -226,7 +225,14 @@ static void judge_alike(struct judge *judge, uint32_t node, config_same *same, e
     arena_release(&arena);
 }
 
-static bool one_alpha(const struct fabric *fabric, const struct fabric_node *node)
+static int alpha_number(const struct fabric_pg *pg)
+{
+    for (int n = 0; n <= CONFIG_ALPHA_MOST; n++)
+        if (pg->dynamic && ((uint64_t)pg->alpha_num << CONFIG_ALPHA_ONE) == (uint64_t)pg->alpha_den << n) return n;
+    return -1;
+}
+
+int config_one_alpha(const struct fabric *fabric, const struct fabric_node *node)
 {
     int all = -1;
 
@@ -235,12 +241,12 @@ static bool one_alpha(const struct fabric *fabric, const struct fabric_node *nod
         for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
             const struct fabric_pg *pg = &as->pg[as->tc_to_pg[tc]];
             if (!(as->lossless >> tc & 1) || !pg->lossless) continue;
-            int own = junos_threshold(pg);
-            if (own < 0 || (all >= 0 && own != all)) return false;
+            int own = alpha_number(pg);
+            if (own < 0 || (all >= 0 && own != all)) return -1;
             all = own;
         }
     }
-    return all >= 0;
+    return all;
 }
 
 /* An adapter's: what is more than its tools set. */
@@ -277,7 +283,7 @@ void config_unsupported_list(const struct config_format *format, const struct fa
     judge.sw = &fabric->sw[node - fabric->hosts];
     for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++)
         judge.lossless |= fabric->settings[fabric->port[p].settings].lossless;
-    judge.alpha_one = one_alpha(fabric, as);
+    judge.alpha_one = config_one_alpha(fabric, as) >= 0;
     if (!format->can->port_maps) judge_alike(&judge, node, config_same_maps, CONFIG_UNSUPPORTED_PORT_MAPS);
     if (format->can->one_queue_map) judge_alike(&judge, node, config_same_queue_map, CONFIG_UNSUPPORTED_PORT_QUEUES);
     const struct switch_model *model = switch_model_find(judge.sw->model);

@@ -28,7 +28,7 @@ struct config_can { /* what the system has words for */
     bool pfc_obey_all;  /* all are obeyed, some are sent */
     bool pfc_auto, pause_all;
     bool alpha, xoff; /* thresholds that follow the free buffer; fixed ones */
-    bool alpha_one;   /* one alpha for all lossless groups, as junos_threshold() has it; headroom is computed */
+    bool alpha_one;   /* one alpha for all lossless groups, as config_one_alpha() has it; headroom is computed */
     bool class_xoff;  /* of each class its own */
     bool reserved, limit, pool, buffer;
     bool watched; /* single priorities */
@@ -50,6 +50,11 @@ struct config_unsupported_list {
     uint32_t first[CONFIG_UNSUPPORTED_COUNT]; /* of them, into the fabric's */
 };
 
+/* The alpha that all lossless groups of a switch have, as the number n of 2^(n - 7), at most 2^3; -1: they differ, or it
+ * is another. */
+#define CONFIG_ALPHA_ONE 7
+#define CONFIG_ALPHA_MOST 10
+int config_one_alpha(const struct fabric *fabric, const struct fabric_node *node);
 /* What is lost of a switch or a host. */
 void config_unsupported_list(const struct config_format *format, const struct fabric *fabric, uint32_t node,
                              struct config_unsupported_list *ret);

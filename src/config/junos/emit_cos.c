@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/junos/emit.h"
+#include "config/unsupported.h"
 
 #define LOSSLESS_OF 66u /* parts of what headroom leaves of the buffer: lossless ... */
 #define LOSSY_OF 10u    /* ... and lossy */
@@ -169,37 +170,12 @@ void junos_fill(const struct fabric_switch *sw, const struct sw_ecn *ecn, unsign
     if (ret[1] <= ret[0]) ret[1] = ret[0] + 1;
 }
 
-int junos_threshold(const struct fabric_pg *pg)
-{
-    for (unsigned n = 0; n <= JUNOS_ALPHA_MOST; n++)
-        if (pg->dynamic && ((uint64_t)pg->alpha_num << JUNOS_ALPHA_ONE) == (uint64_t)pg->alpha_den << n) return (int)n;
-    return -1;
-}
-
-/* That of all lossless groups; -1: they differ, or there is none of that height. */
-static int threshold(const struct junos_out *out)
-{
-    int all = -1;
-
-    for (uint32_t p = 0; p < out->node->ports; p++) {
-        const struct fabric_settings *as = config_settings(out->print.emit, out->node->first_port + p);
-        for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
-            const struct fabric_pg *pg = &as->pg[as->tc_to_pg[tc]];
-            if (!(as->lossless >> tc & 1) || !pg->lossless) continue;
-            int own = junos_threshold(pg);
-            if (own < 0 || (all >= 0 && own != all)) return -1;
-            all = own;
-        }
-    }
-    return all;
-}
-
 static void emit_buffer(struct junos_out *out)
 {
     static const char ingress[] = "class-of-service|shared-buffer|ingress|buffer-partition ";
     struct parts parts = parts_of(out->sw);
     char path[JUNOS_PATH];
-    int alpha = threshold(out);
+    int alpha = config_one_alpha(out->print.emit->fabric, out->node);
 
     junos_print_comment(&out->print, "HR003, BUF001: room for what is not to be lost");
     snprintf(path, sizeof(path), "%slossless", ingress);

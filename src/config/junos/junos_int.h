@@ -153,8 +153,6 @@ void junos_rest(struct junos *in);            /* rest.c: what nobody dealt with 
 int junos_import(struct config_set *set, const struct config_text *text);
 /* The fill levels of a curve, whole per cent. */
 void junos_fill(const struct fabric_switch *sw, const struct sw_ecn *ecn, unsigned ret[2]);
-/* The dynamic-threshold of a group's alpha; -1: none. */
-int junos_threshold(const struct fabric_pg *pg);
 int junos_emit_braces(const struct config_emit *emit);
 int junos_emit_commands(const struct config_emit *emit);
 

@@ -7,9 +7,9 @@
  * would hold wherever a fabric says otherwise.  Ports that are alike in what a kind of profile is about share one.
  *
  * A switch priority is the fabric's traffic class, NVUE's traffic class its queue.  A pause threshold that follows the
- * free buffer is the system's own way and is not written: then the cable's length is, from which headroom is computed;
- * a fixed one is `xoff-threshold`, with `port-buffer` its headroom on top.  Not written: alpha, reserves, limits of
- * queues, groups other than the priority's own, sets of priorities that differ in what is obeyed and what is sent
+ * free buffer is the system's own way: its alpha is written where all lossless groups have one, and the cable's length,
+ * from which headroom is computed; a fixed one is `xoff-threshold`, with `port-buffer` its headroom on top.  Not written:
+ * reserves, limits of queues, groups other than the priority's own, sets of priorities that differ in what is obeyed and what is sent
  * otherwise than by being empty; the head names them (nvue.c has the table).  A watchdog's detection time becomes whole
  * polls.
  */
@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "config/nvue/nvue_int.h"
+#include "config/unsupported.h"
 
 /* Kinds of profiles; a switch has so many of each as its ports differ in what the kind is about. */
 enum kind { MAPPING, QUEUES, SCHEDULER, MARKING, PFC, KINDS };
@@ -286,6 +287,23 @@ static void emit_pools(struct printer *to)
     fact(to, "qos traffic-pool default-lossy memory-percent", "%u", 100 - lossless);
 }
 
+#define ALPHA_USUAL (CONFIG_ALPHA_ONE - 3) /* 1/8, which a fabric has unless it says another */
+
+/* One for all lossless groups, where they have one.  Beside `qos roce` the system's own holds, unless the fabric means
+ * another. */
+static void emit_alpha(struct printer *to)
+{
+    static const char path[] = "qos advance-buffer-config default-global ingress-lossless-buffer shared-alpha";
+    int alpha = config_one_alpha(to->emit->fabric, to->node);
+
+    if (alpha < 0 || (to->roce && alpha == ALPHA_USUAL)) return;
+    comment(to, "BUF001: how much of the free buffer a group may take before it pauses");
+    if (alpha < CONFIG_ALPHA_ONE)
+        fact(to, path, "alpha_1_%u", 1u << (CONFIG_ALPHA_ONE - alpha));
+    else
+        fact(to, path, "alpha_%u", 1u << (alpha - CONFIG_ALPHA_ONE));
+}
+
 static void emit_port_profiles(struct printer *to, uint32_t p, const char *name, const struct fabric_settings *settings)
 {
     char path[160];
@@ -432,6 +450,7 @@ static void emit_switch(struct printer *to)
             each[k].emit(to, i, to->kind[k].port[i]);
     }
     emit_pools(to);
+    emit_alpha(to);
     emit_watchdog(to);
     comment(to, "MTU001, ECN001, WD001: each port and its profiles");
     for (uint32_t p = 0; p < to->node->ports; p++) {

@@ -54,6 +54,7 @@ static const struct config_can can = {
     .port_lossless = true,
     .pfc_one_way = true,
     .xoff = true,
+    .alpha_one = true,
     .strict_below = true,
     .mtu_least = NVUE_MTU_MIN + NVUE_MTU_OVER,
     .mtu_most = NVUE_MTU_MAX + NVUE_MTU_OVER,
