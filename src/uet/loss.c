@@ -14,7 +14,8 @@
  */
 #include "uet/uet_int.h"
 
-#define OVERTAKEN_LEAST 5u /* packets */
+#define OVERTAKEN_LEAST 5u   /* packets */
+#define ONCE (UINT8_MAX - 1) /* of uet_record.sends: sent once, and no sample of a round trip any more */
 
 static void list_remove(struct uet_source *source, struct uet_record *record)
 {
@@ -150,19 +151,36 @@ static bool blocked(const struct uet *uet, const struct uet_source *source, uint
     return uet->config.control & UET_RCCC && source->credit <= 0;
 }
 
+/* While lost packets are being found one window after the other, the timer lets them: it waits for the oldest once
+ * more.  One that was sent again already may be found again. */
+static void leave_to_recovery(struct uet_source *source, uint32_t psn, ps_t now)
+{
+    struct uet_record *record = uet_record(source, psn);
+    bool again = record->sends > 1 && record->sends != ONCE;
+
+    list_remove(source, record);
+    record_out(source, psn, now);
+    record->sends = again ? UINT8_MAX : ONCE; /* no sample of it */
+    if (again && psn_after(source->resent_to, psn) > 0) source->resent_to = psn;
+}
+
 static void give_up_oldest(struct uet *uet, struct uet_source *source, ps_t now, struct pktpool *pool)
 {
     uint32_t psn = source->una + ((source->oldest - source->una) & source->mask);
     uint32_t bytes = uet_nominal(uet, uet_record(source, psn)->payload);
     bool queue = source->lost > 0;
 
+    if (source->recovering) {
+        leave_to_recovery(source, psn, now);
+        return;
+    }
     uet->counters.timeouts++;
     paths_said(uet, &source->paths, 0, PATH_TIMEOUT, now);
     if (uet->config.ordered)
         loss_from(uet, source, psn);
     else
         record_lost(uet, source, psn);
-    if (uet->config.control & UET_NSCC && !source->recovering) nscc_lost(uet, &source->nscc, bytes);
+    if (uet->config.control & UET_NSCC) nscc_lost(uet, &source->nscc, bytes);
     if (queue) rccc_heard(source);
     if (queue ? (uet->config.control & UET_RCCC) != 0 : blocked(uet, source, bytes)) send_rts(uet, source, now, pool);
 }

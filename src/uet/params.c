@@ -35,10 +35,21 @@ static void set_sizes(struct uet_config *c)
 /* With trimming a loss is known after a round trip, so numbers do not run far ahead of the oldest. */
 static uint32_t window_packets(const struct uet_config *c)
 {
-    uint64_t packets = c->max_window / c->payload_bytes * (c->trimming ? 4 : 16);
-
+    uint64_t packets = c->max_window / c->payload_bytes * (c->trimming ? 2 : 8);
+    if (c->model == UET_HTSIM) packets *= 2;
     if (packets < 128) packets = 128;
     return packets > UET_WINDOW_MAX ? UET_WINDOW_MAX : power_of_two_up((uint32_t)packets);
+}
+
+/* 15 us and the time that six of its queues take: of what is under way in a round trip, in whole packets, or five times
+ * that without trimming. */
+static ps_t htsim_rto(const struct uet_config *c)
+{
+    uint64_t packet = (uint64_t)c->payload_bytes + HTSIM_HEADER;
+    uint64_t packets = (rate_bytes_in(c->line_bps, c->base_rtt_ps) + packet - 1) / packet * (c->trimming ? 1 : 5);
+    struct rate rate = rate_of(c->line_bps);
+
+    return 15 * PS_US + rate_take(&rate, 6 * packets * packet);
 }
 
 struct uet_config uet_config_default(enum uet_model model, enum uet_control control, bool trimming,
@@ -69,7 +80,7 @@ struct uet_config uet_config_default(enum uet_model model, enum uet_control cont
     c.target_ps = trimming ? base_rtt_ps * 3 / 4 : base_rtt_ps;
     c.fast_ps = htsim ? PS_US : c.target_ps / 8;
     c.qa_threshold_ps = trimming && !htsim ? PS_NEVER : 4 * c.target_ps;
-    c.rto_ps = htsim ? 15 * PS_US + 6 * base_rtt_ps : PS_MS;
+    c.rto_ps = htsim ? htsim_rto(&c) : PS_MS;
     c.retries = htsim ? 0 : 5;
     set_sizes(&c);
     if (c.max_window < (uint64_t)payload_bytes + c.nominal_bytes)

@@ -106,6 +106,7 @@ struct uet_source *uet_open_source(struct uet *uet, uint32_t number, const struc
     source->paths.penalty = (uint8_t *)(base + l.penalty);
     source->paths.recycle = (uint16_t *)(base + l.recycle);
     uet->source[source->index] = source;
+    uet->data_prios |= (uint16_t)(1u << peer->prio);
     nscc_start(uet, &source->nscc);
     rccc_start(uet, source);
     paths_init(uet, &source->paths, number, peer->first_path);
@@ -281,11 +282,14 @@ uint64_t uet_window_bytes(const struct uet_source *source)
     return source->nscc.cwnd;
 }
 
-uint64_t uet_rate_bps(const struct uet *uet, const struct uet_source *source)
+uint64_t uet_rate_bps(const struct uet_source *source)
 {
-    uint64_t rate = rate_measure(source->nscc.cwnd, source->nscc.base_ps);
+    return rate_measure(source->nscc.cwnd, source->nscc.base_ps);
+}
 
-    return rate < uet->config.line_bps ? rate : uet->config.line_bps;
+uint32_t uet_queued(const struct uet_source *source)
+{
+    return source->posted - source->complete;
 }
 
 uint32_t uet_outstanding(const struct uet_source *source)

@@ -2,13 +2,19 @@
 /*
  * The port's side of the endpoint: deadlines, pauses, a slow host, and the audit of all books.
  *
- * Pauses are obeyed by priority as 802.1Qbb has them, though a class of this transport rarely has any.
+ * Pauses are obeyed by priority as 802.1Qbb has them, though a class of this transport rarely has any; one of data
+ * stops all data.
  */
 #include "uet/uet_int.h"
 
+static bool data_held(const struct uet *uet)
+{
+    return uet->paused & uet->data_prios;
+}
+
 static void data_paused(struct uet *uet, bool was, ps_t at)
 {
-    bool is = uet->paused >> uet->config.data_prio & 1;
+    bool is = data_held(uet);
 
     if (is && !was) uet->paused_since = at;
     if (was && !is) uet->counters.paused_ps += at - uet->paused_since;
@@ -16,7 +22,7 @@ static void data_paused(struct uet *uet, bool was, ps_t at)
 
 void uet_settle(struct uet *uet, ps_t now)
 {
-    if (!(uet->paused >> uet->config.data_prio & 1) || now <= uet->paused_since) return;
+    if (!data_held(uet) || now <= uet->paused_since) return;
     uet->counters.paused_ps += now - uet->paused_since;
     uet->paused_since = now;
 }
@@ -32,7 +38,7 @@ static ps_t pause_end(const struct uet *uet)
 
 static void pauses_expire(struct uet *uet, ps_t now)
 {
-    bool was = uet->paused >> uet->config.data_prio & 1;
+    bool was = data_held(uet);
 
     for (uint32_t p = 0; p < UET_PRIOS; p++)
         if (uet->paused >> p & 1 && uet->paused_until[p] <= now) uet->paused &= (uint16_t) ~(1u << p);
@@ -41,7 +47,7 @@ static void pauses_expire(struct uet *uet, ps_t now)
 
 void uet_pause(struct uet *uet, uint8_t enable, uint16_t quanta, ps_t now)
 {
-    bool was = uet->paused >> uet->config.data_prio & 1;
+    bool was = data_held(uet);
 
     for (uint32_t p = 0; p < UET_PRIOS; p++) {
         if (!(enable >> p & 1)) continue;
@@ -61,7 +67,7 @@ uint16_t uet_paused(const struct uet *uet)
 
 void uet_link(struct uet *uet, ps_t now)
 {
-    bool was = uet->paused >> uet->config.data_prio & 1;
+    bool was = data_held(uet);
 
     uet->paused = 0;
     data_paused(uet, was, now);

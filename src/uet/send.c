@@ -39,8 +39,8 @@ pkt_t uet_control(struct uet *uet, pkt_t id, const struct uet_peer *peer, enum p
     }
     pool->hot[id] = (struct pkt){.kind = PKT_UET,
                                  .opcode = (uint8_t)type,
-                                 .tos = config->control_tos,
-                                 .pcp = config->control_prio,
+                                 .tos = config->control_tos == UET_AS_DATA ? peer->tos : config->control_tos,
+                                 .pcp = config->control_prio == UET_AS_DATA ? peer->prio : config->control_prio,
                                  .ttl = config->ttl,
                                  .net = config->net,
                                  .dest_qp = peer->number,
@@ -70,8 +70,8 @@ static pkt_t data_packet(struct uet *uet, struct uet_source *source, uint32_t ps
     uint16_t payload = uet_record(source, psn)->payload;
     pool->hot[id] = (struct pkt){.kind = PKT_UET,
                                  .opcode = PKT_UET_DATA,
-                                 .tos = (uint8_t)(config->data_tos | PKT_ECN_ECT0),
-                                 .pcp = config->data_prio,
+                                 .tos = (uint8_t)(source->peer.tos | PKT_ECN_ECT0),
+                                 .pcp = source->peer.prio,
                                  .ttl = config->ttl,
                                  .net = config->net,
                                  .dest_qp = source->peer.number,
@@ -183,8 +183,8 @@ static pkt_t send_control(struct uet *uet, struct pktpool *pool)
 
 pkt_t uet_tx(struct uet *uet, ps_t now, struct pktpool *pool)
 {
-    bool control = uet->control_head != PKT_NONE && !(uet->paused >> uet->config.control_prio & 1);
-    bool data = uet->ready.head && !(uet->paused >> uet->config.data_prio & 1);
+    bool control = uet->control_head != PKT_NONE && !(uet->paused >> pool->hot[uet->control_head].pcp & 1);
+    bool data = uet->ready.head && !(uet->paused & uet->data_prios);
     pkt_t id = PKT_NONE;
 
     if (data && control && ++uet->turn > CONTROL_TURNS) uet->turn = 0;

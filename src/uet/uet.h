@@ -34,6 +34,7 @@ enum uet_policy { UET_OBLIVIOUS, UET_BITMAP, UET_REPS, UET_MIXED };
 #define UET_PATHS_MAX 1024u
 #define UET_WINDOW_MAX 16384u /* packets */
 #define UET_NO_DSCP UINT8_MAX
+#define UET_AS_DATA UINT8_MAX /* control packets: class of the data they are about */
 #define UET_PRIOS 8u
 
 struct uet_config {
@@ -69,9 +70,9 @@ struct uet_config {
     uint32_t unit_bytes; /* what the constants count as a packet */
     /* addressing */
     uint32_t endpoint;
-    uint32_t ends, first_number; /* how many ends there may be, numbered from */
-    uint8_t data_tos, control_tos, trimmed_last_dscp, ttl, net;
-    uint8_t data_prio, control_prio;
+    uint32_t ends, first_number;       /* how many ends there may be, numbered from */
+    uint8_t control_tos, control_prio; /* UET_AS_DATA */
+    uint8_t trimmed_last_dscp, ttl, net;
     uint64_t seed;
 };
 
@@ -102,6 +103,7 @@ struct uet_peer {    /* of an end */
     uint32_t owner;  /* the caller's number of the connection, in completions */
     uint16_t depth;  /* messages that may be posted and not completed */
     uint16_t first_path;
+    uint8_t tos, prio; /* of data: DSCP << 2; 802.1Q */
 };
 
 /* Memory is whole cache lines, zeroed. */
@@ -142,7 +144,8 @@ void uet_settle(struct uet *uet, ps_t now);
 const struct uet_counters *uet_counters(const struct uet *uet);
 uint64_t uet_acked_bytes(const struct uet_source *source);
 uint64_t uet_window_bytes(const struct uet_source *source);
-uint64_t uet_rate_bps(const struct uet *uet, const struct uet_source *source); /* window over the least round trip */
+uint64_t uet_rate_bps(const struct uet_source *source); /* window over the least round trip */
+uint32_t uet_queued(const struct uet_source *source);   /* messages that are not complete */
 uint32_t uet_outstanding(const struct uet_source *source);
 /* CHECKs that the books of every end add up.  Answers the packets it holds. */
 uint64_t uet_audit(const struct uet *uet, const struct pktpool *pool);

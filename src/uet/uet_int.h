@@ -173,7 +173,7 @@ struct uet {
     uint32_t rate_q16, marked_q16, rate_steps;
     uint32_t seen_data, seen_marked, seen_trimmed;
     /* pauses, and a slow host */
-    uint16_t paused;
+    uint16_t paused, data_prios;
     ps_t paused_until[UET_PRIOS], paused_since;
     uint64_t rx_bps, rx_level;
     ps_t rx_at;

@@ -45,7 +45,7 @@ static inline void *lone_memory(size_t bytes)
 
 static inline void lone_open(struct lone *lone, const struct uet_config *config)
 {
-    struct uet_peer there = {.node = 2, .number = 40, .owner = 3, .depth = LONE_DEPTH};
+    struct uet_peer there = {.node = 2, .number = 40, .owner = 3, .depth = LONE_DEPTH, .prio = 3};
 
     *lone = (struct lone){.config = *config};
     lone->pool = (struct pktpool){.hot = lone_memory(LONE_PACKETS * sizeof(struct pkt)),

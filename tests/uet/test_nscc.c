@@ -241,6 +241,10 @@ static void test_credit_answers_the_last_hop(void **state)
     lone_nack(&lone, 52, 0, sent_at + RTT);
     near(window(), was - MTU, 0);
     lone_close(&lone);
+    start(31, UET_NSCC); /* without credit nobody else does */
+    lone_nack(&lone, 53, PKT_UET_LAST_HOP, sent_at + RTT);
+    near(window(), LARGEST - MTU, 0);
+    lone_close(&lone);
 }
 
 static void test_a_shorter_way_lowers_the_largest(void **state)

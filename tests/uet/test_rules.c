@@ -13,6 +13,7 @@
 #include "lone.h"
 
 #define US PS_US
+#define RTO (15 * US + 6 * 37 * 4096 * 80)
 
 static struct lone lone;
 static struct pkt seen;
@@ -400,8 +401,8 @@ static void test_timer(void **state)
     assert_int_equal(uet_post(lone.uet, lone.source, 4032, 77, 0, US), 0);
     assert_int_equal(lone_tx_all(&lone, US), 1);
     ps_t at = US;
-    for (uint32_t i = 0; i < 3; i++) { /* sent again after 1, 2 and 4 times 87 us */
-        assert_int_equal(uet_deadline(lone.uet), at + ((87 * US) << i));
+    for (uint32_t i = 0; i < 3; i++) { /* sent again after 1, 2 and 4 times 15 us and what 6 x 37 packets take */
+        assert_int_equal(uet_deadline(lone.uet), at + (RTO << i));
         at = uet_deadline(lone.uet);
         uet_tick(lone.uet, at, &lone.pool);
         if (i < 2) assert_true(lone_tx(&lone, at, &pkt) && pkt.flags & PKT_UET_AGAIN);
@@ -524,7 +525,6 @@ static void test_pauses(void **state)
 
     (void)state;
     struct uet_config config = lone_config(UET_NSCC);
-    config.data_prio = 3;
     config.control_prio = 6;
     lone_open(&lone, &config);
     assert_int_equal(uet_post(lone.uet, lone.source, 100000, 0, 0, US), 0);
