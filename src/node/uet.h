@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ultra Ethernet as an endpoint: src/uet behind the calls of endpoint.h.
+ *
+ * A message is one of a PDC, which is open from the start.  What a call answers is asked of the machine after it.
+ */
+#ifndef ROCELAB_NODE_UET_H
+#define ROCELAB_NODE_UET_H
+
+#include "base/check.h"
+#include "node/host.h"
+#include "uet/uet.h"
+
+#define UET_CALL static inline __attribute__((always_inline))
+
+UET_CALL void uet_end_answer(struct uet *uet, struct node_io *io)
+{
+    io->endpoint.kick = uet_wants(uet);
+    io->endpoint.completed |= uet_completed(uet);
+    io->endpoint.deadline = uet_deadline(uet);
+}
+
+UET_CALL void uet_end_rx(struct node_adapter *adapter, pkt_t id, ps_t now, struct node_io *io)
+{
+    uet_rx(adapter->endpoint, id, now, io->pool);
+    uet_end_answer(adapter->endpoint, io);
+}
+
+UET_CALL pkt_t uet_end_tx(struct node_adapter *adapter, ps_t now, struct node_io *io)
+{
+    pkt_t id = uet_tx(adapter->endpoint, now, io->pool);
+
+    io->endpoint.deadline = uet_deadline(adapter->endpoint);
+    return id;
+}
+
+UET_CALL bool uet_end_kicked(struct node_io *io)
+{
+    bool kick = io->endpoint.kick;
+
+    io->endpoint.kick = false;
+    return kick;
+}
+
+UET_CALL ps_t uet_end_deadline_of(const struct node_io *io)
+{
+    return io->endpoint.deadline;
+}
+
+UET_CALL bool uet_end_answered(const struct node_io *io)
+{
+    return io->endpoint.completed;
+}
+
+static inline bool uet_end_completed(struct node_io *io)
+{
+    bool completed = io->endpoint.completed;
+
+    io->endpoint.completed = false;
+    return completed;
+}
+
+static inline bool uet_end_wants_word(struct node_io *io, uint32_t *ret) /* it never pauses its switch */
+{
+    (void)io;
+    (void)ret;
+    return false;
+}
+
+static inline void uet_end_post(struct node_adapter *adapter, const struct node_connection *connection,
+                                const struct app_post *post, ps_t now, struct node_io *io)
+{
+    CHECK(uet_post(adapter->endpoint, connection->from.handle, post->bytes, post->tag, post->imm, now) == 0);
+    uet_end_answer(adapter->endpoint, io);
+}
+
+static inline void uet_end_tick(struct node_adapter *adapter, ps_t now, struct node_io *io)
+{
+    uet_tick(adapter->endpoint, now, io->pool);
+    uet_end_answer(adapter->endpoint, io);
+}
+
+static inline void uet_end_gate(struct node_adapter *adapter, uint32_t word, ps_t now, struct node_io *io)
+{
+    uet_pause(adapter->endpoint, control_enable(word), control_quanta(word), now);
+    uet_end_answer(adapter->endpoint, io);
+}
+
+static inline void uet_end_link(struct node_adapter *adapter, bool up, ps_t now, struct node_io *io)
+{
+    (void)up;
+    uet_link(adapter->endpoint, now);
+    uet_end_answer(adapter->endpoint, io);
+}
+
+static inline void uet_end_receive_rate(struct node_adapter *adapter, uint64_t bps, ps_t now, struct node_io *io)
+{
+    uet_receive_rate(adapter->endpoint, bps, now);
+    uet_end_answer(adapter->endpoint, io);
+}
+
+static inline ps_t uet_end_deadline(const struct node_adapter *adapter)
+{
+    return uet_deadline(adapter->endpoint);
+}
+
+static inline bool uet_end_waits(const struct node_adapter *adapter)
+{
+    return uet_completed(adapter->endpoint);
+}
+
+static inline bool uet_end_completion(struct node_adapter *adapter, struct endpoint_completion *ret)
+{
+    struct uet_completion done;
+
+    if (!uet_completion(adapter->endpoint, &done)) return false;
+    *ret = (struct endpoint_completion){
+        .connection = done.owner, .word = done.word, .receive = done.receive, .good = done.good, .retries = !done.good};
+    return true;
+}
+
+static inline void uet_end_take(struct node_adapter *adapter, const struct node_connection *connection, uint32_t number,
+                                ps_t now, struct node_io *io) /* there is always room */
+{
+    (void)adapter;
+    (void)connection;
+    (void)number;
+    (void)now;
+    (void)io;
+}
+
+static inline void uet_end_drained(struct node_adapter *adapter)
+{
+    (void)adapter;
+}
+
+static inline uint64_t uet_end_acked_bytes(const struct node_end *from)
+{
+    return uet_acked_bytes(from->handle);
+}
+
+static inline void uet_end_observe(struct node_adapter *adapter, ps_t now, struct node_view *ret)
+{
+    uet_settle(adapter->endpoint, now);
+    *ret = (struct node_view){.paused = uet_paused(adapter->endpoint),
+                              .paused_ps = uet_counters(adapter->endpoint)->paused_ps};
+}
+
+static inline struct endpoint_counters uet_end_counters(const struct node_adapter *adapter)
+{
+    const struct uet_counters *c = uet_counters(adapter->endpoint);
+
+    return (struct endpoint_counters){
+        .tx_packets = c->tx_packets,
+        .tx_bytes = c->tx_bytes,
+        .rx_packets = c->rx_packets,
+        .rx_bytes = c->rx_bytes,
+        .tx_data_packets = c->tx_data_packets,
+        .tx_payload_bytes = c->tx_payload_bytes,
+        .rx_payload_bytes = c->rx_payload_bytes,
+        .retransmitted_packets = c->tx_again_packets,
+        .retransmitted_bytes = c->tx_again_bytes,
+        .timeouts = c->timeouts,
+        .duplicates = c->rx_duplicates,
+        .out_of_order = c->rx_out_of_order,
+        .acks = c->tx_acks + c->tx_nacks,
+        .nacks = c->rx_nacks,
+        .marked = c->rx_marked,
+        .trimmed = c->rx_trimmed,
+        .held_ps = c->paused_ps,
+        .drops = c->drop_no_end + c->drop_wrong_kind + c->drop_stray + c->drop_window + c->drop_order +
+                 c->drop_receiver + c->drop_no_packet,
+        .errors = c->messages_failed,
+    };
+}
+
+/* The calls of a host with this endpoint that need no speed (host_uet.c). */
+void uet_host_control(void *node, uint32_t port, uint32_t word, ps_t now, struct node_io *io);
+void uet_host_tick(void *node, ps_t now, struct node_io *io);
+void uet_host_link(void *node, uint32_t port, bool up, ps_t now, struct node_io *io);
+void uet_host_observe(void *node, uint32_t port, ps_t now, struct node_view *ret);
+void uet_host_answers(struct node_host *self, uint32_t port, ps_t now, struct node_io *io);
+void uet_host_deadline(struct node_host *self, struct node_io *io);
+void uet_host_wake(struct node_host *self);
+void uet_host_receive_rate(struct node_host *self, uint32_t port, uint64_t bps, ps_t now, struct node_io *io);
+extern const struct node_ops uet_host_ops;
+
+#ifndef HOST_INLINE
+#define HOST_INLINE static inline __attribute__((always_inline))
+#endif
+#define ENDPOINT(call) uet_end_##call
+#define HOST(call) uet_host_##call
+#include "node/host_fast.h"
+#undef ENDPOINT
+#undef HOST
+
+#endif
