@@ -25,6 +25,7 @@
 #include "fabric/nodes.h"
 #include "fabric/switches.h"
 #include "fabric/systems.h"
+#include "fabric/uet.h"
 #include "fabric/work.h"
 
 struct fabric {
@@ -34,6 +35,7 @@ struct fabric {
     struct fabric_at system_at;
     struct fabric_lanes lanes;
     struct fabric_sm sm;
+    struct fabric_uet uet; /* of Ultra Ethernet */
     uint64_t seed;
     ps_t stop;             /* PS_NEVER: when the jobs are done */
     uint64_t gpu_line_bps; /* between GPUs of one host, each way */

@@ -29,8 +29,9 @@ enum fabric_role {
 #undef X
         FABRIC_ROLES,
 };
-/* hpcc-ns3: frame sizes, feedback, MMU, marking and pauses as the HPCC authors' simulator has them. */
-enum fabric_behaviour { FABRIC_NATIVE, FABRIC_HPCC_NS3 };
+/* hpcc-ns3: frame sizes, feedback, MMU, marking and pauses as the HPCC authors' simulator has them.  uet-htsim: frame
+ * sizes and the constants of transports as the Ultra Ethernet Consortium's simulator has them. */
+enum fabric_behaviour { FABRIC_NATIVE, FABRIC_HPCC_NS3, FABRIC_UET_HTSIM };
 
 struct fabric_at { /* where the file says it; line 0: nowhere */
     uint32_t line, column;

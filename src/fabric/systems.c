@@ -70,6 +70,7 @@ const struct fabric_system_row fabric_systems[FABRIC_SYSTEMS] = {
                     .title = "Ultra Ethernet",
                     .endpoint = FABRIC_ENDPOINT_UET,
                     .link = FABRIC_LINK_NONE,
+                    .runs = true,
                     .ecn = true,
                     .entropy = true,
                     .header_bytes = 14 + 20 + 8 + 12 + 44,

@@ -64,7 +64,7 @@ static void read_system(struct loader *loader, const struct tree *value, void *i
         read_error(loader, value->at, "system '%s' cannot be run yet", fabric_system_names[choice]);
 }
 
-static const char *const behaviours[] = {"native", "hpcc-ns3", NULL};
+static const char *const behaviours[] = {"native", "hpcc-ns3", "uet-htsim", NULL};
 static const struct field top_fields[] = {
     F_CALL("rocelab", read_version),
     F_VALUE("fabric", FIELD_TEXT, struct fabric, name, 0, 0),
@@ -91,7 +91,19 @@ static const struct field top_fields[] = {
     F_IGNORE("owners"),
     F_IGNORE("routing"),
     F_IGNORE("check"),
+    F_IGNORE("uet"),
 };
+
+static bool model_fits(struct loader *loader, const struct tree *root)
+{
+    static const uint8_t of[] = {[FABRIC_HPCC_NS3] = FABRIC_ROCEV2, [FABRIC_UET_HTSIM] = FABRIC_UET};
+    const struct fabric *fabric = loader->fabric;
+
+    if (fabric->behaviour == FABRIC_NATIVE || fabric->system == of[fabric->behaviour]) return true;
+    read_error(loader, tree_get(root, "model")->at, "model '%s' is of %s; this file is of system '%s'",
+               behaviours[fabric->behaviour], fabric_systems[of[fabric->behaviour]].title, fabric_system(fabric)->name);
+    return false;
+}
 
 static bool top_level(struct loader *loader)
 {
@@ -105,11 +117,7 @@ static bool top_level(struct loader *loader)
     lanes_defaults(loader->fabric);
     bool good = read_map(loader, root, "a fabric file", &set, 1);
     lanes_finish(loader);
-    if (!good) return false;
-    if (loader->fabric->behaviour == FABRIC_NATIVE || loader->fabric->system == FABRIC_ROCEV2) return true;
-    read_error(loader, tree_get(root, "model")->at, "model '%s' is of RoCEv2; this file is of system '%s'",
-               behaviours[loader->fabric->behaviour], fabric_system(loader->fabric)->name);
-    return false;
+    return good && model_fits(loader, root);
 }
 
 static void load_parts(struct loader *loader)
@@ -120,6 +128,7 @@ static void load_parts(struct loader *loader)
     if (loader->blind) loader->fabric->port = NULL;
     settings_load(loader);
     if (loader->errors->count == 0) lanes_check(loader);
+    uet_load(loader);
     operations_load(loader);
     if (!loader->blind && !routes_build(loader)) return;
     if (loader->errors->count == 0) balance_check(loader);
