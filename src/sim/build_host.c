@@ -77,6 +77,7 @@ int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *err
     int error = number_pairs(sim, errors);
     if (!error) error = check_foreign(sim, errors);
     if (error) return error;
+    if (sim->endpoint->prepare) sim->endpoint->prepare(sim);
     for (uint32_t e = 0; e < fabric->endpoints; e++)
         bytes += sim->endpoint->adapter_bytes(sim, e);
     for (uint32_t i = 0; i < workload_connections(sim->workload); i++)

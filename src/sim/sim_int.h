@@ -118,6 +118,7 @@ struct sim {
     uint64_t memory_most_bytes; /* with every buffer full; an estimate */
     struct histo *rtt_ns;       /* [endpoint] round-trip times; NULL: nobody asked */
     ps_t sync_latency;
+    ps_t base_rtt_ps; /* of the longest way without load, where the endpoint needs it; else 0 */
     ps_t until;
     bool storm_ends; /* `until` is where a pause without end is given up */
     enum sim_state state;
@@ -137,6 +138,7 @@ void sim_visit_switch_forwards(struct worker *worker, struct node *node, ps_t en
 void sim_visit_switch_credits(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_switch_whole(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_host(struct worker *worker, struct node *node, ps_t end);
+void sim_visit_uet(struct worker *worker, struct node *node, ps_t end);
 /* visit_programs.c: of hosts that have programs; and what runs on such a host */
 void sim_visit_programs(struct worker *worker, struct node *node, ps_t end);
 extern const struct app_ops sim_app_programs;

@@ -27,6 +27,7 @@ struct sim_endpoint_ops {
     uint32_t first_number; /* connections of an endpoint are numbered from here on (node_end.number) */
     bool programs;         /* programs of `rocelab up` and `run` can use it */
 
+    void (*prepare)(struct sim *sim); /* before all else; NULL: nothing is to be done */
     /* Building.  Memory is planned first, and then taken in the same order with sim_take(). */
     size_t (*adapter_bytes)(const struct sim *sim, uint32_t endpoint);
     size_t (*end_bytes)(const struct sim *sim, uint32_t connection, bool receives);
@@ -52,7 +53,7 @@ struct sim_endpoint_ops {
     void (*audit)(const struct node_adapter *adapter, struct pktpool *pool);
 };
 
-extern const struct sim_endpoint_ops sim_endpoint_roce, sim_endpoint_ib;
+extern const struct sim_endpoint_ops sim_endpoint_roce, sim_endpoint_ib, sim_endpoint_uet;
 
 /* By the system of the fabric. */
 const struct sim_endpoint_ops *sim_endpoint_of(const struct fabric *fabric);

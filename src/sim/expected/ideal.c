@@ -118,7 +118,7 @@ static uint64_t on_line(const struct line_model *model, uint64_t frame)
 /* A message of `bytes` from src, as packets; 0 bytes is a packet all the same. */
 static struct train train_of(const struct sim *sim, uint32_t src, uint64_t bytes)
 {
-    const struct line_model *model = engine_model(sim->engine);
+    const struct line_model line = sim_line_model(sim->fabric), *model = &line;
     const struct sim_frames from = sim->endpoint->frames(sim, src);
     uint64_t mtu = from.mtu_bytes, header = from.header_bytes, extra = from.first_extra;
     uint64_t packets = bytes ? (bytes - 1) / mtu + 1 : 1, rest = bytes - (packets - 1) * mtu;
@@ -133,7 +133,7 @@ static struct train train_of(const struct sim *sim, uint32_t src, uint64_t bytes
 
 ps_t sim_ideal_line(const struct sim *sim, uint32_t src, uint64_t rate_bps, uint64_t bytes)
 {
-    const struct line_model *model = engine_model(sim->engine);
+    const struct line_model line = sim_line_model(sim->fabric), *model = &line;
     struct train train = train_of(sim, src, bytes);
     ps_t time = spans(model, rate_bps, train.last, 1);
 
@@ -147,13 +147,14 @@ ps_t sim_ideal_arrival(const struct sim *sim, uint32_t src, uint32_t dst, uint64
     struct hop hop[HOPS_MAX];
     uint32_t hops = find_path(sim->fabric, src, dst, hop);
     struct train data = train_of(sim, src, bytes);
+    const struct line_model model = sim_line_model(sim->fabric);
 
-    return hops ? send_all(hop, hops, &data, engine_model(sim->engine)) : PS_NEVER;
+    return hops ? send_all(hop, hops, &data, &model) : PS_NEVER;
 }
 
 ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes)
 {
-    const struct line_model *model = engine_model(sim->engine);
+    const struct line_model line = sim_line_model(sim->fabric), *model = &line;
     uint64_t ack = sim->endpoint->frames(sim, dst).ack_bytes;
     struct train data = train_of(sim, src, bytes), answer = {.last = on_line(model, ack), .one = true};
     struct hop hop[HOPS_MAX], back[HOPS_MAX];

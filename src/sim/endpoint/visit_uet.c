@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hosts with Ultra Ethernet in the engine: the node's calls inlined into a visit.
+ */
+#include "sim/visit_host.h"
+
+#include "node/uet.h"
+
+static inline void host_expect(struct worker *worker, struct node *node, const struct event *event, uint32_t count)
+{
+    const struct sim_host *host = node->machine;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (event_kind(event[i].key) == EVENT_ARRIVAL)
+            uet_expect(host->node.adapter[event_port(event[i].key)].endpoint, &worker->pool.hot[event[i].what]);
+}
+
+void sim_visit_uet(struct worker *worker, struct node *node, ps_t end)
+{
+    static const struct visit_calls calls = {.node = {.rx = uet_host_rx,
+                                                      .tx = uet_host_tx,
+                                                      .more = uet_host_more,
+                                                      .control = uet_host_control,
+                                                      .tick = uet_host_tick},
+                                             .before_tick = host_before_tick,
+                                             .settle = host_settle,
+                                             .expect = host_expect};
+
+    node_visit(worker, node, end, &calls);
+}
