@@ -26,12 +26,20 @@ def patience(what):
         raise AssertionError(f"waited {PATIENCE_S} s for {what}")
 
     before = signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(PATIENCE_S)
+    left = signal.alarm(PATIENCE_S)
     try:
         yield
     finally:
-        signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+        signal.alarm(left)  # of a wait around this one
+
+
+class Patient(unittest.TestCase):
+    """A test that talks with programs as they run: all of its waits together have an end."""
+
+    def run(self, result=None):
+        with patience(f"the end of {self.id()}"):
+            return super().run(result)
 
 
 def verbs():

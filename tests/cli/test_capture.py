@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from support import (CAPTURES, PCAPS, PROGRAM, SOURCE, Case, environment, file_header, header, packets, pcapng,
+from support import (CAPTURES, PCAPS, PROGRAM, SOURCE, Case, Patient, environment, file_header, header, packets, pcapng,
                      record, rocelab)
 
 GOLDEN = SOURCE / "tests" / "cli" / "golden"
@@ -372,7 +372,7 @@ class Unreadable(Case):
         self.assertEqual(self.json("--no-icrc", path)[0]["icrc_checked"], 0)
 
 
-class Pipe(Case):
+class Pipe(Patient, Case):
     def test_standard_input(self):
         raw = (PCAPS / "loss_send.pcap").read_bytes()
         result = rocelab("capture", "--json", "-", stdin=raw)
@@ -388,6 +388,8 @@ class Pipe(Case):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
         return process
 
     def dribble(self, process, name, count):

@@ -23,7 +23,7 @@ import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_robust  # noqa: E402
-from test_robust import Peer, stop, write  # noqa: E402
+from test_robust import Patient, Peer, stop, write  # noqa: E402
 
 PORT = test_robust.PORT
 NOBODY = 65534
@@ -93,7 +93,7 @@ def names():
 '''
 
 
-class Attacks(unittest.TestCase):
+class Attacks(Patient):
     def setUp(self):
         self.peers, self.others = [], []
 

@@ -8,6 +8,7 @@ usage: test_robust.py TOOL [TEST...]       ROCELAB_LONG=1: 1,100 processes one a
 """
 import glob
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -16,6 +17,9 @@ import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from support import Patient
 
 TOOL = None
 PORT = 15000 + os.getpid() % 9000  # below the ports that the kernel gives out by itself
@@ -74,7 +78,7 @@ def write(a, i, b, value, size=64):
     return a.ask(f"post {i} {b.va} {b.key} {size} {value}")
 
 
-class Robust(unittest.TestCase):
+class Robust(Patient):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="rocelab-robust-")
         self.peers = []

@@ -13,6 +13,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from support import patience
+
 TOOL = str(pathlib.Path(sys.argv[1]).resolve())
 COUNT = 300
 PAYLOAD = 1024
@@ -36,8 +39,9 @@ class Cable:
         self.environment = []
         own = os.readlink("/proc/self/ns/net")
         for holder in self.holders:
-            while os.readlink(f"/proc/{holder.pid}/ns/net") == own:
-                time.sleep(0.01)
+            with patience("a network of its own"):
+                while os.readlink(f"/proc/{holder.pid}/ns/net") == own:
+                    time.sleep(0.01)
         pids = [str(holder.pid) for holder in self.holders]
         self.inside(0, "ip", "link", "add", "rl0", "type", "veth", "peer", "name", "rl1", "netns", pids[1])
         for end in range(2):
@@ -86,8 +90,9 @@ def check_capture(cable, folder, wire, family):
         cable.command(1, "dumpcap", "-q", "-P", "-i", "rl1", "-c", str(COUNT), "-a", "duration:30", "-w", path,
                       "-f", "udp dst port 4791"),
         stderr=subprocess.PIPE, text=True)
-    while "File:" not in capture.stderr.readline():  # it listens from then on
-        assert capture.poll() is None, "dumpcap ended"
+    with patience("dumpcap, which listens once it says so"):
+        while "File:" not in capture.stderr.readline():
+            assert capture.poll() is None, "dumpcap ended"
     told = send(cable, wire, family)
     capture.wait(LIMIT_S)
     found = run(TOOL, "check", path)
@@ -105,7 +110,8 @@ def check_capture(cable, folder, wire, family):
 def check_delivery(cable, out, into, family):
     receiver = subprocess.Popen(cable.command(1, TOOL, "receive", into, "rl1", address(1, family), str(COUNT)),
                                 env=cable.environment[1], stdout=subprocess.PIPE, text=True)
-    word, slot = receiver.stdout.readline().split()
+    with patience("a receiver"):
+        word, slot = receiver.stdout.readline().split()
     assert word == "slot"
     told = send(cable, out, family, slot)
     found, _ = receiver.communicate(timeout=LIMIT_S)

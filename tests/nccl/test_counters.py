@@ -13,12 +13,15 @@ import tempfile
 import unittest
 import urllib.request
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from support import Patient
+
 ROCELAB, PROGRAM, PLUGIN = sys.argv[1:4]
 NAME = 'tp "0"\x1b[31m'
 LOOKS = 2000
 
 
-class Nccl(unittest.TestCase):
+class Nccl(Patient):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)

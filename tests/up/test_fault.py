@@ -6,8 +6,12 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from support import Patient
 
 PROGRAM = os.environ["ROCELAB"]
 FABRIC = """rocelab: 1
@@ -23,7 +27,7 @@ SCRIPT = "h0: ib_write_bw -s 65536 -n 4000 -F\nh2 after 1ms: ib_write_bw -s 6553
 
 
 @unittest.skipUnless(shutil.which("ib_write_bw"), "perftest is not installed")
-class Fault(unittest.TestCase):
+class Fault(Patient):
     def setUp(self):
         held = tempfile.TemporaryDirectory()
         self.addCleanup(held.cleanup)

@@ -12,6 +12,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from support import Patient
+
 PROGRAM = os.environ["ROCELAB"]
 FABRIC = """rocelab: 1
 fabric: pair
@@ -21,7 +24,7 @@ nics: {mtu: 4096}
 """
 
 
-class Up(unittest.TestCase):
+class Up(Patient):
     def setUp(self):
         held = tempfile.TemporaryDirectory()
         self.addCleanup(held.cleanup)
