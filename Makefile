@@ -26,8 +26,9 @@ test:
 bench: built-gcc
 	@bench/run build-gcc
 
-# What is too long for `test`: millions of random frames and captures; all that has threads, with ThreadSanitizer.
+# What is too long for `test`: libFuzzer, millions of random frames and captures; all that has threads, with ThreadSanitizer.
 soak: built-gcc built-clang build-tsan/build.ninja
+	@fuzz/run 60
 	@meson test -C build-tsan --suite sim --suite live --suite swarm --print-errorlogs --timeout-multiplier 20
 	@tests/soak build-clang
 
@@ -42,7 +43,7 @@ format:
 	@find src tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +
 
 clean:
-	@rm -rf build build-gcc build-clang build-tsan build-arm build-fuzz build-fuzz-quick
+	@rm -rf build build-gcc build-clang build-tsan build-arm build-fuzz
 
 built-gcc built-clang: built-%: build-%/build.ninja
 	@$(NINJA) -C build-$*
