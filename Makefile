@@ -26,8 +26,11 @@ test:
 bench: built-gcc
 	@bench/run build-gcc
 
-# What is too long for `test`: libFuzzer, millions of random frames and captures; all that has threads, with ThreadSanitizer.
+# What is too long for `test`: the suite `soak` of both builds, libFuzzer, millions of random frames and captures; all that
+# has threads, with ThreadSanitizer.
 soak: built-gcc built-clang build-tsan/build.ninja
+	@meson test -C build-gcc --suite soak --print-errorlogs --timeout-multiplier 20
+	@meson test -C build-clang --suite soak --print-errorlogs --timeout-multiplier 20
 	@fuzz/run 60
 	@meson test -C build-tsan --suite sim --suite live --suite swarm --print-errorlogs --timeout-multiplier 20
 	@tests/soak build-clang
@@ -51,7 +54,7 @@ built-gcc built-clang: built-%: build-%/build.ninja
 # What the suite `threads` needs and no more: meson builds that before it runs the tests, here each under a program that
 # does nothing.
 built-tsan: build-tsan/build.ninja
-	@said=$$(meson test -C build-tsan --suite threads --wrapper true 2>&1) || { echo "$$said" >&2; exit 1; }
+	@said=$$(meson test -C build-tsan --suite threads --no-suite soak --wrapper true 2>&1) || { echo "$$said" >&2; exit 1; }
 
 build/build.ninja:
 	@CC=$${CC:-gcc} meson setup build --prefix=$(abspath $(PREFIX)) $(QUIET)

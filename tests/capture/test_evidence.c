@@ -431,7 +431,7 @@ static void test_random(void **state)
     (void)state;
     const uint64_t seed = test_seed_or(77);
     print_message("ROCELAB_SEED=%llu\n", (unsigned long long)seed);
-    for (unsigned round = 0; round < 3000; round++) {
+    for (unsigned round = 0; round < test_rounds_of(3000); round++) {
         struct lab lab;
         struct rng rng;
         rng_init(&rng, seed, round);

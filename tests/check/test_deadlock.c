@@ -107,14 +107,14 @@ static void test_every_failure_agrees_with_the_oracle(void **state)
 
     (void)state;
     rng_init(&rng, seed, 1);
-    for (uint32_t round = 0; round < 600; round++) {
+    for (uint32_t round = 0; round < test_rounds_of(600); round++) {
         struct oracle oracle;
         char text[IRREGULAR_TEXT];
         irregular_fabric(&rng, 1, &oracle, text);
         try_fabric(&rng, &oracle, text, 0, &tally);
     }
     tell("one failure", seed, &tally);
-    assert_true(tally.fabrics_only_after >= 100);
+    assert_true(tally.fabrics_only_after >= test_rounds_of(100));
     assert_true(tally.searched * 10 < tally.states);
 }
 
@@ -126,14 +126,14 @@ static void test_pairs_agree_with_the_oracle(void **state)
 
     (void)state;
     rng_init(&rng, seed, 3);
-    for (uint32_t round = 0; round < 300; round++) {
+    for (uint32_t round = 0; round < test_rounds_of(300); round++) {
         struct oracle oracle;
         char text[IRREGULAR_TEXT];
         irregular_fabric(&rng, 1, &oracle, text);
         try_fabric(&rng, &oracle, text, 60, &tally);
     }
     tell("and pairs", seed, &tally);
-    assert_true(tally.fabrics_only_after >= 50);
+    assert_true(tally.fabrics_only_after >= test_rounds_of(50));
 }
 
 /* Two or three lossless classes, and switches that raise what bounces: all, or some. */
@@ -145,7 +145,7 @@ static void test_raised_classes_agree_with_the_oracle(void **state)
 
     (void)state;
     rng_init(&rng, seed, 4);
-    for (uint32_t round = 0; round < 800; round++) {
+    for (uint32_t round = 0; round < test_rounds_of(800); round++) {
         struct oracle oracle;
         char text[IRREGULAR_TEXT];
         if (round % 2)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "config/testing.h"
+#include "seed.h"
 
 static uint32_t said_line(const struct imported *got, const char *device, uint32_t port, const char *path)
 {
@@ -444,7 +445,9 @@ static void test_limit(void **state)
 
     (void)state;
     assert_non_null(text);
-    memset(text, '\n', most + 1);
+    memset(text, '!', most + 1); /* remarks */
+    for (size_t i = 0; i <= most; i += 4096)
+        text[i] = '\n';
     memcpy(text, "hostname big\n", 13);
     text[most + 1] = 0;
     refused(&config_nxos, text, most + 1, "more than 16 MiB");
@@ -487,6 +490,12 @@ static void read_hostile(const struct config_format *format, struct built text)
     free(text.text);
 }
 
+/* Very much shows work that grows too fast, to whom the build as shipped is enough. */
+static size_t many(unsigned times)
+{
+    return test_rounds_of(times);
+}
+
 /* A port too many is left out, and listed. */
 static void test_ports(void **state)
 {
@@ -527,13 +536,13 @@ static void test_hostile(void **state)
         read_hostile(lines[f], (struct built){deep, (size_t)(to - deep)});
         read_hostile(lines[f], repeat("policy-map type qos P\n  class P\n    service-policy P\n", "", 0,
                                       "class-map match-any P\n  match class-map P\n"));
-        read_hostile(lines[f], repeat("interface Ethernet1/1-512,1/1-512\n", "  mtu 9000\n", 2000, ""));
-        read_hostile(lines[f], repeat("", "interface Ethernet1-1024\n  qos trust dscp\n", 2000, ""));
-        read_hostile(lines[f], repeat("", "banner motd ~\n", 100000, ""));
-        read_hostile(lines[f], repeat("", "banner login\n", 20000, ""));
+        read_hostile(lines[f], repeat("interface Ethernet1/1-512,1/1-512\n", "  mtu 9000\n", many(2000), ""));
+        read_hostile(lines[f], repeat("", "interface Ethernet1-1024\n  qos trust dscp\n", many(2000), ""));
+        read_hostile(lines[f], repeat("", "banner motd ~\n", many(100000), ""));
+        read_hostile(lines[f], repeat("", "banner login\n", many(20000), ""));
         read_hostile(lines[f], repeat("qos profile ", "\xf0\x9f\x92", 5000, "\n")); /* UTF-8 cut short */
-        read_hostile(lines[f], repeat("", "policy-map type qos a\n  class b\n    set qos-group 3\n", 30000, ""));
-        read_hostile(lines[f], repeat("x ", "y ", 30000, "\n"));
+        read_hostile(lines[f], repeat("", "policy-map type qos a\n  class b\n    set qos-group 3\n", many(30000), ""));
+        read_hostile(lines[f], repeat("x ", "y ", many(30000), "\n"));
     }
     struct built wide = repeat("", "x", 70000, "");
     refused(&config_nxos, wide.text, wide.length, "65536 bytes");
@@ -546,19 +555,19 @@ static void test_hostile_trees(void **state)
 
     (void)state;
     for (int f = 0; f < 2; f++) {
-        read_hostile(trees[f], repeat("", "{\"A\": ", 5000, "1"));
-        read_hostile(trees[f], repeat("{\"PORT\": {", "\"Ethernet0\": {\"speed\": \"1\"}, ", 20000, "}}"));
-        read_hostile(trees[f], repeat("{", "\"PORT\": {\"Ethernet0\": {}}, ", 20000, "\"A\": {}}"));
+        read_hostile(trees[f], repeat("", "{\"A\": ", many(5000), "1"));
+        read_hostile(trees[f], repeat("{\"PORT\": {", "\"Ethernet0\": {\"speed\": \"1\"}, ", many(20000), "}}"));
+        read_hostile(trees[f], repeat("{", "\"PORT\": {\"Ethernet0\": {}}, ", many(20000), "\"A\": {}}"));
         read_hostile(trees[f], repeat("a: &a [x]\nb: ", "[*a, *a, ", 20, ""));
         read_hostile(trees[f], repeat("- set: &a\n    qos: *a\n", "", 0, ""));
         read_hostile(trees[f], repeat("{\"PORT\": {\"Ethernet0\": {\"alias\": \"", "\xe2\x82", 100, "\"}}}"));
-        read_hostile(trees[f], repeat("nv set interface swp1-1000,", "swp1-1000,", 5000, "swp1 link mtu 9000\n"));
+        read_hostile(trees[f], repeat("nv set interface swp1-1000,", "swp1-1000,", many(5000), "swp1 link mtu 9000\n"));
     }
     /* keys of very many ports, each a row of queues */
     read_hostile(&config_sonic,
-                 repeat("{\"QUEUE\": {\"Ethernet0", ",Ethernet4", 50000, "|0-7\": {\"scheduler\": \"s\"}}}"));
-    read_hostile(&config_host, repeat("", "mlnx_qos -i e --dscp2prio set,26,3\n", 50000, ""));
-    read_hostile(&config_host, repeat("dcb app replace dev e dscp-prio", " 26:3", 50000, "\n"));
+                 repeat("{\"QUEUE\": {\"Ethernet0", ",Ethernet4", many(50000), "|0-7\": {\"scheduler\": \"s\"}}}"));
+    read_hostile(&config_host, repeat("", "mlnx_qos -i e --dscp2prio set,26,3\n", many(50000), ""));
+    read_hostile(&config_host, repeat("dcb app replace dev e dscp-prio", " 26:3", many(50000), "\n"));
 }
 
 /* A product that a text names has a chip; a name that nobody knows has none. */

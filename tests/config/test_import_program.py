@@ -161,8 +161,9 @@ class Import(unittest.TestCase):
 
     def test_size(self):
         head = b"hostname big\ninterface Ethernet1/1\n  priority-flow-control mode off\n"
-        self.file("most.cfg", head + b"\n" * (MOST - len(head)))
-        self.file("over.cfg", head + b"\n" * (MOST - len(head) + 1))
+        remarks = (b"!" * 4095 + b"\n") * (MOST // 4096)
+        self.file("most.cfg", head + remarks[:MOST - len(head)])
+        self.file("over.cfg", head + remarks[:MOST - len(head) + 1])
         self.assertIn("big", self.run_here("import", "--from", "nxos", "most.cfg")[0])
         for verb in ("import", "check"):
             out, err = self.run_here(verb, "--from", "nxos", "over.cfg", status=2)

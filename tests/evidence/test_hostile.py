@@ -96,6 +96,7 @@ class Hostile(unittest.TestCase):
         self.diagnose((0, "1 job,"), b'{"kind":"sim","virtual_ps":18446744073709551615,"training":[{"job":"j","rank_waits_ps":' + waits.encode() + b',"ranks_listed":[4294967295,99999999999]}]}',
                       name="run.json")
 
+    @unittest.skipIf(SANITIZED and not SOAK, "once is enough: as shipped")
     def test_no_square(self):
         """Each has many of two things, and one of them for each of the others would take minutes of a processor."""
         sim = b'{"kind":"sim","virtual_ps":1000000,'
