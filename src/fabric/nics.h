@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "fabric/nodes.h"
+#include "fabric/prices.h"
 #include "nic/recovery.h"
 
 struct fabric_param { /* name and value as text; the owner of the name reads the value */
@@ -117,10 +118,12 @@ struct fabric_operations {
     uint32_t owners;
     const struct fabric_ignore *ignore;
     uint32_t ignores;
-    uint32_t fan_in;                 /* ports that send to one at the same time by design; 0: not said */
-    uint32_t share_ppm;              /* least share of the lossless classes; 0: not said */
-    bool oversubscribed;             /* the file says that it is, and how much */
-    const struct fabric_at *link_at; /* [port] where an explicit link is written; NULL: made by a builder */
+    uint32_t fan_in;                  /* ports that send to one at the same time by design; 0: not said */
+    uint32_t share_ppm;               /* least share of the lossless classes; 0: not said */
+    bool oversubscribed;              /* the file says that it is, and how much */
+    const struct fabric_at *link_at;  /* [port] where an explicit link is written; NULL: made by a builder */
+    const struct fabric_price *price; /* [price_item_count] that the file says; NULL: none */
+    struct fabric_decision decision;
 };
 
 #endif

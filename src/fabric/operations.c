@@ -237,6 +237,7 @@ void operations_load(struct loader *loader)
     if (owners && read_is_map(loader, owners, "owners"))
         read_params(loader, owners, NULL, &operations->owners, &operations->owner);
     if (check) read_check(loader, check);
+    prices_load(loader);
     read_oversubscription(loader);
     read_layers(loader);
 }

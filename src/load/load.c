@@ -92,6 +92,8 @@ static const struct field top_fields[] = {
     F_IGNORE("routing"),
     F_IGNORE("check"),
     F_IGNORE("uet"),
+    F_IGNORE("prices"),
+    F_IGNORE("decision"),
 };
 
 static bool model_fits(struct loader *loader, const struct tree *root)
