@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "cli/bom_print.h"
 #include "config/cabling.h"
 #include "config/drawing/drawing.h"
 #include "report/table.h"
@@ -41,15 +42,6 @@ static void table_cable(void *to, const struct cabling_row *row)
     table_row(to, cell);
 }
 
-static void table_part(void *to, const struct bom_row *row)
-{
-    char number[24];
-    const char *const cell[] = {row->part, row->what, number};
-
-    snprintf(number, sizeof number, "%llu", (unsigned long long)row->count);
-    table_row(to, cell);
-}
-
 static void json_cable(void *to, const struct cabling_row *row)
 {
     jout_open_line(to, NULL, '{');
@@ -63,13 +55,28 @@ static void json_cable(void *to, const struct cabling_row *row)
     jout_close(to);
 }
 
-static void json_part(void *to, const struct bom_row *row)
+static int print_bom(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
 {
-    jout_open_line(to, NULL, '{');
-    jout_text(to, "part", row->part);
-    jout_text(to, "what", row->what);
-    jout_u64(to, "count", row->count);
-    jout_close(to);
+    struct bom bom;
+    struct jout jout;
+    int result = bom_make(fabric, &bom);
+
+    if (result != 0) {
+        cli_error("config: %s", strerror(-result));
+        return CLI_WRONG;
+    }
+    if (settings->common.json) {
+        jout_init(&jout, out);
+        jout_open(&jout, NULL, '{');
+        jout_u64(&jout, "version", 1);
+        jout_text(&jout, "kind", "bom");
+        bom_json(&jout, fabric, &bom);
+        jout_close(&jout);
+    } else {
+        bom_text(fabric, &bom, out);
+    }
+    bom_release(&bom);
+    return CLI_DONE;
 }
 
 static int print_svg(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
@@ -100,20 +107,14 @@ int config_print_plan(const struct config_settings *settings, const struct fabri
                                                  {.title = "port"},
                                                  {.title = "rate", .right = true},
                                                  {.title = "length", .right = true}};
-    static const struct table_column parts[] = {
-        {.title = "part"}, {.title = "what"}, {.title = "count", .right = true}};
-    bool bom = settings->plan == CONFIG_PLAN_BOM;
     const struct text_style style = cli_style();
-    int result = 0;
 
     if (settings->plan == CONFIG_PLAN_SVG) return print_svg(settings, fabric, out);
+    if (settings->plan == CONFIG_PLAN_BOM) return print_bom(settings, fabric, out);
     if (settings->common.json) {
         struct jout jout;
-        config_json_begin(&jout, out, bom ? "bom" : "cabling", bom ? "parts" : "cables");
-        if (bom)
-            result = bom_each(fabric, json_part, &jout);
-        else
-            cabling_each(fabric, settings->nos, json_cable, &jout);
+        config_json_begin(&jout, out, "cabling", "cables");
+        cabling_each(fabric, settings->nos, json_cable, &jout);
         jout_close(&jout);
         jout_close(&jout);
     } else if (settings->plan == CONFIG_PLAN_CSV) {
@@ -121,14 +122,10 @@ int config_print_plan(const struct config_settings *settings, const struct fabri
         cabling_each(fabric, settings->nos, csv_row, out);
     } else {
         struct table table;
-        table_init(&table, bom ? parts : cables, bom ? 3 : 6);
-        if (bom)
-            result = bom_each(fabric, table_part, &table);
-        else
-            cabling_each(fabric, settings->nos, table_cable, &table);
+        table_init(&table, cables, 6);
+        cabling_each(fabric, settings->nos, table_cable, &table);
         table_print(&table, out, &style, 0);
         table_release(&table);
     }
-    if (result != 0) cli_error("config: %s", strerror(-result));
-    return result == 0 ? CLI_DONE : CLI_WRONG;
+    return CLI_DONE;
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bill of materials: what a fabric is made of, parts alike counted together.
+ * The bill of materials: what a fabric is made of, parts alike counted together, with what they cost and draw.
  *
- * Only what the file says is counted: optics where a device's are named, and no breakout cables, for how the ports of a
- * chip are split over cages is not in a fabric file.  A length that nobody wrote is marked as assumed.
+ * A cable is copper where it is short enough and no end names its optics, else fibre with an optic at each end.  Where a
+ * switch has more ports than its chip has cages (cages.c), ports share a cage: it has one optic, and a breakout.  A
+ * length that nobody wrote is marked as assumed.  Hosts are counted and not priced: they cost the same whatever the
+ * network is.  Prices are those of fabric/prices.h; a port of a shared cage is its part of the cage's price.
  */
+#include "config/bom.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,21 +16,26 @@
 
 #include "config/cabling.h"
 
-struct bom {
-    struct bom_row *row;
-    uint32_t count, room;
-    bool no_memory;
+/* Passive copper: IEEE 802.3cd and ck name 3 m and 2 m for lanes of 50 and 100 Gb/s. */
+#define COPPER_MM 3000u
+#define COPPER_FAST_MM 2000u
+#define COPPER_FAST_BPS UINT64_C(400000000000) /* above it */
+
+struct value { /* of one part, thousandths of a dollar and of a watt */
+    uint64_t usd, watt;
 };
 
-static void count(struct bom *bom, const char *part, const char *what, uint64_t more)
+static void count(struct bom *bom, const char *part, const char *what, struct value each)
 {
     /* Parts alike come one after the other, so the last row is nearly always the one. */
-    for (uint32_t r = bom->count; r-- > 0;) {
+    for (uint32_t r = bom->rows; r-- > 0;) {
         if (strcmp(bom->row[r].part, part) != 0 || strcmp(bom->row[r].what, what) != 0) continue;
-        bom->row[r].count += more;
+        bom->row[r].count++;
+        bom->row[r].usd_milli += each.usd;
+        bom->row[r].watt_milli += each.watt;
         return;
     }
-    if (bom->count == bom->room) {
+    if (bom->rows == bom->room) {
         uint32_t room = bom->room ? bom->room * 2 : 32;
         struct bom_row *row = reallocarray(bom->row, room, sizeof(*row));
         if (!row) {
@@ -36,10 +45,18 @@ static void count(struct bom *bom, const char *part, const char *what, uint64_t 
         bom->row = row;
         bom->room = room;
     }
-    struct bom_row *row = &bom->row[bom->count++];
-    row->part = part;
-    row->count = more;
+    struct bom_row *row = &bom->row[bom->rows++];
+    *row = (struct bom_row){.part = part, .count = 1, .usd_milli = each.usd, .watt_milli = each.watt};
     snprintf(row->what, sizeof(row->what), "%s", what);
+}
+
+/* In thousandths; the price is one of those that the bill shows. */
+static uint64_t price_of(const struct fabric *fabric, struct bom *bom, enum price_kind kind, uint64_t rate_bps)
+{
+    struct price price = price_find(fabric, kind, rate_bps);
+
+    bom->used[price.item] = true;
+    return price.milli * price.times;
 }
 
 static const char *const role_names[FABRIC_ROLES] = {
@@ -55,6 +72,28 @@ static const char *installed(const struct fabric *fabric, uint32_t node, enum fa
     return devices && devices[node] ? devices[node]->installed[part] : NULL;
 }
 
+static bool known_cable(const struct fabric *fabric, uint32_t port)
+{
+    uint32_t peer = fabric->port[port].peer;
+
+    return peer != FABRIC_NONE && !fabric_node_unknown(fabric, fabric->port[port].node) &&
+           !fabric_node_unknown(fabric, fabric->port[peer].node);
+}
+
+/* The cage that a port shares with others; parts 1: it shares none. */
+static struct config_cage cage_of(const struct fabric *fabric, uint32_t port)
+{
+    struct config_cage cage;
+
+    if (!config_cage(fabric, port, &cage)) cage = (struct config_cage){.parts = 1};
+    return cage;
+}
+
+static uint64_t cage_bps(const struct config_cage *cage)
+{
+    return cage->rate_gbps * UINT64_C(1000000000);
+}
+
 static void count_switches(const struct fabric *fabric, struct bom *bom)
 {
     for (uint32_t s = 0; s < fabric->switches; s++) {
@@ -65,7 +104,23 @@ static void count_switches(const struct fabric *fabric, struct bom *bom)
         snprintf(what, sizeof(what), "%s, %.40s%s%s", role_names[node->role], sw->model,
                  sw->nos != FABRIC_NOS_UNSAID ? ", " : "",
                  sw->nos != FABRIC_NOS_UNSAID ? fabric_nos_names[sw->nos] : "");
-        count(bom, "switch", what, 1);
+        count(bom, "switch", what, (struct value){0, 0});
+    }
+}
+
+static void count_switch_ports(const struct fabric *fabric, struct bom *bom)
+{
+    for (uint32_t p = 0; p < fabric->ports; p++) {
+        const struct fabric_port *port = &fabric->port[p];
+        char what[128], rate[UNIT_TEXT];
+
+        if (port->node < fabric->hosts || !known_cable(fabric, p)) continue;
+        struct config_cage cage = cage_of(fabric, p);
+        uint64_t priced_bps = cage.parts > 1 ? cage_bps(&cage) : port->rate_bps;
+        snprintf(what, sizeof(what), "%s", unit_format(UNIT_RATE, port->rate_bps, rate));
+        count(bom, "switch port", what,
+              (struct value){price_of(fabric, bom, PRICE_KIND_SWITCH_PORT, priced_bps) / cage.parts,
+                             price_of(fabric, bom, PRICE_KIND_SWITCH_PORT_WATT, priced_bps) / cage.parts});
     }
 }
 
@@ -78,7 +133,7 @@ static void count_hosts(const struct fabric *fabric, struct bom *bom)
         if (fabric_node_unknown(fabric, h)) continue;
         snprintf(what, sizeof(what), "%u GPU%s, %u NIC port%s", node->gpus, node->gpus == 1 ? "" : "s", node->ports,
                  node->ports == 1 ? "" : "s");
-        count(bom, "host", what, 1);
+        count(bom, "host", what, (struct value){0, 0});
     }
     for (uint32_t e = 0; e < fabric->endpoints; e++) {
         const struct fabric_port *port = &fabric->port[fabric->endpoint[e].port];
@@ -88,16 +143,53 @@ static void count_hosts(const struct fabric *fabric, struct bom *bom)
         const char *nic = installed(fabric, port->node, FABRIC_PART_NIC);
         snprintf(what, sizeof(what), "%s%s%.80s", unit_format(UNIT_RATE, port->rate_bps, rate), nic ? ", " : "",
                  nic ? nic : "");
-        count(bom, "NIC port", what, 1);
+        count(bom, "NIC port", what,
+              (struct value){price_of(fabric, bom, PRICE_KIND_NIC, port->rate_bps),
+                             price_of(fabric, bom, PRICE_KIND_NIC_WATT, port->rate_bps)});
     }
 }
 
-static void count_cable(void *to, const struct cabling_row *row)
+static bool is_copper(const struct fabric *fabric, uint32_t port)
 {
-    char what[128];
+    const struct fabric_port *as = &fabric->port[port];
 
-    snprintf(what, sizeof(what), "%s, %s%s", row->rate, row->length, row->length_known ? "" : " (assumed)");
-    count(to, "cable", what, 1);
+    return as->cable_mm <= (as->rate_bps > COPPER_FAST_BPS ? COPPER_FAST_MM : COPPER_MM) &&
+           !installed(fabric, as->node, FABRIC_PART_OPTICS) &&
+           !installed(fabric, fabric->port[as->peer].node, FABRIC_PART_OPTICS);
+}
+
+static void count_cables(const struct fabric *fabric, struct bom *bom)
+{
+    for (uint32_t p = 0; p < fabric->ports; p++) {
+        const struct fabric_port *port = &fabric->port[p];
+        char what[128], rate[UNIT_TEXT], length[UNIT_TEXT];
+        uint64_t usd;
+
+        if (port->peer < p || !known_cable(fabric, p)) continue;
+        bool copper = is_copper(fabric, p);
+        if (copper)
+            usd = price_of(fabric, bom, PRICE_KIND_COPPER, port->rate_bps);
+        else
+            usd = price_of(fabric, bom, PRICE_KIND_FIBRE, 0) +
+                  price_of(fabric, bom, PRICE_KIND_FIBRE_METRE, 0) * (port->cable_mm / 1000);
+        snprintf(what, sizeof(what), "%s, %s%s, %s", unit_format(UNIT_RATE, port->rate_bps, rate),
+                 unit_format(UNIT_LENGTH, port->cable_mm, length), port->cable_known ? "" : " (assumed)",
+                 copper ? "copper" : "fibre");
+        count(bom, "cable", what, (struct value){usd, 0});
+    }
+}
+
+/* True for one port of each cage that is cabled: the first of it. */
+static bool first_of_cage(const struct fabric *fabric, uint32_t port, const struct config_cage *cage)
+{
+    const struct fabric_node *node = &fabric->node[fabric->port[port].node];
+
+    for (uint32_t p = port; cage->parts > 1 && p-- > node->first_port;) {
+        struct config_cage before = cage_of(fabric, p);
+        if (before.cage != cage->cage) break;
+        if (known_cable(fabric, p)) return false;
+    }
+    return true;
 }
 
 /* A device says one kind of optics for all of its ports: each cabled one has it. */
@@ -105,21 +197,54 @@ static void count_optics(const struct fabric *fabric, struct bom *bom)
 {
     for (uint32_t p = 0; p < fabric->ports; p++) {
         const struct fabric_port *port = &fabric->port[p];
-        const char *optics = installed(fabric, port->node, FABRIC_PART_OPTICS);
-        if (optics && port->peer != FABRIC_NONE) count(bom, "optics", optics, 1);
+        char rate[UNIT_TEXT], what[128];
+
+        if (!known_cable(fabric, p)) continue;
+        struct config_cage cage = cage_of(fabric, p);
+        bool first = first_of_cage(fabric, p, &cage);
+        uint64_t rate_bps = cage.parts > 1 ? cage_bps(&cage) : port->rate_bps;
+        const char *named = installed(fabric, port->node, FABRIC_PART_OPTICS);
+        unit_format(UNIT_RATE, rate_bps, rate);
+        if (!is_copper(fabric, p) && first)
+            count(bom, "optics", named ? named : rate,
+                  (struct value){price_of(fabric, bom, PRICE_KIND_OPTIC, rate_bps),
+                                 price_of(fabric, bom, PRICE_KIND_OPTIC_WATT, rate_bps)});
+        if (cage.parts == 1 || !first) continue;
+        snprintf(what, sizeof(what), "%s in %u", rate, cage.parts);
+        count(bom, "breakout", what, (struct value){price_of(fabric, bom, PRICE_KIND_BREAKOUT, 0), 0});
     }
 }
 
-int bom_each(const struct fabric *fabric, void (*each)(void *to, const struct bom_row *row), void *to)
+static void add_up(const struct fabric *fabric, struct bom *bom)
+{
+    for (uint32_t r = 0; r < bom->rows; r++) {
+        bom->usd_milli += bom->row[r].usd_milli;
+        bom->watt_milli += bom->row[r].watt_milli;
+    }
+    bom->usd_least_milli = bom->usd_most_milli = bom->usd_milli;
+    bom->usd_year_milli = bom->watt_milli / 1000 * price_of(fabric, bom, PRICE_KIND_WATT_YEAR, 0);
+}
+
+int bom_make(const struct fabric *fabric, struct bom *ret)
 {
     struct bom bom = {0};
 
     count_switches(fabric, &bom);
+    count_switch_ports(fabric, &bom);
     count_hosts(fabric, &bom);
-    cabling_each(fabric, NULL, count_cable, &bom);
+    count_cables(fabric, &bom);
     count_optics(fabric, &bom);
-    for (uint32_t r = 0; r < bom.count && !bom.no_memory; r++)
-        each(to, &bom.row[r]);
-    free(bom.row);
-    return bom.no_memory ? -ENOMEM : 0;
+    if (bom.no_memory) {
+        bom_release(&bom);
+        return -ENOMEM;
+    }
+    add_up(fabric, &bom);
+    *ret = bom;
+    return 0;
+}
+
+void bom_release(struct bom *bom)
+{
+    free(bom->row);
+    *bom = (struct bom){0};
 }

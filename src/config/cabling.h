@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists for those who build a fabric: the cabling plan and the bill of materials.
+ * The cabling plan, for those who build a fabric.
  */
 #ifndef ROCELAB_CONFIG_CABLING_H
 #define ROCELAB_CONFIG_CABLING_H
@@ -26,13 +26,5 @@ struct cabling_row {        /* a cable */
  * names ports of switches; NULL: what the fabric says of each. */
 void cabling_each(const struct fabric *fabric, const struct config_format *nos,
                   void (*each)(void *to, const struct cabling_row *row), void *to);
-
-struct bom_row {
-    const char *part; /* switch, host, NIC port, cable, optics */
-    char what[128];
-    uint64_t count;
-};
-/* Parts alike counted together; 0 or -ENOMEM. */
-int bom_each(const struct fabric *fabric, void (*each)(void *to, const struct bom_row *row), void *to);
 
 #endif

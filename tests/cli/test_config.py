@@ -232,7 +232,7 @@ class Config(Case):
         parts = json.loads(self.run_here("config", "pod.yaml", "--bom", "--json").stdout)["parts"]
         counts = {(part["part"], part["what"]): part["count"] for part in parts}
         self.assertEqual(counts["switch", "leaf, tomahawk5"], 2)
-        self.assertEqual(counts["cable", "400G, 30m"], 4)
+        self.assertEqual(counts["cable", "400G, 30m, fibre"], 4)
         self.assertEqual(counts["NIC port", "400G"], 4)
         # a fat tree of k = 4 by hand: 16 hosts, 8 + 8 + 4 switches, three times 16 cables
         self.file("tree.yaml", b"rocelab: 1\ntopology: {fat-tree: {k: 4}}\n"
@@ -242,8 +242,66 @@ class Config(Case):
         counts = {(part["part"], part["what"]): part["count"] for part in parts}
         self.assertEqual(counts, {("switch", "leaf, generic"): 8, ("switch", "spine, generic"): 8,
                                   ("switch", "core, generic"): 4, ("host", "1 GPU, 1 NIC port"): 16,
-                                  ("NIC port", "100G, CX7"): 1, ("NIC port", "100G"): 15, ("cable", "100G, 2m"): 16,
-                                  ("cable", "100G, 30m (assumed)"): 32, ("optics", "DR4"): 4})
+                                  ("switch port", "100G"): 80, ("NIC port", "100G, CX7"): 1, ("NIC port", "100G"): 15,
+                                  ("cable", "100G, 2m, copper"): 14, ("cable", "100G, 2m, fibre"): 2,
+                                  ("cable", "100G, 30m (assumed), fibre"): 32, ("optics", "DR4"): 4, ("optics", "100G"): 64})
+
+    def bill(self, text, status=0):
+        self.file("bill.yaml", text)
+        result = self.run_here("config", "bill.yaml", "--bom", "--json", status=status)
+        return json.loads(result.stdout) if status == 0 else result.stderr
+
+    def test_prices_of_parts(self):
+        """Two hosts on one switch, by hand: two ports, two NICs, two cables."""
+        pair = b"rocelab: 1\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 400G, cable: %s}}\n"
+        near, far = self.bill(pair % b"3m"), self.bill(pair % b"30m")
+        self.assertEqual(near["usd"], 2 * (1090 + 1499 + 440))
+        self.assertEqual(near["watts"], 2 * (7.1 + 25))
+        self.assertEqual(far["usd"], 2 * (1090 + 1499 + 47 + 30) + 4 * 659)
+        self.assertEqual(far["watts"], near["watts"] + 4 * 9)
+        self.assertEqual(far["usd_year"], int(far["watts"]) * 1.2)
+        for bill in (near, far):
+            for total in ("usd", "watts"):
+                self.assertAlmostEqual(bill[total], sum(part[total] for part in bill["parts"]))
+        self.assertEqual({price["price"] for price in near["prices"]},
+                         {"switch-port-400G", "nic-400G", "copper-400G", "switch-port-watt-400G", "nic-watt-400G", "watt-year"})
+        self.assertTrue(all(price["source"] and price["year"] > 2000 for price in near["prices"]))
+
+    def test_bill_as_text(self):
+        text = self.run_here("config", "pod.yaml", "--bom").stdout
+        bill = json.loads(self.run_here("config", "pod.yaml", "--bom", "--json").stdout)
+        self.assertIn(f"All: {round(bill['usd']):,} USD, {round(bill['watts']):,} W, ", text)
+        for price in bill["prices"]:
+            self.assertRegex(text, rf"{price['price']} +[0-9.,]+  {price['unit']} +{price['year']}  ")
+
+    def test_prices_of_the_file(self):
+        pair = b"rocelab: 1\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 400G, cable: 3m}}\n"
+        bill = self.bill(pair + b"prices: {nic-400G: 100 USD, nic: 7 USD, copper: 0.5USD, nic-watt: 1 W}\n")
+        self.assertEqual(bill["usd"], 2 * (1090 + 100 + 0.5))
+        self.assertEqual(bill["watts"], 2 * (7.1 + 1))
+        self.assertEqual({price["price"]: price.get("line") for price in bill["prices"]}["nic-400G"], 4)
+        for prices, place, words in (
+                (b"nic: 1499", "4:15", "has no unit; a price in dollars is due, as in 1499 USD"),
+                (b"nic: 1499 W", "4:15", "has another unit"),
+                (b"nic: -1 USD", "4:15", "is negative"),
+                (b"nic: [1]", "4:15", "a list is no number"),
+                (b"nic: 99999999999999999999 USD", "4:15", "no number that can be used"),
+                (b"nics: 1 USD", "4:10", "there is no price 'nics'; did you mean 'nic'?"),
+                (b"nic-500G: 1 USD", "4:10", "there is no price 'nic-500G'; did you mean 'nic-")):
+            error = self.bill(pair + b"prices: {%s}\n" % prices, status=2)
+            self.assertIn(f"bill.yaml:{place}: error: prices:", error)
+            self.assertIn(words, error)
+
+    def test_breakouts(self):
+        """128 ports of 400G on a chip of 64 cages of 800G: two ports share a cage, its optic and its price."""
+        self.assertEqual(self.bill(b"rocelab: 1\ntopology: {single: {hosts: 4}}\nswitches: {model: tomahawk5}\n"
+                                   b"links: {host: {rate: 400G, cable: 30m}}\n")["usd"], 4 * (1090 + 1499 + 77 + 2 * 659))
+        bill = self.bill(b"rocelab: 1\ntopology: {single: {hosts: 128}}\nswitches: {model: tomahawk5}\n"
+                         b"links: {host: {rate: 400G, cable: 30m}}\n")
+        counts = {(part["part"], part["what"]): part["count"] for part in bill["parts"]}
+        self.assertEqual(counts["breakout", "800G in 2"], 64)
+        self.assertEqual((counts["optics", "800G"], counts["optics", "400G"]), (64, 128))
+        self.assertEqual(bill["usd"], 128 * (700 + 1499 + 77 + 659) + 64 * (1399 + 47))
 
     def test_drift_has_place_and_owner(self):
         text = self.run_here("config", "pod.yaml", "--nos", "nxos", "--device", "leaf0").stdout
