@@ -25,6 +25,10 @@ const char *measure_text(uint64_t value, enum measure_kind kind, char buf[TEXT_C
         return text_fixed(value, 1000, 2, buf);
     case MEASURE_KIND_BYTES:
         return text_bytes(value, buf);
+    case MEASURE_KIND_SHARE:
+        return text_share(value, 1000000, buf);
+    case MEASURE_KIND_WHOLE:
+        return text_count_short((value + 500) / 1000, buf);
     case MEASURE_KIND_COUNT:
         break;
     }
@@ -36,7 +40,10 @@ static unsigned digits_of(enum measure_kind kind, bool mean)
 {
     switch (kind) {
     case MEASURE_KIND_GBPS:
+    case MEASURE_KIND_SHARE:
         return 6;
+    case MEASURE_KIND_WHOLE:
+        return 3;
     case MEASURE_KIND_MILLI:
         return mean ? 6 : 3;
     case MEASURE_KIND_COUNT:

@@ -26,6 +26,24 @@ void row_json(struct jout *jout, const struct row *row)
         measure_json(jout, measure_infos[i].key, row->error ? MEASURE_NOTHING : row->value[i], measure_infos[i].kind);
 }
 
+void row_jobs_json(struct jout *jout, const struct row *row)
+{
+    jout_open(jout, "jobs", '[');
+    for (uint32_t i = 0; i < row->jobs; i++) {
+        const struct row_job *job = &row->job[i];
+        jout_open(jout, NULL, '{');
+        jout_text(jout, "name", job->name);
+        jout_u64(jout, "runs", job->runs);
+        jout_u64(jout, "ended", job->ended);
+        measure_json(jout, "time_ps", job->ended ? job->time_ps : MEASURE_NOTHING, MEASURE_KIND_TIME);
+        measure_json(jout, "busbw_GBps", job->ended && !job->program ? job->busbw_kBps : MEASURE_NOTHING,
+                     MEASURE_KIND_GBPS);
+        if (job->program && job->exit >= 0) jout_u64(jout, "exit", (uint64_t)job->exit);
+        jout_close(jout);
+    }
+    jout_close(jout);
+}
+
 static bool any_values(const struct row_summary *summary)
 {
     return summary->measure[MEASURE_HOPS].mean != SUMMARY_NOTHING;

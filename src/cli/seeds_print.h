@@ -17,6 +17,7 @@ const char *seeds_note(const struct row_summary *summary, char buf[SEEDS_NOTE]);
 void seeds_json(struct jout *jout, const struct row *row, const struct row_summary *summary);
 /* A run's own members: state, failed, every measure. */
 void row_json(struct jout *jout, const struct row *row);
+void row_jobs_json(struct jout *jout, const struct row *row); /* its jobs, as a member */
 /* state, every measure, failed, error: as fields, the first without a comma before it. */
 void row_csv_head(FILE *out);
 void row_csv(FILE *out, const struct row *row);

@@ -247,6 +247,9 @@ int verb_sweep(int argc, char **argv, FILE *out)
             cli_error("sweep: --force runs again what --out DIR has kept; say where");
         } else if (seeds_fit(&settings)) {
             sweep->path = argv[first];
+            for (uint32_t i = 0; i < settings.view.showns; i++)
+                sweep->small |=
+                    settings.view.shown[i].column == MEASURE_SMALL || settings.view.shown[i].column == MEASURE_SMALL4K;
             if ((settings.script.path == NULL || sweep_script_begin(&settings.script, sweep)) &&
                 cli_html_begin(&settings.html, argc, argv))
                 answer = run(&settings, out);

@@ -10,24 +10,6 @@
 #include "cli/seeds_print.h"
 #include "cli/sweep_print.h"
 
-static void json_jobs(struct jout *jout, const struct row *row)
-{
-    jout_open(jout, "jobs", '[');
-    for (uint32_t i = 0; i < row->jobs; i++) {
-        const struct row_job *job = &row->job[i];
-        jout_open(jout, NULL, '{');
-        jout_text(jout, "name", job->name);
-        jout_u64(jout, "runs", job->runs);
-        jout_u64(jout, "ended", job->ended);
-        measure_json(jout, "time_ps", job->ended ? job->time_ps : MEASURE_NOTHING, MEASURE_KIND_TIME);
-        measure_json(jout, "busbw_GBps", job->ended && !job->program ? job->busbw_kBps : MEASURE_NOTHING,
-                     MEASURE_KIND_GBPS);
-        if (job->program && job->exit >= 0) jout_u64(jout, "exit", (uint64_t)job->exit);
-        jout_close(jout);
-    }
-    jout_close(jout);
-}
-
 static void json_point(struct jout *jout, const struct sweep *sweep, const struct sweep_view *view, uint32_t point)
 {
     const struct row *row = &sweep->row[point * sweep->seeds];
@@ -41,7 +23,7 @@ static void json_point(struct jout *jout, const struct sweep *sweep, const struc
         seeds_json(jout, row, &view->summary[point]);
     } else {
         row_json(jout, row);
-        json_jobs(jout, row);
+        row_jobs_json(jout, row);
     }
     jout_close(jout);
 }

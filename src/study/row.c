@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wide.h"
+#include "config/bom.h"
 #include "report/sim_report.h"
+#include "study/small.h"
 
 #define WINDOWS (1u << 16)
 
@@ -58,10 +61,14 @@ static uint64_t percentile(const uint64_t *value, uint32_t count, uint32_t point
 
 static bool sum_flows(const struct sim_result *result, uint64_t *value)
 {
-    uint64_t *fct = calloc(result->flows + 1u, sizeof *fct), *slow = calloc(result->flows + 1u, sizeof *slow);
+    uint64_t *fct = calloc((size_t)result->flows + result->jobs + 1u, sizeof *fct);
+    uint64_t *slow = calloc(result->flows + 1u, sizeof *slow);
     uint32_t good = 0, known = 0;
 
     if (fct && slow) {
+        for (uint32_t i = 0; result->flows == 0 && i < result->jobs; i++)
+            if (result->job[i].end != PS_NEVER && !result->job[i].failed)
+                fct[good++] = result->job[i].end - result->job[i].start;
         for (uint32_t i = 0; i < result->flows; i++) {
             const struct sim_flow *flow = &result->flow[i];
             if (flow->fct_ps == PS_NEVER || flow->failed) continue;
@@ -70,7 +77,9 @@ static bool sum_flows(const struct sim_result *result, uint64_t *value)
         }
         qsort(fct, good, sizeof *fct, compare_u64);
         qsort(slow, known, sizeof *slow, compare_u64);
+        value[MEASURE_FCT50] = percentile(fct, good, 500);
         value[MEASURE_FCT] = percentile(fct, good, 990);
+        value[MEASURE_FCT999] = percentile(fct, good, 999);
         value[MEASURE_P50] = percentile(slow, known, 500);
         value[MEASURE_P95] = percentile(slow, known, 950);
         value[MEASURE_P99] = percentile(slow, known, 990);
@@ -84,8 +93,9 @@ static bool sum_flows(const struct sim_result *result, uint64_t *value)
 
 static void sum_ports(const struct sim_result *result, uint64_t *value)
 {
-    static const uint8_t sums[] = {MEASURE_PAUSES, MEASURE_PAUSED, MEASURE_DROPS, MEASURE_LOST,    MEASURE_MARKS,
-                                   MEASURE_QUEUE,  MEASURE_CNPS,   MEASURE_AGAIN, MEASURE_TIMEOUTS};
+    static const uint8_t sums[] = {MEASURE_PAUSES,   MEASURE_PAUSED,  MEASURE_DROPS, MEASURE_LOST,
+                                   MEASURE_MARKS,    MEASURE_QUEUE,   MEASURE_CNPS,  MEASURE_AGAIN,
+                                   MEASURE_TIMEOUTS, MEASURE_PAYLOAD, MEASURE_LINE};
 
     for (size_t i = 0; i < sizeof sums; i++)
         value[sums[i]] = 0;
@@ -96,6 +106,7 @@ static void sum_ports(const struct sim_result *result, uint64_t *value)
         value[MEASURE_DROPS] += port->drops;
         value[MEASURE_LOST] += port->lost;
         value[MEASURE_MARKS] += port->ecn_marked;
+        if (port->sw == NULL) value[MEASURE_LINE] += port->line_bytes;
         if (port->queue_max_bytes > value[MEASURE_QUEUE]) value[MEASURE_QUEUE] = port->queue_max_bytes;
     }
     for (uint32_t i = 0; i < result->nics; i++) {
@@ -103,7 +114,11 @@ static void sum_ports(const struct sim_result *result, uint64_t *value)
         if (nic->counters) value[MEASURE_CNPS] += nic->counters->np_cnp_sent;
         value[MEASURE_AGAIN] += nic->common.retransmitted_packets;
         value[MEASURE_TIMEOUTS] += nic->common.timeouts;
+        value[MEASURE_PAYLOAD] += nic->common.rx_payload_bytes;
     }
+    if (value[MEASURE_LINE] >= value[MEASURE_PAYLOAD] && value[MEASURE_LINE] > 0)
+        value[MEASURE_OVERHEAD] =
+            (uint64_t)((u128)(value[MEASURE_LINE] - value[MEASURE_PAYLOAD]) * 1000000 / value[MEASURE_LINE]);
 }
 
 /* Time of all, and bandwidth: of collectives, or of all where there is none. */
@@ -127,6 +142,7 @@ static void sum_jobs(const struct sim_result *result, uint64_t *value)
         if (result->training[i].mean_ps == 0) continue;
         value[MEASURE_STEP] = result->training[i].mean_ps;
         value[MEASURE_EXPOSED] = result->training[i].exposed_ps;
+        value[MEASURE_IDLE] = result->training[i].idle_ppm;
     }
 }
 
@@ -154,6 +170,17 @@ static void print_jobs(FILE *to, const struct fabric *fabric, const struct sim_r
     }
 }
 
+static bool sum_parts(const struct fabric *fabric, uint64_t *value)
+{
+    struct bom bom;
+
+    if (bom_make(fabric, &bom) != 0) return false;
+    value[MEASURE_WATTS] = bom.watt_milli;
+    value[MEASURE_USD] = bom.usd_milli;
+    bom_release(&bom);
+    return true;
+}
+
 bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
 {
     uint64_t value[MEASURES];
@@ -161,7 +188,7 @@ bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
 
     memset(value, 0xff, sizeof value); /* MEASURE_NOTHING */
     if (sim_result(sim, &result) != 0) return false;
-    bool good = sim_imbalance(sim, &result) == 0 && sum_flows(&result, value);
+    bool good = sim_imbalance(sim, &result) == 0 && sum_flows(&result, value) && sum_parts(fabric, value);
     if (good) {
         sum_ports(&result, value);
         sum_jobs(&result, value);
@@ -178,7 +205,16 @@ bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
     return good;
 }
 
-bool row_simulate(const struct fabric *fabric, const struct sim_options *options, FILE *to)
+static void print_small(const struct fabric *fabric, const struct sim_options *options, FILE *to)
+{
+    ps_t small, small4k;
+
+    if (!small_messages(fabric, options, &small, &small4k)) return;
+    fprintf(to, "value %s %" PRIu64 "\nvalue %s %" PRIu64 "\n", measure_infos[MEASURE_SMALL].name, small,
+            measure_infos[MEASURE_SMALL4K].name, small4k);
+}
+
+bool row_simulate(const struct fabric *fabric, const struct sim_options *options, bool small, FILE *to)
 {
     struct fabric_errors errors = {.path = fabric->path};
     struct sim *sim = NULL;
@@ -191,6 +227,7 @@ bool row_simulate(const struct fabric *fabric, const struct sim_options *options
         ;
     fprintf(to, "seed %" PRIu64 "\n", options->seed);
     bool good = row_print_result(to, fabric, sim);
+    if (good && small) print_small(fabric, options, to);
     fputs(good ? "end\n" : "error not enough memory for the results\nend\n", to);
     sim_free(sim);
     return good;

@@ -20,12 +20,15 @@ enum measure {
 };
 #define MEASURE_NOTHING UINT64_MAX
 
-enum measure_kind { /* its unit: picoseconds, kB/s, thousandths, one, bytes */
+enum measure_kind { /* its unit: picoseconds, kB/s, thousandths, one, bytes, parts per million, thousandths of what is
+                     * shown whole */
                     MEASURE_KIND_TIME,
                     MEASURE_KIND_GBPS,
                     MEASURE_KIND_MILLI,
                     MEASURE_KIND_COUNT,
                     MEASURE_KIND_BYTES,
+                    MEASURE_KIND_SHARE,
+                    MEASURE_KIND_WHOLE,
 };
 struct measure_info {
     const char *name, *key; /* in tables; in JSON and CSV */
@@ -54,8 +57,9 @@ struct row {
     struct row_job *job;
 };
 
-/* Runs a fabric to its end and writes its row as text; false: it is not worth keeping. */
-bool row_simulate(const struct fabric *fabric, const struct sim_options *options, FILE *to);
+/* Runs a fabric to its end and writes its row as text, with `small` also what small messages take (small.c); false: it
+ * is not worth keeping. */
+bool row_simulate(const struct fabric *fabric, const struct sim_options *options, bool small, FILE *to);
 /* What it came to, but for the last line; false: there is no memory. */
 bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim);
 /* A row without values, because of these errors. */

@@ -55,6 +55,7 @@ struct sweep {
     void *simulate_context;
     uint64_t simulate_hash; /* of all that it knows besides the fabric */
     bool own_seed;
+    bool small;     /* each run is followed by one of small messages */
     uint32_t seeds; /* runs of each point, with this seed and those that follow; 1 at least */
     struct cache cache;
     uint32_t jobs; /* runs at once; 0: as many as processors */

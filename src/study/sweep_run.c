@@ -49,7 +49,7 @@ static bool make_row(const void *context, FILE *to)
     }
     if (making->sweep->simulate)
         return making->sweep->simulate(making->sweep->simulate_context, making->fabric, &making->options, to);
-    return row_simulate(making->fabric, &making->options, to);
+    return row_simulate(making->fabric, &making->options, making->sweep->small, to);
 }
 
 static void run_point(const void *context, uint32_t index, FILE *to)
@@ -66,8 +66,8 @@ static void run_point(const void *context, uint32_t index, FILE *to)
     }
     struct making making = {sweep, fabric, point, sweep->sim};
     making.options.seed = (sweep->own_seed ? sweep->sim.seed : fabric->seed) + index % sweep->seeds;
-    const uint64_t parts[] = {sweep->sim.until, sweep->sim.keep_going, sweep->simulate_hash};
-    const size_t used = sweep->simulate ? sizeof parts : 2 * sizeof parts[0];
+    const uint64_t parts[] = {sweep->sim.until, sweep->sim.keep_going, sweep->simulate_hash, sweep->small};
+    const size_t used = sweep->simulate || sweep->small ? sizeof parts : 2 * sizeof parts[0];
     const struct cache_key key = {.fabric = fabric->source_hash,
                                   .seed = making.options.seed,
                                   .options = hash_bytes(hash_bytes(HASH_BEGIN, "row", 4), parts, used)};

@@ -74,6 +74,34 @@ class Sweep(Case):
             self.assertEqual((point["slowdown_p50"], point["slowdown_max"]), (slow[1] / 1000, slow[2] / 1000))
         self.assertEqual(len({point["marks"] for point in points}), 4)
 
+    def test_completion_times_bytes_and_parts(self):
+        """What the columns for comparing say, against the run's own document and the bill of materials."""
+        point = self.points("--vary", "seed=1")[0]
+        run = self.sim(POD)
+        times = sorted(flow["fct_ps"] for flow in run["flows"])
+        self.assertEqual((point["fct_p50_ps"], point["fct_p99_ps"], point["fct_p999_ps"]), (times[1], times[2], times[2]))
+        self.assertEqual(point["payload_bytes"], sum(nic["rx_payload_bytes"] for nic in run["nics"]))
+        self.assertEqual(point["line_bytes"], sum(port["line_bytes"] for port in run["ports"] if port["port"].startswith("h")))
+        self.assertAlmostEqual(point["overhead"], 1 - point["payload_bytes"] / point["line_bytes"], 5)
+        self.assertIsNone(point["small_ps"])
+        bill = json.loads(rocelab("config", self.path, "--bom", "--json", cwd=self.folder).stdout)
+        self.assertEqual((point["usd"], point["watts"]), (bill["usd"], bill["watts"]))
+        # without flows the runs of jobs are what completes
+        self.path = self.file("ring.yaml", POD.replace("  - {incast: 3, size: 100KB, to: h0}\n", "").encode())
+        point = self.points("--vary", "seed=1")[0]
+        self.assertEqual(point["fct_p99_ps"], point["time_ps"])
+
+    def test_small_messages(self):
+        """The same to and fro written as a job: each message begins when the one before has arrived."""
+        point = self.points("--vary", "seed=1", "--show", "small,small4k")[0]
+        jobs = POD.index("jobs:")
+        run = self.sim(POD[:jobs] + "jobs:\n  - flows: |\n      h0 h3 8B\n      h3 h0 8B 0 after 0\n"
+                                    "      h0 h3 4096B 0 after 1\n      h3 h0 4096B 0 after 2\n      h0 h3 4096B 0 after 3\n")
+        start = [flow["start_ps"] for flow in run["flows"]]
+        self.assertEqual(point["small_ps"], (start[2] - start[0]) // 2)
+        self.assertEqual(point["small_4k_ps"], (start[4] - start[2]) // 2)
+        self.assertGreater(point["small_4k_ps"], point["small_ps"])
+
     def test_values(self):
         for said, meant in (
                 ("classes.rdma.ecn.min=1KB..6KB", ["1KB", "2KB", "4KB", "6KB"]),
