@@ -93,9 +93,9 @@ static bool sum_flows(const struct sim_result *result, uint64_t *value)
 
 static void sum_ports(const struct sim_result *result, uint64_t *value)
 {
-    static const uint8_t sums[] = {MEASURE_PAUSES,   MEASURE_PAUSED,  MEASURE_DROPS, MEASURE_LOST,
-                                   MEASURE_MARKS,    MEASURE_QUEUE,   MEASURE_CNPS,  MEASURE_AGAIN,
-                                   MEASURE_TIMEOUTS, MEASURE_PAYLOAD, MEASURE_LINE};
+    static const uint8_t sums[] = {MEASURE_PAUSES,  MEASURE_PAUSED,  MEASURE_DROPS, MEASURE_LOST, MEASURE_MARKS,
+                                   MEASURE_QUEUE,   MEASURE_CNPS,    MEASURE_AGAIN, MEASURE_HELD, MEASURE_TIMEOUTS,
+                                   MEASURE_TRIMMED, MEASURE_PAYLOAD, MEASURE_LINE};
 
     for (size_t i = 0; i < sizeof sums; i++)
         value[sums[i]] = 0;
@@ -115,6 +115,8 @@ static void sum_ports(const struct sim_result *result, uint64_t *value)
         value[MEASURE_AGAIN] += nic->common.retransmitted_packets;
         value[MEASURE_TIMEOUTS] += nic->common.timeouts;
         value[MEASURE_PAYLOAD] += nic->common.rx_payload_bytes;
+        value[MEASURE_TRIMMED] += nic->common.trimmed;
+        value[MEASURE_HELD] += nic->common.held_ps;
     }
     if (value[MEASURE_LINE] >= value[MEASURE_PAYLOAD] && value[MEASURE_LINE] > 0)
         value[MEASURE_OVERHEAD] =

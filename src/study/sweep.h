@@ -56,6 +56,7 @@ struct sweep {
     uint64_t simulate_hash; /* of all that it knows besides the fabric */
     bool own_seed;
     bool small;     /* each run is followed by one of small messages */
+    bool leave_out; /* keys that the system of a point does not have, instead of refusing it */
     uint32_t seeds; /* runs of each point, with this seed and those that follow; 1 at least */
     struct cache cache;
     uint32_t jobs; /* runs at once; 0: as many as processors */
@@ -74,6 +75,10 @@ int sweep_load(const struct sweep *sweep, uint32_t point, struct fabric **ret, s
 /* The same with another value for one axis; NULL: its own. */
 int sweep_load_other(const struct sweep *sweep, uint32_t point, uint32_t axis, const char *value, struct fabric **ret,
                      struct fabric_errors *errors);
+
+/* A point without the keys that its system does not have, which are told in *left_out. */
+int sweep_load_leaving(const struct sweep *sweep, uint32_t point, struct fabric **ret, struct fabric_errors *errors,
+                       struct fabric_errors *left_out);
 
 /* Every point; false after an error, or when *stopped: sweep->done says how far it came. */
 bool sweep_run(struct sweep *sweep);

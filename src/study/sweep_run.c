@@ -19,16 +19,30 @@ int sweep_load(const struct sweep *sweep, uint32_t point, struct fabric **ret, s
     return sweep_load_other(sweep, point, 0, NULL, ret, errors);
 }
 
-int sweep_load_other(const struct sweep *sweep, uint32_t point, uint32_t axis, const char *value, struct fabric **ret,
-                     struct fabric_errors *errors)
+static int load(const struct sweep *sweep, uint32_t point, uint32_t axis, const char *value, struct fabric **ret,
+                struct fabric_errors *errors, struct fabric_errors *left_out)
 {
     struct fabric_override override[SWEEP_AXES];
-    const struct fabric_with with = {.override = override, .overrides = sweep->grid.axes, .judge = plant_judge_nic};
+    const struct fabric_with with = {
+        .override = override, .overrides = sweep->grid.axes, .judge = plant_judge_nic, .left_out = left_out};
 
     for (uint32_t i = 0; i < sweep->grid.axes; i++)
         override[i] = (struct fabric_override){sweep->grid.axis[i].path, sweep_value(&sweep->grid, i, point)};
     if (value) override[axis].value = value;
     return fabric_load_with(sweep->path, sweep->text, &with, ret, errors);
+}
+
+int sweep_load_other(const struct sweep *sweep, uint32_t point, uint32_t axis, const char *value, struct fabric **ret,
+                     struct fabric_errors *errors)
+{
+    struct fabric_errors left_out = {0};
+    return load(sweep, point, axis, value, ret, errors, sweep->leave_out ? &left_out : NULL);
+}
+
+int sweep_load_leaving(const struct sweep *sweep, uint32_t point, struct fabric **ret, struct fabric_errors *errors,
+                       struct fabric_errors *left_out)
+{
+    return load(sweep, point, 0, NULL, ret, errors, left_out);
 }
 
 struct making { /* of a row */
