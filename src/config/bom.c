@@ -5,7 +5,8 @@
  * A cable is copper where it is short enough and no end names its optics, else fibre with an optic at each end.  Where a
  * switch has more ports than its chip has cages (cages.c), ports share a cage: it has one optic, and a breakout.  A
  * length that nobody wrote is marked as assumed.  Hosts are counted and not priced: they cost the same whatever the
- * network is.  Prices are those of fabric/prices.h; a port of a shared cage is its part of the cage's price.
+ * network is.  Prices are those of fabric/prices.h; a port of a shared cage is its part of the cage's price.  Of the
+ * systems InfiniBand alone has other prices, and TCP alone keeps processors busy.
  */
 #include "config/bom.h"
 
@@ -14,12 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wide.h"
 #include "config/cabling.h"
 
 /* Passive copper: IEEE 802.3cd and ck name 3 m and 2 m for lanes of 50 and 100 Gb/s. */
 #define COPPER_MM 3000u
 #define COPPER_FAST_MM 2000u
 #define COPPER_FAST_BPS UINT64_C(400000000000) /* above it */
+
+/* What a core of a host does over TCP, with packets of 1500 and 9000 bytes: EQDS, NSDI 2022. */
+#define CORE_BPS UINT64_C(40000000000)
+#define CORE_JUMBO_BPS UINT64_C(60000000000)
 
 struct value { /* of one part, thousandths of a dollar and of a watt */
     uint64_t usd, watt;
@@ -108,6 +114,15 @@ static void count_switches(const struct fabric *fabric, struct bom *bom)
     }
 }
 
+/* One rate of it is known, and the others are taken in proportion. */
+static uint64_t infiniband_watt(const struct fabric *fabric, struct bom *bom, uint64_t rate_bps)
+{
+    struct price price = price_find(fabric, PRICE_KIND_IB_PORT_WATT, 0);
+
+    bom->used[price.item] = true;
+    return (uint64_t)((u128)price.milli * rate_bps / (price_items[price.item].rate_gbps * UINT64_C(1000000000)));
+}
+
 static void count_switch_ports(const struct fabric *fabric, struct bom *bom)
 {
     for (uint32_t p = 0; p < fabric->ports; p++) {
@@ -117,10 +132,13 @@ static void count_switch_ports(const struct fabric *fabric, struct bom *bom)
         if (port->node < fabric->hosts || !known_cable(fabric, p)) continue;
         struct config_cage cage = cage_of(fabric, p);
         uint64_t priced_bps = cage.parts > 1 ? cage_bps(&cage) : port->rate_bps;
+        uint64_t watt = fabric->system == FABRIC_INFINIBAND
+                            ? infiniband_watt(fabric, bom, priced_bps)
+                            : price_of(fabric, bom, PRICE_KIND_SWITCH_PORT_WATT, priced_bps);
         snprintf(what, sizeof(what), "%s", unit_format(UNIT_RATE, port->rate_bps, rate));
-        count(bom, "switch port", what,
-              (struct value){price_of(fabric, bom, PRICE_KIND_SWITCH_PORT, priced_bps) / cage.parts,
-                             price_of(fabric, bom, PRICE_KIND_SWITCH_PORT_WATT, priced_bps) / cage.parts});
+        count(
+            bom, "switch port", what,
+            (struct value){price_of(fabric, bom, PRICE_KIND_SWITCH_PORT, priced_bps) / cage.parts, watt / cage.parts});
     }
 }
 
@@ -146,6 +164,18 @@ static void count_hosts(const struct fabric *fabric, struct bom *bom)
         count(bom, "NIC port", what,
               (struct value){price_of(fabric, bom, PRICE_KIND_NIC, port->rate_bps),
                              price_of(fabric, bom, PRICE_KIND_NIC_WATT, port->rate_bps)});
+    }
+}
+
+/* TCP is run by processors: cores busy at the full rate of each port, both ways. */
+static void count_cores(const struct fabric *fabric, struct bom *bom)
+{
+    for (uint32_t e = 0; fabric->system == FABRIC_TCP && e < fabric->endpoints; e++) {
+        uint64_t rate_bps = fabric->port[fabric->endpoint[e].port].rate_bps;
+        uint64_t core_bps = fabric->nic[fabric->endpoint[e].nic].mtu_bytes > 1500 ? CORE_JUMBO_BPS : CORE_BPS;
+        for (uint64_t cores = 2 * ((rate_bps + core_bps - 1) / core_bps); cores > 0; cores--)
+            count(bom, "core", "of a host, for TCP at full rate",
+                  (struct value){0, price_of(fabric, bom, PRICE_KIND_CORE_WATT, 0)});
     }
 }
 
@@ -215,6 +245,25 @@ static void count_optics(const struct fabric *fabric, struct bom *bom)
     }
 }
 
+static uint64_t times(uint64_t milli, uint64_t factor_milli)
+{
+    return (uint64_t)((u128)milli * factor_milli / 1000);
+}
+
+/* Sources give its cost as a whole, over that of Ethernet, and do not agree: the sum has both ends of what they say. */
+static void price_infiniband(const struct fabric *fabric, struct bom *bom)
+{
+    uint64_t factor = price_of(fabric, bom, PRICE_KIND_IB, 0);
+
+    bom->usd_least_milli = times(bom->usd_milli, price_of(fabric, bom, PRICE_KIND_IB_LEAST, 0));
+    bom->usd_most_milli = times(bom->usd_milli, price_of(fabric, bom, PRICE_KIND_IB_MOST, 0));
+    bom->usd_milli = 0;
+    for (uint32_t r = 0; r < bom->rows; r++) {
+        bom->row[r].usd_milli = times(bom->row[r].usd_milli, factor);
+        bom->usd_milli += bom->row[r].usd_milli;
+    }
+}
+
 static void add_up(const struct fabric *fabric, struct bom *bom)
 {
     for (uint32_t r = 0; r < bom->rows; r++) {
@@ -222,6 +271,7 @@ static void add_up(const struct fabric *fabric, struct bom *bom)
         bom->watt_milli += bom->row[r].watt_milli;
     }
     bom->usd_least_milli = bom->usd_most_milli = bom->usd_milli;
+    if (fabric->system == FABRIC_INFINIBAND) price_infiniband(fabric, bom);
     bom->usd_year_milli = bom->watt_milli / 1000 * price_of(fabric, bom, PRICE_KIND_WATT_YEAR, 0);
 }
 
@@ -232,6 +282,7 @@ int bom_make(const struct fabric *fabric, struct bom *ret)
     count_switches(fabric, &bom);
     count_switch_ports(fabric, &bom);
     count_hosts(fabric, &bom);
+    count_cores(fabric, &bom);
     count_cables(fabric, &bom);
     count_optics(fabric, &bom);
     if (bom.no_memory) {

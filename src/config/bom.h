@@ -12,7 +12,7 @@
 #include "fabric/prices.h"
 
 struct bom_row {
-    const char *part; /* switch, switch port, host, NIC port, cable, optics, breakout */
+    const char *part; /* switch, switch port, host, NIC port, core, cable, optics, breakout */
     char what[128];
     uint64_t count;
     uint64_t usd_milli, watt_milli; /* of all of them; 0: has no price */
