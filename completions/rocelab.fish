@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for rocelab
 
-set -l verbs capture sim sweep import check config diff diagnose experiments up run devices counters serve fault help version
+set -l verbs capture sim sweep compare import check config diff diagnose experiments up run devices counters serve fault help version
 complete -c rocelab -f
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a capture -d 'explain a RoCE capture'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sim -d 'run a fabric file in virtual time'
@@ -11,6 +11,7 @@ complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a config -d 'pr
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a diff -d 'compare what runs with what was approved'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a diagnose -d 'name cause, culprit and victims, or acquit the network'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sweep -d 'run a fabric file with every combination of some values'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a compare -d 'run a fabric file on several systems'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a experiments -d 'run published results again and compare'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a up -d 'run a fabric file with real programs on its hosts'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a run -d 'run a verbs program on the adapter in user space'
@@ -67,6 +68,15 @@ complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l out -a '(__fish_c
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -l force -d 'run everything again'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -l no-tiles -d 'windows of the smallest latency everywhere'
 
+complete -c rocelab -n "__fish_seen_subcommand_from compare" -F
+complete -c rocelab -n "__fish_seen_subcommand_from compare" -x -l systems -a 'rocev2 rocev1 infiniband uet tcp iwarp' -d 'which ones'
+complete -c rocelab -n "__fish_seen_subcommand_from compare" -x -l vary -d 'a value of the file, by its path: PATH=VALUES'
+complete -c rocelab -n "__fish_seen_subcommand_from compare" -x -l with -d 'another that changes together with the one before'
+complete -c rocelab -n "__fish_seen_subcommand_from compare" -x -l seeds -d 'run each system with so many seeds'
+complete -c rocelab -n "__fish_seen_subcommand_from compare" -x -l out -a '(__fish_complete_directories)' -d 'keep results there'
+complete -c rocelab -n "__fish_seen_subcommand_from compare" -l force -d 'run everything again'
+complete -c rocelab -n "__fish_seen_subcommand_from compare" -x -l jobs -d 'runs at once'
+complete -c rocelab -n "__fish_seen_subcommand_from compare" -r -l html -d 'write a page there'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -F
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l vary -d 'a value of the file, by its path: PATH=VALUES'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l with -d 'another that changes together with the one before'
