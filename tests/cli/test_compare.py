@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rocelab compare: each system's figures are those of its own run, the answer follows from the weights, wrong use is told."""
+import json
+import unittest
+
+from support import Case, rocelab
+
+PAIR = """rocelab: 1
+fabric: pair
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2}}
+links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}}
+jobs:
+  - {name: ring, allreduce: ring, size: 256KB}
+  - {incast: 3, size: 100KB, to: h0}
+"""
+TUNED = PAIR + """classes:
+  - {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 20KB, max: 80KB, probability: 10%}}
+  - {name: default, priority: 0}
+"""
+SYSTEMS = ["rocev2", "rocev1", "infiniband", "uet", "tcp", "iwarp"]
+
+
+class Compare(Case):
+    def compare(self, *arguments, text=PAIR, status=0):
+        result = rocelab("compare", self.file("pair.yaml", text.encode()), *arguments, cwd=self.folder)
+        self.assertIn(result.returncode, (0, 1) if status is None else (status,), result.stderr)
+        return result
+
+    def document(self, *arguments, text=PAIR, status=0):
+        document = json.loads(self.compare("--json", *arguments, text=text, status=status).stdout)
+        self.assertEqual((document["version"], document["kind"]), (1, "compare"))
+        return document
+
+    def sim(self, text):
+        result = rocelab("sim", "--json", self.file("other.yaml", text.encode()), cwd=self.folder)
+        return json.loads(result.stdout) if result.stdout else None
+
+    def test_a_system_is_what_sim_says_of_it(self):
+        document = self.document(status=None)
+        self.assertEqual([system["system"] for system in document["systems"]], SYSTEMS)
+        ran = 0
+        for system in document["systems"]:
+            run = self.sim(PAIR + f"system: {system['system']}\n")
+            if run is None:  # it cannot be run yet: a row that says so
+                self.assertIn("cannot run this file", system["why"])
+                continue
+            ran += 1
+            self.assertIsNone(system["error"])
+            self.assertEqual(system["packet_hops"], run["packet_hops"], system["system"])
+            self.assertEqual(system["time_ps"], max(job["start_ps"] + job["time_ps"] for job in run["jobs"]))
+            self.assertEqual([(job["name"], job["time_ps"]) for job in system["jobs"]],
+                             [(job["name"], job["time_ps"]) for job in run["jobs"]])
+            times = sorted(flow["fct_ps"] for flow in run["flows"])
+            self.assertEqual((system["p50_ps"], system["p99_ps"], system["p999_ps"]), (times[1], times[2], times[2]))
+            self.assertGreater(system["small_4k_ps"], system["small_ps"])
+            self.assertTrue(system["why"])
+        self.assertGreater(ran, 1)
+
+    def test_the_answer_follows_from_the_weights(self):
+        plain = self.document("--systems", "rocev2,rocev1")
+        fastest = min(plain["systems"], key=lambda system: system["time_ps"])
+        self.assertEqual(plain["answers"][0]["system"], fastest["system"])
+        self.assertEqual(fastest["score"], 1)
+        weights = {"time": 3, "p99": 1, "cost": 2, "watts": 1}
+        document = self.document("--systems", "rocev2,rocev1", text=PAIR + f"decision: {json.dumps(weights)}\n")
+        keys = {"time": "time_ps", "p99": "p99_ps", "cost": "usd", "watts": "watts"}
+        best = {name: min(system[key] for system in document["systems"]) for name, key in keys.items()}
+        scores = {}
+        for system in document["systems"]:
+            scores[system["system"]] = sum(weights[n] * system[keys[n]] / best[n] for n in keys) / sum(weights.values())
+            self.assertAlmostEqual(system["score"], scores[system["system"]], 6)
+        self.assertEqual(document["answers"][0]["system"], min(scores, key=scores.get))
+
+    def test_how_far_a_weight_must_move(self):
+        """Beyond the weight that the report names the answer is the other one, before it the same."""
+        text = PAIR + "decision: {time: 1, p99: %s, cost: 0.5, small: 0}\n"
+        answer = self.document("--systems", "rocev2,rocev1", text=text % 2)["answers"][0]
+        for weight in answer["weights"]:
+            for way, beyond, before in (("below", 0.98, 1.02), ("above", 1.02, 0.98)):
+                to = weight[way]["weight"]
+                if weight["of"] != "p99" or to is None or not 0.01 < to < 900:
+                    continue
+                self.assertEqual(self.document("--systems", "rocev2,rocev1", text=text % round(to * beyond, 3))["answers"][0]["system"], weight[way]["system"])
+                self.assertEqual(self.document("--systems", "rocev2,rocev1", text=text % round(to * before, 3))["answers"][0]["system"], answer["system"])
+
+    def test_keys_that_a_system_does_not_have_are_left_out_and_told(self):
+        document = self.document("--systems", "rocev2,rocev1", text=TUNED)
+        kept, left = document["systems"]
+        self.assertEqual(kept["left_out"], [])
+        self.assertEqual([(one["line"], one["column"]) for one in left["left_out"]], [(9, 57)])
+        self.assertIn("'ecn' belongs to", left["left_out"][0]["message"])
+        self.assertEqual(left["marks"], 0)
+        self.assertIn("left out, line 9: 'ecn' belongs to", self.compare("--systems", "rocev2,rocev1", text=TUNED).stdout)
+        self.assertEqual(kept["packet_hops"], self.sim(TUNED)["packet_hops"])
+
+    def test_seeds(self):
+        one, many = self.document("--systems", "rocev2"), self.document("--systems", "rocev2", "--seeds", "3")
+        runs = many["systems"][0]["runs"]
+        self.assertEqual([run["seed"] for run in runs], [1, 2, 3])
+        self.assertEqual(runs[0]["time_ps"], one["systems"][0]["time_ps"])
+        self.assertAlmostEqual(many["systems"][0]["time_ps"], sum(run["time_ps"] for run in runs) / 3, delta=1)
+
+    def test_vary(self):
+        document = self.document("--systems", "rocev2,rocev1", "--vary", "jobs.ring.size=64KB,1MB")
+        self.assertEqual(document["vary"], ["jobs.ring.size"])
+        self.assertEqual([(s["set"], s["system"]) for s in document["systems"]],
+                         [(["64KB"], "rocev2"), (["64KB"], "rocev1"), (["1MB"], "rocev2"), (["1MB"], "rocev1")])
+        for size in ("64KB", "1MB"):
+            run = self.sim(PAIR.replace("size: 256KB", f"size: {size}"))
+            self.assertEqual(next(s for s in document["systems"] if s["set"] == [size])["packet_hops"], run["packet_hops"])
+        self.assertEqual([answer["set"] for answer in document["answers"]], [["64KB"], ["1MB"]])
+        text = self.compare("--systems", "rocev2,rocev1", "--vary", "jobs.ring.size=64KB,1MB").stdout
+        self.assertIn("At size 64KB the answer is ", text)
+
+    def test_cost_is_the_bill_of_materials(self):
+        system = self.document("--systems", "rocev2", text=PAIR + "prices: {nic: 1 USD, watt-year: 2 USD}\n")
+        bill = json.loads(rocelab("config", "pair.yaml", "--bom", "--json", cwd=self.folder).stdout)
+        self.assertEqual([system["systems"][0][key] for key in ("usd", "watts", "usd_year")], [bill[key] for key in ("usd", "watts", "usd_year")])
+        self.assertEqual(system["prices"], bill["prices"])
+        self.assertIn("the fabric file, line 8", self.compare("--systems", "rocev2", text=PAIR + "prices: {nic: 1 USD}\n").stdout)
+
+    def test_results_are_kept(self):
+        first = self.compare("--systems", "rocev2", "--out", "runs")
+        again = self.compare("--systems", "rocev2,rocev1", "--out", "runs")
+        self.assertIn("note: 1 of 2 runs were kept in runs", again.stderr)
+        self.assertEqual(json.loads((self.folder / "runs" / "compare.json").read_text())["kind"], "compare")
+        self.assertIn("rocev2", first.stdout)
+
+    def test_wrong(self):
+        for arguments, words in (
+                (("--systems", "rocev2,infinband"), "--systems 'infinband': there is no such system; did you mean 'infiniband'?"),
+                (("--systems", "rocev2,tcp,rocev2"), "--systems: 'rocev2' is there twice"),
+                (("--systems", ""), "--systems '': there is no such system"),
+                (("--systems", "rocev2", "--vary", "system=tcp"), "systems are chosen by --systems"),
+                (("--systems", "rocev2", "--vary", "no.such.key=1,2"), "unknown key 'no'"),
+                (("--systems", "rocev2", "--with", "seed=1"), "--with stands behind the --vary"),
+                (("--force",), "--force runs again what --out DIR has kept")):
+            result = self.compare(*arguments, status=2)
+            self.assertIn(words, result.stderr)
+            self.assertEqual(result.stdout, "")
+        for more, words in (
+                ("decision: {time: -1}\n", "pair.yaml:8:18: error: decision: time: '-1' is no weight; a number from 0 to 1000 is due"),
+                ("decision: {time: 0}\n", "pair.yaml:8:11: error: decision: every weight is 0"),
+                ("decision: {tme: 1}\n", "pair.yaml:8:12: error: "),
+                ("prices: {nic: 3}\n", "pair.yaml:8:15: error: prices: nic: '3' has no unit"),
+                ("system: token-ring\n", "pair.yaml:8:9: error: ")):
+            result = self.compare(text=PAIR + more, status=2)
+            self.assertIn(words, result.stderr)
+            self.assertEqual(result.stdout, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
