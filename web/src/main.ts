@@ -7,6 +7,7 @@ import { about, embedded, fetched, isLive, listen, Unreadable } from "./data";
 import { clear, h } from "./dom";
 import { adapters as adaptersPage } from "./adapters";
 import { capture as capturePage } from "./capture";
+import { compare as comparePage } from "./compare";
 import { diagnose as diagnosePage } from "./diagnose";
 import { run as runPage } from "./run";
 import { summary } from "./summary";
@@ -20,6 +21,7 @@ function title(data: Document_): string {
   switch (data.kind) {
     case "sim": case "up": return data.fabric;
     case "sweep": return data.file;
+    case "compare": return data.fabric;
     case "capture": return data.files.map((file) => file.file).join(", ");
     case "counters": return "programs of this machine";
     case "diagnose": return data.fabric ?? data.inputs.join(", ");
@@ -30,6 +32,7 @@ function sections(data: Document_): (HTMLElement | null)[] {
   switch (data.kind) {
     case "sim": case "up": return runPage(data);
     case "sweep": return sweepPage(data);
+    case "compare": return comparePage(data);
     case "capture": return capturePage(data);
     case "counters": return adaptersPage(data);
     case "diagnose": return diagnosePage(data);

@@ -40,6 +40,10 @@ export function summary(data: Document_): { word: Word | null; facts: string[] }
       const wrong = data.points.filter((point) => point.error !== null).length;
       return { word: wrong ? { text: `${plural(wrong, "point")} without a result`, level: "bad" } : null, facts: [plural(data.points.length, "point"), `varied: ${data.vary.join(", ")}`] };
     }
+    case "compare": {
+      const wrong = data.systems.filter((system) => system.error !== null).length, answers = [...new Set(data.answers.map((one) => one.system ?? "none"))];
+      return { word: wrong ? { text: `${plural(wrong, "row")} without a result`, level: "look" } : null, facts: [plural(data.systems.length, "row"), `answer: ${answers.join(", ")}`] };
+    }
     case "diagnose":
       return { word: ofDiagnosis(data), facts: [plural(data.findings.length, "finding"), plural(data.looked_at.devices, "device"), data.looked_at.looks > 1 ? plural(data.looked_at.looks, "look") : "one look, since boot"] };
     case "counters":

@@ -80,6 +80,12 @@ export interface Run {
 export type SweepPoint = { set: string[]; error: string | null; state: string | null; jobs: { name: string; time_ps?: number | null; busbw_GBps?: number | null }[] } & Record<string, unknown>;
 export interface Sweep { version: 1; kind: "sweep"; file: string; vary: string[]; points: SweepPoint[] }
 
+export interface Price { price: string; each: number; unit: string; source: string; year?: number; line?: number }
+export type ComparedSystem = { system: string; set: string[]; why: string; error: string | null; state: string | null; left_out: { line: number; column: number; message: string }[] } & Record<string, unknown>;
+export interface Move { weight: number | null; system: string | null }
+export interface Answer { set: string[]; system: string | null; weights: { of: string; weight: number; counts: boolean; below: Move; above: Move }[] }
+export interface Comparison { version: 1; kind: "compare"; file: string; fabric: string; vary: string[]; systems: ComparedSystem[]; answers: Answer[]; prices: Price[] }
+
 export interface Bins { width_ns: number; first: number; bytes: number[] }
 export interface CaptureConnection {
   src: string; dst: string; src_qp: number | null; dst_qp: number | null; transport: string; net: string; packets: number; bytes: number;
@@ -121,7 +127,7 @@ export interface Diagnose {
   run?: string; // where the one input is the document of a run: that document, as text
 }
 
-export type Document_ = Run | Sweep | Capture | Counters | Diagnose;
+export type Document_ = Run | Sweep | Comparison | Capture | Counters | Diagnose;
 
 /** What the page knows beside the document. */
 export interface About { rocelab: string; command: string[]; left_out: string | null }
