@@ -2,9 +2,9 @@
 /*
  * rocelab compare FILE: the same jobs on several systems, one table, and why each is where it is.
  *
- * It is a sweep whose first axis is `system`: the runs, their rows and what is kept under --out are the sweep's.  Keys of
- * the file that a system does not have are left out for it and told.  A system that cannot run the file is a row with
- * its reason.
+ * It is a sweep whose first axis is `system`: the runs, their rows and what is kept under --out are the sweep's.  Keys
+ * of the file that a system does not have are left out for it and told.  A system that cannot run the file is a row
+ * with its reason.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * The bill of materials: what a fabric is made of, parts alike counted together, with what they cost and draw.
  *
- * A cable is copper where it is short enough and no end names its optics, else fibre with an optic at each end.  Where a
- * switch has more ports than its chip has cages (cages.c), ports share a cage: it has one optic, and a breakout.  A
+ * A cable is copper where it is short enough and no end names its optics, else fibre with an optic at each end.  Where
+ * a switch has more ports than its chip has cages (cages.c), ports share a cage: it has one optic, and a breakout.  A
  * length that nobody wrote is marked as assumed.  Hosts are counted and not priced: they cost the same whatever the
  * network is.  Prices are those of fabric/prices.h; a port of a shared cage is its part of the cage's price.  Of the
  * systems InfiniBand alone has other prices, and TCP alone keeps processors busy.
