@@ -12,6 +12,7 @@
 
 #define SHARE_USUAL_PPM 400000
 #define CNP_DSCP_USUAL 48
+#define CNP_DSCP_OTHER 56
 #define CONTROL_DSCP 48 /* the first of CS6 */
 
 /* Switch ports that carry traffic. */
@@ -327,13 +328,13 @@ static bool has_cnps(const struct fabric_settings *settings, const struct cnps *
            settings->dscp_to_tc[cnps->dscp] != settings->dscp_to_tc[0];
 }
 
-/* Without adapters it is not known with which DSCP they send CNPs: where others of network control have a strict class
- * of their own, CNPs may be meant to be there. */
+/* Without adapters it is not known with which DSCP they send CNPs: where the other one that is used for them has a
+ * strict class of its own, they may be meant to be there. */
 static bool has_other_cnps(const struct fabric_settings *settings, const struct cnps *cnps)
 {
-    for (uint8_t tc = 0; tc < FABRIC_PRIOS && !cnps->known; tc++)
-        if (is_control(settings, tc) && !cnp_wrong(settings, tc)) return true;
-    return false;
+    uint8_t tc = settings->dscp_to_tc[CNP_DSCP_OTHER];
+
+    return !cnps->known && is_control(settings, tc) && !cnp_wrong(settings, tc);
 }
 
 static bool turn_is_said(const struct check *check, uint32_t p, uint8_t tc, const char *key)

@@ -15,6 +15,7 @@
 #include "config/pairs.h"
 
 #define CNP_DSCP 48       /* with which adapters send CNPs unless they are told otherwise */
+#define CNP_DSCP_OTHER 56 /* with which some are told to */
 #define ROCE_FRAME 4178ul /* a RoCEv2 packet with 4096 bytes: Ethernet, tag, IPv4, UDP, BTH, RETH, ICRC */
 
 struct judged { /* a port */
@@ -100,10 +101,8 @@ static void judge_cnp(const struct judged *of)
     char path[32];
 
     if (!cnp || !usual || strcmp(cnp, usual) != 0 || (trust && strcmp(trust, "dscp") != 0)) return;
-    for (unsigned d = CNP_DSCP + 1; d < 64; d++) {
-        const char *class = said_number(of, "dscp-map", d);
-        if (class && strcmp(class, usual) != 0 && is_strict_control(of, class)) return;
-    }
+    const char *other = said_number(of, "dscp-map", CNP_DSCP_OTHER);
+    if (other && strcmp(other, usual) != 0 && is_strict_control(of, other)) return;
     snprintf(path, sizeof(path), "dscp-map.%u", CNP_DSCP);
     config_note(of->set, said_at(of, path), "MAP006", of->device, CONFIG_NONE,
                 "DSCP %u, with which adapters send CNPs unless told otherwise, is in class %s together with DSCP 0: "
