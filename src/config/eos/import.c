@@ -350,6 +350,17 @@ static void read_hash(struct eos *eos, struct line *line)
                sport ? (source || target ? ", sport" : "sport") : "");
 }
 
+/* How the chip spreads flows, in words that no document was found for: then a hash may not be what decides. */
+static void not_hashed(struct eos *eos, const struct line *line)
+{
+    struct origin at = EOS_AT(eos, line->number);
+
+    config_note(eos->set, at, NULL, eos->device, CONFIG_NONE, "%.120s", line->text);
+    for (int i = 0; i < 2; i++)
+        config_unjudged(eos->set, at, i ? "HOST006" : "TOP004", eos->device, CONFIG_NONE,
+                        "this line was not understood: %.80s", line->text);
+}
+
 static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
 {
     struct line *line = &eos->lines.line[i];
@@ -369,6 +380,8 @@ static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
     } else if (line_take(line, "ip load-sharing * #", &match)) {
         config_say(eos->set, EOS_AT(eos, line->number), eos->device, CONFIG_NONE, "ecmp.seed", "%llu",
                    (unsigned long long)match.number[0]);
+    } else if (line_take(line, "ip hardware fib load-balance ...", NULL)) {
+        not_hashed(eos, line);
     } else if (line_take(line, "switchport default mode *", &match)) {
         eos->routed = strcmp(match.word[0], "routed") == 0;
     } else if (line_take(line, "qos rewrite dscp", NULL)) {
