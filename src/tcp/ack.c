@@ -53,7 +53,6 @@ void receive_ack(struct tcp *tcp, struct tcp_conn *conn, const struct pkt *p, ps
         news.acked = ack - conn->una;
         board_acked(tcp, conn, ack, &news.delivered, &news.resent);
         conn->backoff = 0;
-        conn->probed = false;
     }
     if (ack == conn->una) news.delivered += read_blocks(tcp, conn, p);
     if (news.delivered) {

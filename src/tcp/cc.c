@@ -4,13 +4,13 @@
  */
 #include "tcp/tcp_int.h"
 
-void cc_init(const struct tcp *tcp, struct tcp_conn *conn)
+void control_init(const struct tcp *tcp, struct tcp_conn *conn)
 {
     if (tcp->config.cc == TCP_DCTCP) dctcp_init(conn);
     if (tcp->config.cc == TCP_CUBIC) cubic_reset(conn);
 }
 
-void cc_acked(struct tcp *tcp, struct tcp_conn *conn, const struct ack_news *news, ps_t now)
+void control_acked(struct tcp *tcp, struct tcp_conn *conn, const struct ack_news *news, ps_t now)
 {
     if (tcp->config.cc == TCP_DCTCP) dctcp_acked(conn, news);
     if (tcp->config.cc == TCP_CUBIC && news->delivered) cubic_acked(tcp, conn, news, now);
@@ -24,7 +24,7 @@ uint64_t slow_start(struct tcp_conn *conn, uint64_t acked)
     return acked - by;
 }
 
-void cc_grow(struct tcp *tcp, struct tcp_conn *conn, uint64_t acked, ps_t now)
+void control_grow(struct tcp *tcp, struct tcp_conn *conn, uint64_t acked, ps_t now)
 {
     if (conn->cwnd < conn->ssthresh) acked = slow_start(conn, acked);
     if (acked == 0) return;
@@ -34,7 +34,7 @@ void cc_grow(struct tcp *tcp, struct tcp_conn *conn, uint64_t acked, ps_t now)
         reno_grow(conn, acked, tcp->payload);
 }
 
-uint64_t cc_ssthresh(struct tcp *tcp, struct tcp_conn *conn, bool marked)
+uint64_t control_ssthresh(struct tcp *tcp, struct tcp_conn *conn, bool marked)
 {
     uint64_t floor = 2ULL * tcp->payload;
 
@@ -48,9 +48,8 @@ uint64_t cc_ssthresh(struct tcp *tcp, struct tcp_conn *conn, bool marked)
     }
 }
 
-void cc_timeout(struct tcp *tcp, struct tcp_conn *conn, ps_t now)
+void control_timeout(const struct tcp *tcp, struct tcp_conn *conn)
 {
-    (void)now;
     if (tcp->config.cc == TCP_CUBIC) cubic_reset(conn);
 }
 

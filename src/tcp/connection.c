@@ -55,9 +55,10 @@ struct tcp *tcp_init(void *memory, const struct tcp_config *config)
     CHECK(tcp->payload > 0);
     tcp->conn = (void *)((uint8_t *)memory + lines_up(sizeof(struct tcp)));
     tcp->timer = (void *)((uint8_t *)tcp->conn + lines_up(config->ends * sizeof(struct tcp_conn)));
-    tcp->acks.head = tcp->burst = CONN_NONE;
+    tcp->acks.head = CONN_NONE;
     tcp->rx_head = PKT_NONE;
     tcp->rx_at = tcp->pause_next = PS_NEVER;
+    rng_init(&tcp->rng, config->seed, config->endpoint);
     if (config->host_bps) tcp->host_tx = tcp->host_rx = rate_of(config->host_bps);
     return tcp;
 }
@@ -111,7 +112,7 @@ int tcp_conn_create(struct tcp *tcp, uint32_t number, const struct tcp_conn_conf
         conn->piece = config->memory;
     conn->message = (void *)((uint8_t *)config->memory + lines_up(board));
     if (tcp->config.cpu_bps) conn->cpu = rate_of(tcp->config.cpu_bps);
-    cc_init(tcp, conn);
+    control_init(tcp, conn);
     *ret = conn;
     return 0;
 }
@@ -158,7 +159,7 @@ void conn_acknowledged(struct tcp *tcp, struct tcp_conn *conn, struct tcp_io *io
 void conn_fail(struct tcp *tcp, struct tcp_conn *conn, struct tcp_io *io)
 {
     tcp->counters.aborts++;
-    if (conn->sched == SCHED_READY) ready_remove(tcp, conn);
+    if (conn->sched == SCHED_READY) turn_remove(tcp, conn);
     conn->sched = SCHED_IDLE;
     conn->state = CONN_FAILED;
     conn->rto_at = conn->probe_at = conn->hole_at = PS_NEVER;

@@ -142,7 +142,7 @@ static void ack_in_order(struct tcp *tcp, struct tcp_conn *conn, const struct pk
         ack_now(tcp, conn, io);
     } else if (conn->ack_at == PS_NEVER) {
         conn->ack_at = now + tcp->config.ack_delay;
-        timer_arm(tcp, conn, conn->ack_at);
+        conn_timer(tcp, conn, conn->ack_at);
     }
 }
 

@@ -39,7 +39,7 @@ static bool find_by_age(struct tcp *tcp, struct tcp_conn *conn, const struct ack
     } else if (conn->hole_at == PS_NEVER) {
         conn->hole_at = now + reorder_window(conn);
         conn->hole_until = highest;
-        timer_arm(tcp, conn, conn->hole_at + TCP_TIMEOUT_MIN);
+        conn_timer(tcp, conn, conn->hole_at + TCP_TIMEOUT_MIN);
     }
     return lost;
 }
@@ -58,7 +58,7 @@ static void shrink_begins(struct tcp *tcp, struct tcp_conn *conn, enum cwnd_stat
     conn->undo_cwnd = conn->cwnd;
     conn->undo_ssthresh = conn->ssthresh;
     conn->undo_left = 0;
-    conn->ssthresh = cc_ssthresh(tcp, conn, state == CWND_CWR);
+    conn->ssthresh = control_ssthresh(tcp, conn, state == CWND_CWR);
     conn->cwnd_state = (uint8_t)state;
     conn->recover = conn->nxt;
     conn->prr_delivered = conn->prr_out = 0;
@@ -124,7 +124,7 @@ static bool was_full(const struct tcp *tcp, const struct tcp_conn *conn, const s
 void recovery_ack(struct tcp *tcp, struct tcp_conn *conn, const struct ack_news *news, ps_t now)
 {
     if (news->dsack) duplicate_told(tcp, conn);
-    cc_acked(tcp, conn, news, now);
+    control_acked(tcp, conn, news, now);
     bool shrinks = conn->cwnd_state == CWND_RECOVERY || conn->cwnd_state == CWND_CWR;
     bool over =
         conn->cwnd_state == CWND_CWR ? conn->una > conn->recover || conn->una == conn->nxt : conn->una >= conn->recover;
@@ -148,7 +148,7 @@ void recovery_ack(struct tcp *tcp, struct tcp_conn *conn, const struct ack_news 
     if (shrinks && conn->cwnd_state != CWND_OPEN)
         shrink(tcp, conn, news);
     else if (news->acked && was_full(tcp, conn, news))
-        cc_grow(tcp, conn, news->acked, now);
+        control_grow(tcp, conn, news->acked, now);
     conn->head_due = ns3 && news->acked && conn->cwnd_state == CWND_RECOVERY && board_first_waits(conn);
 }
 
@@ -160,13 +160,13 @@ void recovery_hole_due(struct tcp *tcp, struct tcp_conn *conn, ps_t now)
     recovery_ack(tcp, conn, &nothing, now);
 }
 
-void recovery_timeout(struct tcp *tcp, struct tcp_conn *conn, ps_t now)
+void recovery_timeout(struct tcp *tcp, struct tcp_conn *conn)
 {
     if (conn->cwnd_state != CWND_LOSS || tcp->config.ns3) {
         conn->undo_cwnd = conn->cwnd;
         conn->undo_ssthresh = conn->ssthresh;
         conn->undo_left = 0;
-        conn->ssthresh = cc_ssthresh(tcp, conn, false);
+        conn->ssthresh = control_ssthresh(tcp, conn, false);
     }
     board_lose_all(conn);
     conn->cwnd = tcp->payload;
@@ -174,6 +174,6 @@ void recovery_timeout(struct tcp *tcp, struct tcp_conn *conn, ps_t now)
     conn->cwnd_state = CWND_LOSS;
     conn->recover = conn->nxt;
     conn->hole_at = PS_NEVER;
-    conn->probe_due = conn->probed = false;
-    cc_timeout(tcp, conn, now);
+    conn->probe_due = false;
+    control_timeout(tcp, conn);
 }

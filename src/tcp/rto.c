@@ -53,7 +53,7 @@ static ps_t rto_now(const struct tcp *tcp, const struct tcp_conn *conn)
 /* RFC 8985, 7.2: two round trips after the last segment; a lone one may wait for a delayed acknowledgement. */
 static ps_t probe_time(const struct tcp *tcp, const struct tcp_conn *conn, ps_t now)
 {
-    bool may = tcp->config.probes && conn->cwnd_state == CWND_OPEN && conn->srtt && !conn->probed && conn->sacked == 0;
+    bool may = tcp->config.probes && conn->cwnd_state == CWND_OPEN && conn->srtt && conn->sacked == 0;
 
     if (!may) return PS_NEVER;
     bool alone = conn->nxt - conn->una <= tcp->payload;
@@ -67,7 +67,7 @@ void rto_arm(struct tcp *tcp, struct tcp_conn *conn, ps_t now)
     conn->rto_at = now + rto_now(tcp, conn);
     ps_t probe = probe_time(tcp, conn, now);
     if (probe < conn->rto_at) conn->probe_at = probe;
-    timer_arm(tcp, conn, least(conn->rto_at, conn->probe_at));
+    conn_timer(tcp, conn, least(conn->rto_at, conn->probe_at));
 }
 
 void rto_ensure(struct tcp *tcp, struct tcp_conn *conn, ps_t now)
@@ -93,7 +93,7 @@ static void timeout(struct tcp *tcp, struct tcp_conn *conn, ps_t now, struct tcp
         conn->syn_due = true;
         ack_push(tcp, conn, io);
     } else {
-        recovery_timeout(tcp, conn, now);
+        recovery_timeout(tcp, conn);
     }
     rto_arm(tcp, conn, now);
 }
@@ -104,6 +104,6 @@ void rto_due(struct tcp *tcp, struct tcp_conn *conn, ps_t now, struct tcp_io *io
         timeout(tcp, conn, now, io);
     } else if (conn->probe_at <= now) {
         conn->probe_at = PS_NEVER;
-        conn->probe_due = conn->probed = true;
+        conn->probe_due = true;
     }
 }

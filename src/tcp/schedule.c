@@ -37,7 +37,7 @@ static void settle(struct tcp *tcp, uint32_t at, struct timer timer)
     put(tcp, at, timer);
 }
 
-void timer_arm(struct tcp *tcp, struct tcp_conn *conn, ps_t at)
+void conn_timer(struct tcp *tcp, struct tcp_conn *conn, ps_t at)
 {
     uint32_t slot = conn->timer_slot;
 
@@ -75,7 +75,7 @@ static void timer_fire(struct tcp *tcp, struct tcp_conn *conn, ps_t now, struct 
     if (hole_timer(conn) <= now) recovery_hole_due(tcp, conn, now);
     if (conn->rto_at <= now || conn->probe_at <= now) rto_due(tcp, conn, now, io);
     conn_wake(tcp, conn, now, io);
-    timer_arm(tcp, conn, next_timer(conn));
+    conn_timer(tcp, conn, next_timer(conn));
 }
 
 static void ready_push(struct tcp *tcp, struct tcp_conn *conn)
@@ -103,7 +103,7 @@ static void ready_pop(struct tcp *tcp, struct tcp_conn *conn)
     conn->sched = SCHED_IDLE;
 }
 
-void ready_remove(struct tcp *tcp, struct tcp_conn *conn)
+void turn_remove(struct tcp *tcp, struct tcp_conn *conn)
 {
     struct conn_list *list = &tcp->ready[conn->prio];
     uint32_t at = list->head;
@@ -125,7 +125,7 @@ void conn_wake(struct tcp *tcp, struct tcp_conn *conn, ps_t now, struct tcp_io *
     if (tcp->config.cpu_bps && conn->cpu_at > now) {
         conn->sched = SCHED_CPU;
         tcp->counters.cpu_wait_ps += conn->cpu_at - now;
-        timer_arm(tcp, conn, conn->cpu_at);
+        conn_timer(tcp, conn, conn->cpu_at);
         return;
     }
     ready_push(tcp, conn);
@@ -265,10 +265,9 @@ static void queue(struct tcp *tcp, pkt_t id, ps_t now, struct tcp_io *io)
     struct pkt *p = &io->pool->hot[id];
     ps_t at = now + tcp->config.receive_ps;
 
-    if (tcp->host_rx.bps) {
-        at = most(at, ps_add(most(now, tcp->rx_free), rate_take(&tcp->host_rx, p->payload_bytes)));
-        tcp->rx_free = at;
-    }
+    if (tcp->config.jitter_ps) at += rng_below(&tcp->rng, tcp->config.jitter_ps);
+    if (tcp->host_rx.bps) at = most(at, ps_add(most(now, tcp->rx_free), rate_take(&tcp->host_rx, p->payload_bytes)));
+    at = tcp->rx_free = most(at, tcp->rx_free); /* none overtakes another */
     p->answers = (uint32_t)((at + PKT_TCP_TICK_PS - 1) / PKT_TCP_TICK_PS);
     p->next = PKT_NONE;
     if (tcp->rx_head == PKT_NONE) {
@@ -308,7 +307,7 @@ void tcp_rx(struct tcp *tcp, pkt_t id, ps_t now, struct tcp_io *io)
 
     tcp->counters.in_segs++;
     tcp->counters.in_bytes += p->frame_bytes;
-    if (tcp->config.receive_ps || tcp->host_rx.bps || tcp->rx_head != PKT_NONE)
+    if (tcp->config.receive_ps || tcp->config.jitter_ps || tcp->host_rx.bps || tcp->rx_head != PKT_NONE)
         queue(tcp, id, now, io);
     else
         handle(tcp, id, now, io);

@@ -49,13 +49,15 @@ struct tcp_config {
     uint64_t cpu_bps;        /* payload a core sends for one connection; 0: no limit */
     uint64_t host_bps;       /* what all cores of this port send, and take, together; 0: no limit */
     ps_t receive_ps;         /* from the wire to where segments are handled */
-    bool handshake;          /* one round trip before the first byte; else connections are open */
-    bool probes;             /* tail loss probes, and loss told by time (RACK) beside three duplicates */
-    bool ns3;                /* as ns-3.37 does it: milliseconds as the clock of RTTs; rto_min a bound of the whole RTO;
+    ps_t jitter_ps;          /* and up to so much more, at random: streams of `seed` and the endpoint */
+    uint64_t seed;
+    bool handshake;      /* one round trip before the first byte; else connections are open */
+    bool probes;         /* tail loss probes, and loss told by time (RACK) beside three duplicates */
+    bool ns3;            /* as ns-3.37 does it: milliseconds as the clock of RTTs; rto_min a bound of the whole RTO;
                               * half of what is in flight after a loss; marks that end recovery; in recovery a segment
                               * for each acknowledgement, and those in flight again when nothing else is left */
-    uint32_t held_bytes;     /* payload after a gap that a receiver keeps; 0: no limit */
-    uint16_t runs;           /* pieces of a sender's scoreboard, and twice those of a receiver's */
+    uint32_t held_bytes; /* payload after a gap that a receiver keeps; 0: no limit */
+    uint16_t runs;       /* pieces of a sender's scoreboard, and twice those of a receiver's */
 };
 /* Linux's: CUBIC, 10 segments, 200 ms .. 120 s, an ACK each two segments or 40 ms, 64 KiB bursts, probes; no costs. */
 struct tcp_config tcp_config_default(uint32_t endpoint, uint16_t mtu);

@@ -8,6 +8,7 @@
 #define ROCELAB_TCP_TCP_INT_H
 
 #include "base/check.h"
+#include "base/rng.h"
 #include "base/wide.h"
 #include "tcp/tcp.h"
 
@@ -76,7 +77,7 @@ struct tcp_conn {
     uint32_t mask, head, cur, tail; /* cur: the message that nxt is in */
     uint64_t cwnd, ssthresh, grown; /* grown: bytes acknowledged and not yet turned into window */
     uint8_t cwnd_state;             /* enum cwnd_state */
-    bool syn_due, probe_due, probed;
+    bool syn_due, probe_due;
     bool head_due; /* ns-3: a segment is sent whatever the window says */
     bool partial;  /* recovery has acknowledged something */
     bool reorders; /* seen: segments change places */
@@ -100,7 +101,7 @@ struct tcp_conn {
     };
 
     /* the receiving end */
-    uint64_t rcv_nxt, delivered_to;  /* in order; of messages told to the owner */
+    uint64_t rcv_nxt;                /* in order up to here */
     struct piece *piece;             /* in order of the stream */
     uint32_t pieces, newest, rotate; /* newest: the one that the last segment went into */
     uint64_t held;                   /* bytes in pieces */
@@ -132,11 +133,9 @@ struct tcp {
     struct conn_list ready[TCP_PRIOS];
     uint16_t ready_mask;
     struct conn_list acks;
-    uint32_t burst; /* the connection whose burst goes on; CONN_NONE */
     struct tcp_completion completion[TCP_COMPLETIONS];
     uint32_t completion_head, completion_tail;
     uint16_t paused;
-    bool down;
     ps_t paused_until[TCP_PRIOS], paused_since[TCP_PRIOS];
     ps_t pause_next;
     struct rate host_tx, host_rx;
@@ -144,6 +143,7 @@ struct tcp {
     pkt_t rx_head, rx_tail; /* what waits for the host's side of reception */
     ps_t rx_at;             /* when its first is handled; PS_NEVER: none */
     ps_t rx_free;           /* when all of it will have been */
+    struct rng rng;
 };
 
 static inline uint64_t wide(uint32_t narrow, uint64_t near)
@@ -184,10 +184,10 @@ void conn_fail(struct tcp *tcp, struct tcp_conn *conn, struct tcp_io *io);
 uint64_t message_end(const struct tcp_conn *conn, uint64_t at, uint32_t *ret_imm); /* of the one that `at` is in */
 
 /* schedule.c */
-void timer_arm(struct tcp *tcp, struct tcp_conn *conn, ps_t at);
+void conn_timer(struct tcp *tcp, struct tcp_conn *conn, ps_t at);
 void conn_wake(struct tcp *tcp, struct tcp_conn *conn, ps_t now, struct tcp_io *io);
 void ack_push(struct tcp *tcp, struct tcp_conn *conn, struct tcp_io *io);
-void ready_remove(struct tcp *tcp, struct tcp_conn *conn);
+void turn_remove(struct tcp *tcp, struct tcp_conn *conn);
 
 /* send.c */
 bool conn_may_send(const struct tcp *tcp, const struct tcp_conn *conn);
@@ -229,7 +229,7 @@ struct ack_news {       /* what an acknowledgement told */
 };
 void recovery_ack(struct tcp *tcp, struct tcp_conn *conn, const struct ack_news *news, ps_t now);
 void recovery_hole_due(struct tcp *tcp, struct tcp_conn *conn, ps_t now);
-void recovery_timeout(struct tcp *tcp, struct tcp_conn *conn, ps_t now);
+void recovery_timeout(struct tcp *tcp, struct tcp_conn *conn);
 
 /* rto.c */
 void rtt_sample(struct tcp *tcp, struct tcp_conn *conn, ps_t rtt);
@@ -240,11 +240,11 @@ void rto_due(struct tcp *tcp, struct tcp_conn *conn, ps_t now, struct tcp_io *io
 ps_t rto_start(const struct tcp *tcp);
 
 /* cc_*.c, chosen in cc.c */
-void cc_init(const struct tcp *tcp, struct tcp_conn *conn);
-void cc_acked(struct tcp *tcp, struct tcp_conn *conn, const struct ack_news *news, ps_t now); /* in any state */
-void cc_grow(struct tcp *tcp, struct tcp_conn *conn, uint64_t acked, ps_t now);
-uint64_t cc_ssthresh(struct tcp *tcp, struct tcp_conn *conn, bool marked);
-void cc_timeout(struct tcp *tcp, struct tcp_conn *conn, ps_t now);
+void control_init(const struct tcp *tcp, struct tcp_conn *conn);
+void control_acked(struct tcp *tcp, struct tcp_conn *conn, const struct ack_news *news, ps_t now); /* in any state */
+void control_grow(struct tcp *tcp, struct tcp_conn *conn, uint64_t acked, ps_t now);
+uint64_t control_ssthresh(struct tcp *tcp, struct tcp_conn *conn, bool marked);
+void control_timeout(const struct tcp *tcp, struct tcp_conn *conn);
 void reno_grow(struct tcp_conn *conn, uint64_t acked, uint32_t mss);
 uint64_t slow_start(struct tcp_conn *conn, uint64_t acked); /* what is left of it beyond ssthresh */
 void cubic_acked(struct tcp *tcp, struct tcp_conn *conn, const struct ack_news *news, ps_t now);

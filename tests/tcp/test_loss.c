@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "rig.h"
+#include "tcp/tcp_int.h"
 
 #define MSS 1448u
 
@@ -154,6 +155,77 @@ static void windows_shrink(void **state)
     assert_in_range(after, before / 2, before / 2 + 12 * MSS);
     line_run(&line, PS_S);
     line_finished(&line);
+}
+
+/* Two losses of one window take one half. */
+static void a_window_is_halved_once(void **state)
+{
+    (void)state;
+    start(TCP_NEWRENO, false);
+    rig_lose(60, 61, 66);
+    line_post(&line, 0, 5000 * MSS);
+    uint64_t before = 0;
+    for (ps_t at = 0; at < 5 * PS_MS && line.conn[0].from->cwnd_state != CWND_RECOVERY; at += 5 * PS_US) {
+        before = tcp_conn_window(line.conn[0].from);
+        line_run(&line, at);
+        line.now = at;
+    }
+    line_run(&line, PS_S);
+    line_finished(&line);
+    assert_int_equal(rig_counters(0)->fast_recoveries, 1);
+    assert_int_equal(rig_counters(0)->retrans_segs, 2);
+    assert_in_range(line.conn[0].from->ssthresh, before / 2 - 2 * MSS, before / 2 + 2 * MSS);
+}
+
+/* A probe that is lost is not sent again: the timer runs out. */
+static void a_tail_is_probed_once(void **state)
+{
+    (void)state;
+    start(TCP_NEWRENO, true);
+    rig_lose(56, 61, 0); /* the last is the probe */
+    line_post(&line, 0, 60 * MSS);
+    line_run(&line, 1000 * PS_S);
+    line_finished(&line);
+    assert_int_equal(rig_counters(0)->loss_probes, 1);
+    assert_int_equal(rig_counters(0)->timeouts, 1);
+}
+
+/* Its acknowledgement might be delayed, so a lone segment is probed 40 ms later. */
+static void a_lone_segment_is_probed_late(void **state)
+{
+    (void)state;
+    start(TCP_NEWRENO, true);
+    rig_lose(1, 2, 0);
+    line_post(&line, 0, MSS);
+    line_run(&line, PS_MS);
+    line_post(&line, 0, MSS);
+    finish(1, 0, 1);
+    assert_in_range(line.conn[0].sent_at, 42 * PS_MS, 44 * PS_MS);
+}
+
+static bool lose_one_hold_one(struct line *l, int from, struct pkt *p, ps_t now)
+{
+    (void)now;
+    l->hold_ppm = 0;
+    if (from != 0 || p->opcode != PKT_TCP_DATA) return true;
+    uint32_t number = l->count++;
+    if (number == 35) l->hold_ppm = 1000000;
+    return number != 30;
+}
+
+/* One of two segments sent again was not lost; the other was, so the window stays halved. */
+static void one_duplicate_of_two_undoes_nothing(void **state)
+{
+    (void)state;
+    start(TCP_NEWRENO, true);
+    line.hold_ps = 400 * PS_US;
+    line.filter = lose_one_hold_one;
+    line_post(&line, 0, 60 * MSS);
+    line_run(&line, 1000 * PS_S);
+    line_finished(&line);
+    assert_int_equal(rig_counters(0)->retrans_segs, 2);
+    assert_int_equal(rig_counters(1)->in_duplicate, 1);
+    assert_int_equal(rig_counters(0)->undos, 0);
 }
 
 static bool lose_all_for_a_time(struct line *l, int from, struct pkt *p, ps_t now)
@@ -322,6 +394,10 @@ int main(void)
         cmocka_unit_test_teardown(a_second_loss_is_seen, rig_tear_down),
         cmocka_unit_test_teardown(many_losses_are_repaired, rig_tear_down),
         cmocka_unit_test_teardown(windows_shrink, rig_tear_down),
+        cmocka_unit_test_teardown(a_window_is_halved_once, rig_tear_down),
+        cmocka_unit_test_teardown(a_tail_is_probed_once, rig_tear_down),
+        cmocka_unit_test_teardown(a_lone_segment_is_probed_late, rig_tear_down),
+        cmocka_unit_test_teardown(one_duplicate_of_two_undoes_nothing, rig_tear_down),
         cmocka_unit_test_teardown(timeouts_double, rig_tear_down),
         cmocka_unit_test_teardown(a_dead_line_ends_connections, rig_tear_down),
         cmocka_unit_test_teardown(a_lost_syn_costs_a_second, rig_tear_down),
