@@ -25,6 +25,21 @@ struct fabric_software { /* what a host's software takes; all 0 where the file s
     ps_t hop_ps;         /* from one thread of a program to another */
 };
 
+struct fabric_tcp {    /* of TCP and iWARP: qos/tcp.c */
+    uint8_t cc;        /* enum tcp_cc of tcp/tcp.h */
+    uint8_t ack_every; /* segments an acknowledgement */
+    uint8_t retries;   /* timeouts in a row before a connection is given up */
+    uint8_t in_order;  /* truth: iWARP places nothing before what is missing */
+    bool handshake, probes, markers;
+    uint32_t initial_window; /* segments */
+    uint32_t cores;          /* of the host; 0: as many as connections */
+    uint32_t burst_bytes;    /* 0: a segment */
+    uint64_t window_bytes, held_bytes;
+    uint64_t cpu_bps; /* a core; 0: no limit.  fabric_tcp_cpu() answers it */
+    ps_t rto_first_ps, rto_min_ps, rto_max_ps, ack_delay_ps;
+    ps_t receive_ps, jitter_ps; /* of the receiving side, and up to so much more at random */
+};
+
 struct fabric_nic {         /* NICs configured alike share one */
     uint8_t system;         /* enum fabric_system: the fabric's */
     uint32_t mtu_bytes;     /* payload a packet at most */
@@ -49,6 +64,7 @@ struct fabric_nic {         /* NICs configured alike share one */
     uint64_t rx_buffer_bytes; /* 0: none, and rx_rate_bps is 0 */
     uint64_t rx_xoff_bytes, rx_xon_bytes;
     struct fabric_software software;
+    struct fabric_tcp tcp;
     uint32_t cnp_class, ack_class; /* into class[]; FABRIC_NONE: the class of the data */
     /* What operators set on the host and no simulation needs. */
     uint8_t cnp_dscp;                /* FABRIC_UNSAID: that of the class */
@@ -60,7 +76,8 @@ struct fabric_nic {         /* NICs configured alike share one */
     uint32_t nccls;
 };
 
-struct fabric_nic fabric_nic_default(void); /* nic.c: as where a file says nothing */
+uint64_t fabric_tcp_cpu(const struct fabric_nic *nic); /* payload a core sends a second, in bits; 0: no limit */
+struct fabric_nic fabric_nic_default(void);            /* nic.c: as where a file says nothing */
 
 /* Operations: what the fabric is made of and who answers for it (operations.c). */
 #define FABRIC_UNSAID UINT8_MAX

@@ -56,6 +56,12 @@ static const struct reason lanes = {.systems = FABRIC_SYSTEM(FABRIC_INFINIBAND),
 static const struct reason routing = {.systems = ~FABRIC_SYSTEM(FABRIC_INFINIBAND),
                                       .owner = "systems over Ethernet",
                                       .instead = {[FABRIC_INFINIBAND] = "has a subnet manager: 'sm'"}};
+static const struct reason of_tcp = {.systems = FABRIC_SYSTEM(FABRIC_TCP) | FABRIC_SYSTEM(FABRIC_IWARP),
+                                     .owner = "TCP and iWARP",
+                                     .instead = {[FABRIC_ROCEV2] = "has 'congestion', 'recovery' and 'timeout'",
+                                                 [FABRIC_ROCEV1] = "has 'congestion', 'recovery' and 'timeout'",
+                                                 [FABRIC_INFINIBAND] = "has 'congestion', 'recovery' and 'timeout'",
+                                                 [FABRIC_UET] = "has its own under 'uet'"}};
 
 struct key { /* of a layer (switches, nics, roles, devices, ports), or of a class */
     const char *name;
@@ -98,6 +104,7 @@ static const struct key keys[] = {
     {"fecn", &lanes, false},
     {"sm", &lanes, false},
     {"converge", &routing, false},
+    {"tcp", &of_tcp, false},
     {"xoff", &pauses, true},
     {"xon", &pauses, true},
     {"headroom", &pauses, true},

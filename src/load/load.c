@@ -64,7 +64,7 @@ static void read_system(struct loader *loader, const struct tree *value, void *i
         read_error(loader, value->at, "system '%s' cannot be run yet", fabric_system_names[choice]);
 }
 
-static const char *const behaviours[] = {"native", "hpcc-ns3", "uet-htsim", NULL};
+static const char *const behaviours[] = {"native", "hpcc-ns3", "uet-htsim", "ns3-tcp", NULL};
 static const struct field top_fields[] = {
     F_CALL("rocelab", read_version),
     F_VALUE("fabric", FIELD_TEXT, struct fabric, name, 0, 0),
@@ -98,7 +98,8 @@ static const struct field top_fields[] = {
 
 static bool model_fits(struct loader *loader, const struct tree *root)
 {
-    static const uint8_t of[] = {[FABRIC_HPCC_NS3] = FABRIC_ROCEV2, [FABRIC_UET_HTSIM] = FABRIC_UET};
+    static const uint8_t of[] = {
+        [FABRIC_HPCC_NS3] = FABRIC_ROCEV2, [FABRIC_UET_HTSIM] = FABRIC_UET, [FABRIC_NS3_TCP] = FABRIC_TCP};
     const struct fabric *fabric = loader->fabric;
 
     if (fabric->behaviour == FABRIC_NATIVE || fabric->system == of[fabric->behaviour]) return true;

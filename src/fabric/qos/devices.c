@@ -118,12 +118,13 @@ const uint32_t switch_field_count = COUNT_OF(switch_fields);
 void switch_defaults(struct loader *loader, struct switch_raw *sw)
 {
     const struct fabric_system_row *system = fabric_system(loader->fabric);
-    bool hpcc = loader->fabric->behaviour == FABRIC_HPCC_NS3;
+    bool hpcc = loader->fabric->behaviour == FABRIC_HPCC_NS3, ns3 = loader->fabric->behaviour == FABRIC_NS3_TCP;
 
     *sw = (struct switch_raw){
         .model = switch_model_find(SWITCH_MODEL_DEFAULT),
-        .buffer_bytes = hpcc ? 32 * 1024 * 1024 : NOT_GIVEN,
-        .latency_ps = hpcc                ? 0
+        .buffer_bytes = hpcc || ns3 ? 32 * 1024 * 1024 : NOT_GIVEN,
+        .cell_bytes = ns3,
+        .latency_ps = hpcc || ns3         ? 0
                       : system->switch_ns ? system->switch_ns * PS_NS
                                           : NOT_GIVEN,
         .hash_seed = NOT_GIVEN,
@@ -321,6 +322,7 @@ const struct field nic_fields[] = {
     F_CALL("ack-class", read_ack_class),
     NIC("nak-repeat", FIELD_TIME, nak_repeat_ps, 0, PS_S),
     F_CALL("adaptive-retransmission", read_adaptive),
+    F_CALL("tcp", tcp_read),
 };
 const uint32_t nic_field_count = COUNT_OF(nic_fields);
 
@@ -335,6 +337,11 @@ void nic_defaults(struct loader *loader, struct fabric_nic *nic)
     nic->mtu_bytes = system->mtu_bytes;
     nic->latency_ps = system->nic_ns * PS_NS;
     nic->software.post_ps = nic->software.poll_ps = system->software_ns * PS_NS;
+    if (system->endpoint == FABRIC_ENDPOINT_TCP) tcp_defaults(fabric, &nic->tcp);
+    if (fabric->behaviour == FABRIC_NS3_TCP) {
+        nic->mtu_bytes = 1448;
+        nic->latency_ps = nic->software.post_ps = nic->software.poll_ps = 0;
+    }
     if (fabric->behaviour == FABRIC_HPCC_NS3) {
         nic->mtu_bytes = 1000;
         nic->congestion = "dcqcn/hpcc-sim";

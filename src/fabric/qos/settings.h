@@ -115,6 +115,10 @@ extern const uint32_t nic_operation_field_count;
 void operations_port_name(struct loader *loader, uint32_t port, const char *name);
 void operations_load(struct loader *loader);
 
+/* tcp.c: the value of `tcp`, of struct fabric_nic; and what holds without it */
+void tcp_read(struct loader *loader, const struct tree *value, void *into);
+void tcp_defaults(const struct fabric *fabric, struct fabric_tcp *tcp);
+
 /* hosts.c: the value of `pcie`, a rate or a name; and what it means for a port. */
 void pcie_read(struct loader *loader, const struct tree *value, void *into);
 void nic_receive(struct fabric_nic *nic, uint64_t port_bps);
