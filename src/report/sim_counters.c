@@ -71,6 +71,12 @@ static void of_nic(const struct each *each, const struct nic_counters *counters)
     }
 }
 
+static void of_tcp(const struct each *each, const struct tcp_counters *counters)
+{
+    for (const struct tcp_counter *counter = tcp_counter_list; counter->name; counter++)
+        one(each, counter->name, counter->help, value_at(counters, counter->offset));
+}
+
 static void of_endpoint(const struct each *each, const struct endpoint_counters *common)
 {
 #define X(name, help) one(each, #name, help, common->name);
@@ -117,6 +123,8 @@ static uint32_t all_ports(const struct each *each, const char *which)
             of_switch(each, port->sw);
         else if (nic->counters)
             of_nic(each, nic->counters);
+        else if (nic->has_tcp)
+            of_tcp(each, &nic->tcp);
         else
             of_endpoint(each, &nic->common);
         if (each->jout) {

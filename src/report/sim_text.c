@@ -108,7 +108,10 @@ static void print_protocol(FILE *out, const struct fabric *fabric)
         for (int q = 0; q < FABRIC_PRIOS; q++)
             ecn |= fabric->settings[i].queue[q].ecn.on;
     }
-    fputs(fabric->behaviour == FABRIC_HPCC_NS3 ? "model hpcc-ns3" : fabric_system(fabric)->title, out);
+    fputs(fabric->behaviour == FABRIC_HPCC_NS3  ? "model hpcc-ns3"
+          : fabric->behaviour == FABRIC_NS3_TCP ? "model ns3-tcp"
+                                                : fabric_system(fabric)->title,
+          out);
     if (fabric->nics && fabric_system(fabric)->endpoint != FABRIC_ENDPOINT_NIC) {
         fprintf(out, ", MTU %u", fabric->nic[0].mtu_bytes);
     } else if (fabric->nics) {

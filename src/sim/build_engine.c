@@ -130,6 +130,7 @@ struct line_model sim_line_model(const struct fabric *fabric)
 
     if (fabric->behaviour == FABRIC_HPCC_NS3) return (struct line_model){.pause_bytes = 43, .whole_ns = true};
     if (fabric->behaviour == FABRIC_UET_HTSIM) return (struct line_model){.pause_bytes = 64};
+    if (fabric->behaviour == FABRIC_NS3_TCP) return (struct line_model){.pause_bytes = 54};
     return (struct line_model){.min_bytes = system->line.min_bytes,
                                .before = system->line.before,
                                .after = system->line.after,

@@ -139,6 +139,7 @@ void sim_visit_switch_credits(struct worker *worker, struct node *node, ps_t end
 void sim_visit_switch_whole(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_host(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_uet(struct worker *worker, struct node *node, ps_t end);
+void sim_visit_tcp(struct worker *worker, struct node *node, ps_t end);
 /* visit_programs.c: of hosts that have programs; and what runs on such a host */
 void sim_visit_programs(struct worker *worker, struct node *node, ps_t end);
 extern const struct app_ops sim_app_programs;

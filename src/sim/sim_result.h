@@ -17,6 +17,7 @@
 #include "nic/counters.h"
 #include "node/endpoint.h"
 #include "switch/counters.h"
+#include "tcp/counters.h"
 
 enum sim_state {
     SIM_RUNNING,
@@ -125,7 +126,9 @@ struct sim_nic {
     uint32_t endpoint;
     struct endpoint_counters common;     /* of any transport */
     const struct nic_counters *counters; /* RoCE's and InfiniBand's, into sim_result.nic_counters; NULL: of another */
-    const struct histo *rtt_ns;          /* of its packets, into sim_result.rtt_ns; NULL: not asked for */
+    bool has_tcp;                        /* TCP's or iWARP's: */
+    struct tcp_counters tcp;
+    const struct histo *rtt_ns; /* of its packets, into sim_result.rtt_ns; NULL: not asked for */
 };
 
 struct sim_failure {         /* the first work request that was completed with an error */

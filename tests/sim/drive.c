@@ -70,10 +70,10 @@ static void print_result(const struct fabric *fabric, const struct sim_result *r
         marks += result->port[i].ecn_marked;
     }
     for (uint32_t i = 0; i < result->nics; i++) {
-        cnps += result->nic[i].counters->np_cnp_sent;
-        again += result->nic[i].counters->retransmitted_packets;
-        timeouts += result->nic[i].counters->local_ack_timeout_err;
-        naks += result->nic[i].counters->packet_seq_err;
+        if (result->nic[i].counters) cnps += result->nic[i].counters->np_cnp_sent;
+        again += result->nic[i].common.retransmitted_packets;
+        timeouts += result->nic[i].common.timeouts;
+        naks += result->nic[i].common.nacks;
     }
     printf("state %s\nvirtual_ps %" PRIu64 "\npacket_hops %" PRIu64 "\ndigest %016" PRIx64 "\nwindows %" PRIu64
            "\nwindow_ps %" PRIu64 "\ngreat_window_ps %" PRIu64 "\n",

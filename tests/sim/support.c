@@ -62,11 +62,11 @@ struct sums run_sums(const struct run *run)
         sums.marks += run->result.port[i].ecn_marked;
     }
     for (uint32_t i = 0; i < run->result.nics; i++) {
-        const struct nic_counters *counters = run->result.nic[i].counters;
-        sums.cnps += counters->np_cnp_sent;
-        sums.retransmitted += counters->retransmitted_packets;
-        sums.timeouts += counters->local_ack_timeout_err;
-        sums.naks += counters->packet_seq_err;
+        const struct sim_nic *nic = &run->result.nic[i];
+        if (nic->counters) sums.cnps += nic->counters->np_cnp_sent;
+        sums.retransmitted += nic->common.retransmitted_packets;
+        sums.timeouts += nic->common.timeouts;
+        sums.naks += nic->common.nacks;
     }
     return sums;
 }

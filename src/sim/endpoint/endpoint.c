@@ -11,7 +11,7 @@ const struct sim_endpoint_ops *sim_endpoint_of(const struct fabric *fabric)
 {
     static const struct sim_endpoint_ops *const all[] = {[FABRIC_ENDPOINT_NIC] = &sim_endpoint_roce,
                                                          [FABRIC_ENDPOINT_UET] = &sim_endpoint_uet,
-                                                         [FABRIC_ENDPOINT_TCP] = NULL};
+                                                         [FABRIC_ENDPOINT_TCP] = &sim_endpoint_tcp};
     const struct sim_endpoint_ops *ops = all[fabric_system(fabric)->endpoint];
 
     if (ops == &sim_endpoint_roce && fabric->lanes.vls) ops = &sim_endpoint_ib;

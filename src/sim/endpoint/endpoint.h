@@ -53,7 +53,7 @@ struct sim_endpoint_ops {
     void (*audit)(const struct node_adapter *adapter, struct pktpool *pool);
 };
 
-extern const struct sim_endpoint_ops sim_endpoint_roce, sim_endpoint_ib, sim_endpoint_uet;
+extern const struct sim_endpoint_ops sim_endpoint_roce, sim_endpoint_ib, sim_endpoint_uet, sim_endpoint_tcp;
 
 /* By the system of the fabric. */
 const struct sim_endpoint_ops *sim_endpoint_of(const struct fabric *fabric);
