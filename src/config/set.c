@@ -148,9 +148,10 @@ void config_change(struct config_set *set)
 /* Two files of one device that both have a port: which of them is the device's is not known. */
 static bool said_twice(struct config_set *set, struct fabric_errors *errors)
 {
-    const struct config_twice *twice = &set->twice;
+    const struct config_twice told = set->twice, *twice = &told;
 
     if (!twice->what) return false;
+    set->twice = (struct config_twice){0}; /* another file may be read after this one */
     const struct config_device *device = &set->device[twice->device];
     fabric_errors_add(errors, (struct fabric_at){twice->again.line, 1},
                       "%.60s is a device of %s too, and both say the %s of %.60s (line %u there): leave one of the two "

@@ -50,8 +50,8 @@ struct config_unsupported_list {
     uint32_t first[CONFIG_UNSUPPORTED_COUNT]; /* of them, into the fabric's */
 };
 
-/* The alpha that all lossless groups of a switch have, as the number n of 2^(n - 7), at most 2^3; -1: they differ, or it
- * is another. */
+/* The alpha that all lossless groups of a switch have, as the number n of 2^(n - 7), at most 2^3; -1: they differ, or
+ * it is another. */
 #define CONFIG_ALPHA_ONE 7
 #define CONFIG_ALPHA_MOST 10
 int config_one_alpha(const struct fabric *fabric, const struct fabric_node *node);

@@ -8,10 +8,10 @@
  *
  * A switch priority is the fabric's traffic class, NVUE's traffic class its queue.  A pause threshold that follows the
  * free buffer is the system's own way: its alpha is written where all lossless groups have one, and the cable's length,
- * from which headroom is computed; a fixed one is `xoff-threshold`, with `port-buffer` its headroom on top.  Not written:
- * reserves, limits of queues, groups other than the priority's own, sets of priorities that differ in what is obeyed and what is sent
- * otherwise than by being empty; the head names them (nvue.c has the table).  A watchdog's detection time becomes whole
- * polls.
+ * from which headroom is computed; a fixed one is `xoff-threshold`, with `port-buffer` its headroom on top.  Not
+ * written: reserves, limits of queues, groups other than the priority's own, sets of priorities that differ in what is
+ * obeyed and what is sent otherwise than by being empty; the head names them (nvue.c has the table).  A watchdog's
+ * detection time becomes whole polls.
  */
 #include <errno.h>
 #include <stdarg.h>
