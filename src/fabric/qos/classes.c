@@ -238,7 +238,7 @@ static bool read_class(struct loader *loader, const struct tree *item, struct fa
 struct tree *classes_usual(struct arena *arena, bool hpcc, uint8_t system)
 {
     static const char usual[] = "- {name: rdma, dscp: 26, priority: 3, %s, share: 90%%}\n"
-                                "- {name: cnp, dscp: 48, priority: 6, strict: true}\n"
+                                "- {name: cnp, dscp: %s, priority: 6, strict: true}\n"
                                 "- {name: default, priority: 0, share: 10%%}\n";
     static const char ns3[] = "lossless: true, ecn: {min: 400KB, max: 1600KB, probability: 20%, per: 100G}";
     struct fabric_errors errors = {0};
@@ -246,7 +246,8 @@ struct tree *classes_usual(struct arena *arena, bool hpcc, uint8_t system)
     char *text = ARENA_NEW(arena, char, CLASSES_TEXT);
 
     if (text == NULL) return NULL;
-    int length = snprintf(text, CLASSES_TEXT, usual, hpcc ? ns3 : fabric_systems[system].data_class);
+    int length = snprintf(text, CLASSES_TEXT, usual, hpcc ? ns3 : fabric_systems[system].data_class,
+                          system == FABRIC_UET ? "[48, 40, 41]" : "48"); /* trimmed packets are as urgent */
     CHECK(length > 0 && length < CLASSES_TEXT);
     int result = tree_parse(text, (size_t)length, arena, &list, &errors);
     CHECK(result != -EINVAL);

@@ -107,6 +107,8 @@ static void resolve_queue(const struct class_raw *raw, uint64_t rate_bps, struct
     queue->limit_bytes = raw->limit_bytes == NOT_GIVEN ? FABRIC_UNLIMITED : raw->limit_bytes;
     if (raw->lossless) return;
     queue->trim = raw->trim;
+    if (raw->trim.bytes && raw->limit_bytes == NOT_GIVEN && queue->ecn.on) /* as marks end at 0.8 of a round trip */
+        queue->limit_bytes = queue->ecn.max_bytes / 4 * 5;
     queue->alpha_num = raw->alpha_num ? raw->alpha_num : 1;
     queue->alpha_den = raw->alpha_num ? raw->alpha_den : 1;
 }
