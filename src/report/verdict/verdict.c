@@ -179,6 +179,8 @@ static void look(struct judge *judge)
             if (result->nic[i].counters->prio[p].tx_packets) judge->sent_in |= (uint8_t)(1u << p);
     for (uint32_t i = 0; i < judge->fabric->jobs && !counts_priorities(result); i++)
         judge->sent_in |= (uint8_t)(1u << judge->fabric->classes[judge->fabric->job[i].job_class].priority);
+    if (judge->fabric->system == FABRIC_UET && judge->fabric->uet.control_class != FABRIC_NONE)
+        judge->sent_in |= (uint8_t)(1u << judge->fabric->classes[judge->fabric->uet.control_class].priority);
     for (uint32_t i = 0; i < result->pauses; i++) {
         const struct sim_pause *pause = &result->pause[i];
         if (pause->cause == UINT32_MAX) continue;
