@@ -169,6 +169,19 @@ static double read_fct(const struct probe *probe, const struct probe_seen *seen)
     return flows_percentile(probe, seen, FLOW_TIME);
 }
 
+static double read_fct_mean(const struct probe *probe, const struct probe_seen *seen)
+{
+    double sum = 0, count = 0;
+
+    for (uint32_t i = 0; i < seen->result->flows; i++) {
+        const struct sim_flow *flow = &seen->result->flow[i];
+        if (!of_job(probe, seen, flow) || !has_value(flow, FLOW_TIME)) continue;
+        sum += flow_value(flow, FLOW_TIME);
+        count++;
+    }
+    return count > 0 ? sum / count : NAN;
+}
+
 static double read_slowdown(const struct probe *probe, const struct probe_seen *seen)
 {
     return flows_percentile(probe, seen, FLOW_SLOWDOWN);
@@ -301,6 +314,8 @@ static uint64_t cnps_of(const struct sim_nic *nic)
     }
 OF_NICS(retransmitted, nic->common.retransmitted_packets)
 OF_NICS(timeouts, nic->common.timeouts)
+OF_NICS(trimmed, nic->common.trimmed)
+OF_NICS(data_packets, nic->common.tx_data_packets)
 OF_NICS(cnps, cnps_of(nic))
 
 static double read_rtt(const struct probe *probe, const struct probe_seen *seen)
@@ -383,6 +398,7 @@ const struct probe_kind probe_kinds[] = {
     {"jain", {RUN, PAIR, RANGE}, .bytes = true, .read = read_jain},
     {"flow_goodput", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_flow_goodput},
     {"fct", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_fct},
+    {"fct_mean", {RUN, ARGUMENT_JOB}, .read = read_fct_mean},
     {"slowdown", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_slowdown},
     {"slowdown_sized", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT, SIZES}, .read = read_slowdown},
     {"flows_done", {RUN, ARGUMENT_JOB}, .read = read_flows_done},
@@ -397,6 +413,8 @@ const struct probe_kind probe_kinds[] = {
     {"spread", {RUN, WHERE}, .read = read_spread},
     {"retransmitted", {RUN, WHERE}, .read = read_retransmitted},
     {"timeouts", {RUN, WHERE}, .read = read_timeouts},
+    {"trimmed", {RUN, WHERE}, .read = read_trimmed},
+    {"data_packets", {RUN, WHERE}, .read = read_data_packets},
     {"cnps", {RUN, WHERE}, .read = read_cnps},
     {"rtt", {RUN, WHERE, ARGUMENT_PERCENT}, .rtt = true, .read = read_rtt},
     {"deadlocks", {RUN}, .read = read_deadlocks},
