@@ -36,7 +36,7 @@ bool rule_applies(const struct fabric *fabric, uint32_t rule)
 {
     for (size_t i = 0; i < sizeof(scope) / sizeof(scope[0]); i++)
         if (strncmp(check_rules[rule].id, scope[i].rules, strlen(scope[i].rules)) == 0)
-            return scope[i].systems & FABRIC_SYSTEM(fabric->system);
+            return scope[i].systems & fabric_systems_used(fabric);
     return true;
 }
 

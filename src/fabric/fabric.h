@@ -111,6 +111,16 @@ static inline const struct fabric_system_row *fabric_system(const struct fabric 
 /* Of the largest packet that any NIC sends, with all that a line with credits counts. */
 uint32_t fabric_packet_blocks(const struct fabric *fabric);
 
+/* Its own and those of its classes: FABRIC_SYSTEM() of each. */
+static inline uint32_t fabric_systems_used(const struct fabric *fabric)
+{
+    uint32_t used = FABRIC_SYSTEM(fabric->system);
+
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        used |= FABRIC_SYSTEM(fabric->classes[c].system);
+    return used;
+}
+
 struct fabric_override { /* a value of the file replaced, by its path: `classes.rdma.ecn.min`, `jobs.0.size` */
     const char *path, *value;
 };

@@ -23,6 +23,7 @@ struct fabric_class {
     uint64_t dscps;   /* bit d: DSCP d is of this class; 0 for the class of everything else */
     uint8_t dscp;     /* that NICs send; 0 when none is named */
     uint8_t priority; /* 802.1p, traffic class, queue and priority group unless maps say otherwise */
+    uint8_t system;   /* enum fabric_system: the fabric's, or its own */
     bool lossless, strict;
     uint32_t share_ppm; /* 0: strict, or nothing said */
     struct fabric_at at;

@@ -173,7 +173,9 @@ uint64_t run_hash(struct loader *loader)
         hash = HASH(hash, seen);
     }
     for (uint32_t c = 0; c < fabric->class_count; c++)
-        if (classes >> c & 1) hash = HASH(HASH(hash, fabric->classes[c].dscp), fabric->classes[c].priority);
+        if (classes >> c & 1)
+            hash =
+                HASH(HASH(HASH(hash, fabric->classes[c].dscp), fabric->classes[c].priority), fabric->classes[c].system);
     for (uint32_t e = 0; e < fabric->endpoints; e++)
         hash = HASH(hash, fabric->endpoint[e].nic);
     for (uint32_t n = 0; n < fabric->nics; n++)

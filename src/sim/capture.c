@@ -123,7 +123,7 @@ int sim_capture(struct sim *sim, uint32_t port, const char *path)
     struct sim_capture *capture;
 
     CHECK(own->peer != FABRIC_NONE);
-    if (FABRIC_SYSTEM(sim->fabric->system) & ~WRITTEN) return -EPROTONOSUPPORT;
+    if (fabric_systems_used(sim->fabric) & ~WRITTEN) return -EPROTONOSUPPORT;
     for (uint32_t i = 0; i < sim->fabric->nics; i++)
         if (sim->fabric->nic[i].mtu_bytes > PAYLOAD_MOST) return -EMSGSIZE;
     if (engine_node(sim->engine, own->node)->extra[own->index].tap) return -EBUSY;

@@ -58,9 +58,8 @@ static const struct {
      "f.yaml:2:21: error: hosts: found nothing where a number is due\n"},
     {"a long key", GOOD TEN("zzzzz") ": 1\n",
      "f.yaml:4:1: error: unknown key 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz...' in a fabric file; known are "
-     "rocelab, fabric, model, system, seed, stop, converge, topology, links, switches, classes, nics, roles, devices, "
-     "jobs, "
-     "faults, owners, routing, check\n"},
+     "rocelab, fabric, model, system, vls, sl-to-vl, vl-arbitration, credits, fecn, sm, seed, stop, converge, "
+     "topology, links, switches, classes, nics, roles, ...\n"},
     {"only wrong flows", GOOD "jobs:\n  - flows: |\n      h0 h1\n",
      "f.yaml:6:7: error: a flow is SRC DST SIZE [AT] [qp N] [after N], as in h0 h1 1MB 10us\n"},
     {"cell", GOOD "switches: {cell: 40KB, buffer: 1GB}\n",
@@ -360,6 +359,12 @@ static const struct {
      "f.yaml:5:35: error: alpha: '1/0' is not a positive fraction, as in 1/8, 0.5 or 2\n"},
     {"nine classes", GOOD "classes: [{}, {}, {}, {}, {}, {}, {}, {}, {}]\n",
      "f.yaml:4:10: error: classes: 9 of them; from 1 to 8 can be\n"},
+    {"class of another system", GOOD "classes: [{name: a, priority: 3, system: iwarp}]\n",
+     "f.yaml:4:42: error: a class of 'iwarp' in a fabric of 'rocev2': only 'tcp' beside rocev2 or rocev1 can be\n"},
+    {"RDMA in a class beside TCP", GOOD "system: tcp\nclasses: [{name: a, priority: 3, system: rocev2}]\n",
+     "f.yaml:5:42: error: a class of 'rocev2' in a fabric of 'tcp': only 'tcp' beside rocev2 or rocev1 can be\n"},
+    {"lossless TCP", GOOD "classes: [{name: a, priority: 3, lossless: true, system: tcp}]\n",
+     "f.yaml:4:34: error: 'lossless' needs pauses or credits, and TCP has neither\n"},
     {"class layer name", GOOD "switches: {classes: {rmda: {lossless: false}}}\n",
      "f.yaml:4:22: error: no class is named 'rmda'; did you mean 'rdma'?\n"},
     {"class layer share", GOOD "roles: {leaf: {classes: {default: {share: 20%}}}}\n",

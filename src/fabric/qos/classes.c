@@ -156,6 +156,22 @@ static void read_dscp(struct loader *loader, const struct tree *value, void *int
     definition->dscp = value;
 }
 
+/* Another system's traffic beside the fabric's, in the same buffers: TCP beside RoCE. */
+static void read_class_system(struct loader *loader, const struct tree *value, void *into)
+{
+    const struct fabric_system_row *own = fabric_system(loader->fabric);
+    uint32_t choice;
+
+    if (!read_choice(loader, value, fabric_system_names, &choice)) return;
+    ((struct definition *)into)->as.system = (uint8_t)choice;
+    if (choice == loader->fabric->system) return;
+    if (choice != FABRIC_TCP || own->link != FABRIC_LINK_PFC)
+        read_error(loader, value->at, "a class of '%s' in a fabric of '%s': only 'tcp' beside rocev2 or rocev1 can be",
+                   fabric_system_names[choice], own->name);
+    else if (!fabric_systems[choice].runs)
+        read_error(loader, value->at, "system '%s' cannot be run yet", fabric_system_names[choice]);
+}
+
 /* Conflicts with the classes read so far. */
 static bool class_conflicts(struct loader *loader, const struct tree *item, const struct definition *definition,
                             const struct fabric_class *before, uint32_t count)
@@ -214,8 +230,9 @@ static bool read_class(struct loader *loader, const struct tree *item, struct fa
         F_VALUE("name", FIELD_TEXT, struct definition, as.name, 0, 0),
         F_VALUE("priority", FIELD_COUNT, struct definition, priority, 0, 7),
         F_CALL("dscp", read_dscp),
+        F_CALL("system", read_class_system),
     };
-    struct definition definition = {.priority = NOT_GIVEN};
+    struct definition definition = {.priority = NOT_GIVEN, .as = {.system = loader->fabric->system}};
     struct field_set sets[] = {{fields, COUNT_OF(fields), &definition}, {class_fields, COUNT_OF(class_fields), raw}};
 
     *raw = raw_empty;

@@ -337,7 +337,8 @@ void nic_defaults(struct loader *loader, struct fabric_nic *nic)
     nic->mtu_bytes = system->mtu_bytes;
     nic->latency_ps = system->nic_ns * PS_NS;
     nic->software.post_ps = nic->software.poll_ps = system->software_ns * PS_NS;
-    if (system->endpoint == FABRIC_ENDPOINT_TCP) tcp_defaults(fabric, &nic->tcp);
+    if (fabric_systems_used(fabric) & (FABRIC_SYSTEM(FABRIC_TCP) | FABRIC_SYSTEM(FABRIC_IWARP)))
+        tcp_defaults(fabric, &nic->tcp);
     if (fabric->behaviour == FABRIC_NS3_TCP) {
         nic->mtu_bytes = 1448;
         nic->latency_ps = nic->software.post_ps = nic->software.poll_ps = 0;
