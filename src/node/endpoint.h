@@ -91,6 +91,7 @@ struct endpoint_pace {               /* what congestion control allows a connect
 struct node_end {    /* of a connection */
     void *handle;    /* the endpoint's own: of RoCE a queue pair */
     uint32_t number; /* as packets name it */
+    uint8_t kind;    /* of a host with two transports: which of them */
 };
 
 struct node_connection { /* by the application's number */
