@@ -119,6 +119,9 @@ static void print_protocol(FILE *out, const struct fabric *fabric)
         fprintf(out, ", MTU %u, %s", fabric->nic[0].mtu_bytes,
                 control == NULL || strcmp(control, "none") == 0 ? "no congestion control" : control);
     }
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (fabric->classes[c].system != fabric->system)
+            fprintf(out, ", %s in class %s", fabric_systems[fabric->classes[c].system].title, fabric->classes[c].name);
     priorities(pfc, lossless);
     if (pfc) fprintf(out, ", PFC on priority %s", lossless);
     fputs(ecn ? ", ECN\n" : "\n", out);

@@ -162,11 +162,6 @@ static void sort(struct verdict *verdict)
     if (verdict->findings) qsort(verdict->finding, verdict->findings, sizeof(*verdict->finding), compare_findings);
 }
 
-static bool counts_priorities(const struct sim_result *result)
-{
-    return result->nics == 0 || result->nic[0].counters != NULL;
-}
-
 /* What several judges ask for. */
 static void look(struct judge *judge)
 {
@@ -177,8 +172,10 @@ static void look(struct judge *judge)
     for (uint32_t i = 0; i < result->nics; i++)
         for (uint32_t p = 0; result->nic[i].counters && p < FABRIC_PRIOS; p++)
             if (result->nic[i].counters->prio[p].tx_packets) judge->sent_in |= (uint8_t)(1u << p);
-    for (uint32_t i = 0; i < judge->fabric->jobs && !counts_priorities(result); i++)
-        judge->sent_in |= (uint8_t)(1u << judge->fabric->classes[judge->fabric->job[i].job_class].priority);
+    for (uint32_t i = 0; i < judge->fabric->jobs; i++) {
+        const struct fabric_class *as = &judge->fabric->classes[judge->fabric->job[i].job_class];
+        if (fabric_systems[as->system].endpoint != FABRIC_ENDPOINT_NIC) judge->sent_in |= (uint8_t)(1u << as->priority);
+    }
     if (judge->fabric->system == FABRIC_UET && judge->fabric->uet.control_class != FABRIC_NONE)
         judge->sent_in |= (uint8_t)(1u << judge->fabric->classes[judge->fabric->uet.control_class].priority);
     for (uint32_t i = 0; i < result->pauses; i++) {

@@ -14,6 +14,7 @@ const struct sim_endpoint_ops *sim_endpoint_of(const struct fabric *fabric)
                                                          [FABRIC_ENDPOINT_TCP] = &sim_endpoint_tcp};
     const struct sim_endpoint_ops *ops = all[fabric_system(fabric)->endpoint];
 
+    if (ops == &sim_endpoint_roce && fabric_systems_used(fabric) & FABRIC_SYSTEM(FABRIC_TCP)) ops = &sim_endpoint_mixed;
     if (ops == &sim_endpoint_roce && fabric->lanes.vls) ops = &sim_endpoint_ib;
     CHECK(ops != NULL); /* the loader refuses a system that does not run */
     return ops;

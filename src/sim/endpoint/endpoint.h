@@ -54,6 +54,7 @@ struct sim_endpoint_ops {
 };
 
 extern const struct sim_endpoint_ops sim_endpoint_roce, sim_endpoint_ib, sim_endpoint_uet, sim_endpoint_tcp;
+extern const struct sim_endpoint_ops sim_endpoint_mixed; /* RoCE, and TCP in some classes */
 
 /* By the system of the fabric. */
 const struct sim_endpoint_ops *sim_endpoint_of(const struct fabric *fabric);
