@@ -23,6 +23,7 @@
 #include "sim/sim.h"
 
 #define STREAM 90
+#define LOSSLESS 3 /* priority of RDMA */
 #define TEXT 4096
 #define UNTIL (120 * PS_S) /* doubled timers of a transport that gives up late */
 
@@ -32,6 +33,7 @@ struct plan {
     uint64_t seed;
     uint8_t system;
     bool faults;
+    bool mixed; /* TCP beside RoCE, in a class of its own */
 };
 
 struct outcome {
@@ -114,7 +116,22 @@ static void job(struct plan *plan, struct rng *rng, unsigned hosts)
         say(plan, "  - {incast: %u, size: %uKB", senders, size);
     }
     if (rng_chance(rng, 300000)) say(plan, ", at: %uus", pick(rng, 1, 50));
+    if (plan->mixed && rng_chance(rng, 500000)) say(plan, ", class: storage");
     say(plan, "}\n");
+}
+
+static void classes(struct plan *plan, struct rng *rng)
+{
+    bool roce = fabric_systems[plan->system].link == FABRIC_LINK_PFC;
+
+    plan->mixed = roce && fabric_systems[FABRIC_TCP].runs && rng_chance(rng, 300000);
+    if (!plan->mixed) return;
+    say(plan,
+        "classes:\n"
+        "  - {name: rdma, dscp: 26, priority: %d, lossless: true, share: 60%%}\n"
+        "  - {name: storage, dscp: 10, priority: 1, system: tcp, share: 30%%, limit: %uKB}\n"
+        "  - {name: default, priority: 0, share: 10%%}\n",
+        LOSSLESS, pick(rng, 30, 400));
 }
 
 /* None is for good: what was lost can be sent again. */
@@ -153,7 +170,9 @@ static void make_plan(struct plan *plan, uint64_t seed, uint8_t system)
     unsigned buffer = lossy ? pick(&rng, 30, 600) : pick(&rng, 6000, 16000);
     say(plan, "switches: {model: generic, buffer: %uKB", buffer);
     if (rng_chance(&rng, 200000)) say(plan, ", cut-through: true");
-    say(plan, "}\njobs:\n");
+    say(plan, "}\n");
+    classes(plan, &rng);
+    say(plan, "jobs:\n");
     unsigned jobs = pick(&rng, 1, 2);
     for (unsigned i = 0; i < jobs; i++)
         job(plan, &rng, hosts);
@@ -195,7 +214,8 @@ static void check_result(struct sim *sim, const struct fabric *fabric, const str
         HOLDS(result->flow[i].failed || result->flow[i].acked_bytes == result->flow[i].bytes,
               "a flow that ends is whole", "flow %u", i);
     for (uint32_t i = 0; i < result->ports; i++)
-        if (result->port[i].sw && !now->faults) full += result->port[i].drops;
+        if (result->port[i].sw && !now->faults)
+            full += now->mixed ? result->port[i].sw->prio[LOSSLESS].drops : result->port[i].drops;
     HOLDS(full == 0 || fabric_system(fabric)->link == FABRIC_LINK_NONE,
           "nothing is lost for want of room where receivers hold senders back", "%lu dropped", (unsigned long)full);
     check_bytes(sim, result);
