@@ -45,10 +45,9 @@ static const struct {
     {"the topology mistyped", FIRST LINKS "topolgy: {single: {hosts: 2}}\n",
      "f.yaml:3:1: error: unknown key 'topolgy' in a fabric file; did you mean 'topology'?\n"},
     {"unknown key, nothing near", GOOD "zzzzzzzzzz: 1\n",
-     "f.yaml:4:1: error: unknown key 'zzzzzzzzzz' in a fabric file; known are rocelab, fabric, model, system, seed, "
-     "stop, "
-     "converge, topology, links, switches, classes, nics, roles, devices, jobs, faults, "
-     "owners, routing, check, prices, ...\n"},
+     "f.yaml:4:1: error: unknown key 'zzzzzzzzzz' in a fabric file; known are rocelab, fabric, model, system, vls, "
+     "sl-to-vl, vl-arbitration, credits, fecn, sm, seed, stop, converge, topology, links, switches, classes, nics, "
+     "roles, ...\n"},
     {"key twice", GOOD "seed: 1\nseed: 2\n", "f.yaml:5:1: error: 'seed' is given twice, first in line 4\n"},
     {"alias", FIRST "topology: &a {single: {hosts: 4}}\nlinks: *a\n",
      "f.yaml:2:14: error: an anchor (&): anchors and aliases are not read, write the value out\n"},
