@@ -345,6 +345,9 @@ static void test_credit_at_the_source(void **state)
     assert_int_equal(lone_tx_all(&lone, 14 * US), 4);
     lone_rx(&lone, (struct pkt){.opcode = PKT_UET_PULL, .dest_qp = LONE_SOURCE, .imm = 64}, 14 * US); /* no more */
     assert_int_equal(lone_tx_all(&lone, 14 * US), 0);
+    lone_rx(&lone, (struct pkt){.opcode = PKT_UET_PULL, .dest_qp = LONE_SOURCE, .imm = 32}, 14 * US); /* late */
+    lone_rx(&lone, (struct pkt){.opcode = PKT_UET_PULL, .dest_qp = LONE_SOURCE, .imm = 128}, 14 * US);
+    assert_int_equal(lone_tx_all(&lone, 14 * US), 4);
     lone_close(&lone);
     open_with(UET_RCCC); /* what was left of the first window is gone with the first answer */
     assert_int_equal(uet_post(lone.uet, lone.source, 8 * 4032, 0, 0, US), 0);
