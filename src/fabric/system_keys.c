@@ -63,6 +63,15 @@ static const struct reason of_tcp = {.systems = FABRIC_SYSTEM(FABRIC_TCP) | FABR
                                                  [FABRIC_INFINIBAND] = "has 'congestion', 'recovery' and 'timeout'",
                                                  [FABRIC_UET] = "has its own under 'uet'"}};
 
+#define WHOLE "has packets that are never trimmed"
+static const struct reason trimmed = {.systems = FABRIC_SYSTEM(FABRIC_UET),
+                                      .owner = "Ultra Ethernet",
+                                      .instead = {[FABRIC_ROCEV2] = WHOLE,
+                                                  [FABRIC_ROCEV1] = WHOLE,
+                                                  [FABRIC_INFINIBAND] = WHOLE,
+                                                  [FABRIC_TCP] = WHOLE,
+                                                  [FABRIC_IWARP] = WHOLE}};
+
 struct key { /* of a layer (switches, nics, roles, devices, ports), or of a class */
     const char *name;
     const struct reason *reason;
@@ -109,6 +118,7 @@ static const struct key keys[] = {
     {"xon", &pauses, true},
     {"headroom", &pauses, true},
     {"ecn", &marks, true},
+    {"trim", &trimmed, true},
 };
 
 struct walk {

@@ -358,6 +358,8 @@ static const struct {
      "f.yaml:5:35: error: alpha: '1/0' is not a positive fraction, as in 1/8, 0.5 or 2\n"},
     {"nine classes", GOOD "classes: [{}, {}, {}, {}, {}, {}, {}, {}, {}]\n",
      "f.yaml:4:10: error: classes: 9 of them; from 1 to 8 can be\n"},
+    {"trimming of RoCE", GOOD "classes: [{name: a, priority: 3, trim: {dscp: 40}}]\n",
+     "f.yaml:4:34: error: 'trim' belongs to Ultra Ethernet; RoCEv2 has packets that are never trimmed\n"},
     {"class of another system", GOOD "classes: [{name: a, priority: 3, system: iwarp}]\n",
      "f.yaml:4:42: error: a class of 'iwarp' in a fabric of 'rocev2': only 'tcp' beside rocev2 or rocev1 can be\n"},
     {"RDMA in a class beside TCP", GOOD "system: tcp\nclasses: [{name: a, priority: 3, system: rocev2}]\n",
