@@ -94,7 +94,7 @@ uint32_t loss_next(const struct uet_source *source)
         uint32_t bit = at * 64 + (uint32_t)__builtin_ctzll(word);
         return source->una + ((bit - from) & source->mask);
     }
-    CHECK(!"something is lost");
+    CHECK(false); /* something is lost */
     return 0;
 }
 
