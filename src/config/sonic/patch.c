@@ -72,16 +72,6 @@ static struct tree *new_map(struct arena *arena, const char *key, struct fabric_
     return map;
 }
 
-static void append(struct tree *map, struct tree *child)
-{
-    if (map->last)
-        map->last->next = child;
-    else
-        map->first = child;
-    map->last = child;
-    map->count++;
-}
-
 /* The row's fields, to be added to: those that the file has stay as they are. */
 static struct tree *made_of(struct arena *arena, struct sonic_row *row)
 {
@@ -92,7 +82,7 @@ static struct tree *made_of(struct arena *arena, struct sonic_row *row)
         if (!copy) return NULL;
         *copy = *field;
         copy->next = NULL;
-        append(made, copy);
+        tree_append(made, copy);
     }
     if (made) row->fields = row->made = made;
     return made;
@@ -114,12 +104,12 @@ static int add_field(struct patch *patch, const char *table, const char *key, co
     if (there) {
         struct tree *made = made_of(rows->arena, &rows->row[there - 1]);
         if (!made) return -ENOMEM;
-        append(made, child);
+        tree_append(made, child);
         return 0;
     }
     struct tree *fields = new_map(rows->arena, key, at);
     if (!fields) return -ENOMEM;
-    append(fields, child);
+    tree_append(fields, child);
     int result = add_row(patch, table, key, fields);
     if (result == 0) rows->row[rows->count - 1].made = fields;
     return result;

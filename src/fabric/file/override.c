@@ -89,12 +89,7 @@ static struct tree *add(struct tree *map, const char *key, struct arena *arena)
 
     if (!child || !copy) return NULL;
     *child = (struct tree){.type = TREE_MAP, .key = copy, .text = "", .at = map->at, .key_at = map->at};
-    if (map->last)
-        map->last->next = child;
-    else
-        map->first = child;
-    map->last = child;
-    map->count++;
+    tree_append(map, child);
     return child;
 }
 

@@ -82,6 +82,16 @@ void tree_relocate(struct tree *tree, struct fabric_at at)
     }
 }
 
+void tree_append(struct tree *to, struct tree *child)
+{
+    if (to->last)
+        to->last->next = child;
+    else
+        to->first = child;
+    to->last = child;
+    to->count++;
+}
+
 const struct tree *tree_get(const struct tree *map, const char *key)
 {
     if (!map || map->type != TREE_MAP) return NULL;
@@ -135,12 +145,7 @@ static void add_child(struct builder *builder, struct tree *node)
     } else {
         node->key = parent->key; /* for messages */
     }
-    if (parent->last)
-        parent->last->next = node;
-    else
-        parent->first = node;
-    parent->last = node;
-    parent->count++;
+    tree_append(parent, node);
 }
 
 static struct tree *new_node(struct builder *builder, enum tree_type type, struct fabric_at at)

@@ -33,6 +33,7 @@ int tree_parse_foreign(const char *text, size_t length, struct arena *arena, str
                        struct fabric_errors *errors);
 /* All below it is at one place of the file, and elements of a list have the list's key. */
 void tree_relocate(struct tree *tree, struct fabric_at at);
+void tree_append(struct tree *to, struct tree *child);                /* behind all that a map or list has */
 const struct tree *tree_get(const struct tree *map, const char *key); /* NULL when absent or not a map */
 /* "nothing", "a list", "a map" or "'TEXT'", for messages. */
 #define TREE_FOUND 64
