@@ -10,8 +10,10 @@
 #include "config/pairs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/units.h"
 
 /* What members of a bundle must have alike: paths that begin so. */
@@ -27,45 +29,27 @@ static const struct {
     [CLASSES] = {"queues and buffers", {"classes"}},
 };
 
-static bool is_of(const char *path, size_t matter)
+/* MATTERS: none of them. */
+static enum matter matter_of(const char *path)
 {
-    for (size_t i = 0; i < sizeof(matters[0].path) / sizeof(matters[0].path[0]) && matters[matter].path[i]; i++) {
-        size_t length = strlen(matters[matter].path[i]);
-        if (strncmp(path, matters[matter].path[i], length) == 0 && (!path[length] || strchr(".-", path[length])))
-            return true;
-    }
-    return false;
+    for (enum matter m = 0; m < MATTERS; m++)
+        for (size_t i = 0; i < sizeof(matters[0].path) / sizeof(matters[0].path[0]) && matters[m].path[i]; i++) {
+            size_t length = strlen(matters[m].path[i]);
+            if (strncmp(path, matters[m].path[i], length) == 0 && (!path[length] || strchr(".-", path[length])))
+                return m;
+        }
+    return MATTERS;
 }
 
 struct member {
-    uint64_t hash;    /* of all it says of the matter, in any order */
-    uint32_t set;     /* values that turn something on */
-    const char *path; /* the first, NULL: it says nothing */
+    uint32_t port;
+    bool down;
+    struct saying {
+        uint64_t hash;    /* of all it says of the matter, in any order */
+        uint32_t set;     /* values that turn something on */
+        const char *path; /* the first, NULL: it says nothing */
+    } on[MATTERS];
 };
-
-static struct member member_of(const struct config_port *port, size_t matter)
-{
-    struct member as = {0};
-
-    for (uint32_t i = 0; i < port->count; i++) {
-        uint64_t hash = 14695981039346656037ull;
-        if (!is_of(port->said[i].path, matter)) continue;
-        for (const char *c = port->said[i].path; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
-        hash *= 31;
-        for (const char *c = port->said[i].value; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
-        as.hash += hash ^ hash >> 29;
-        as.set += strcmp(port->said[i].value, "false") != 0 && strcmp(port->said[i].value, "0") != 0;
-        if (!as.path) as.path = port->said[i].path;
-    }
-    return as;
-}
-
-static bool same_lag(const struct config_device *device, uint32_t a, uint32_t b)
-{
-    return device->port[a].lag && device->port[b].lag && strcmp(device->port[a].lag, device->port[b].lag) == 0;
-}
 
 static bool is_down(const struct config_set *set, uint32_t device, uint32_t port)
 {
@@ -74,73 +58,119 @@ static bool is_down(const struct config_set *set, uint32_t device, uint32_t port
     return up && strcmp(up, "false") == 0;
 }
 
-/* The member that most others equal; of as many, the one that turns more on. */
-static uint32_t usual_member(const struct config_set *set, uint32_t d, uint32_t first, size_t matter)
+static void read_member(const struct config_set *set, uint32_t d, uint32_t p, struct member *ret)
 {
-    const struct config_device *device = &set->device[d];
-    uint32_t best = first, most = 0, most_set = 0;
+    const struct config_port *port = &set->device[d].port[p];
 
-    for (uint32_t p = first; p < device->ports; p++) {
-        struct member as = member_of(&device->port[p], matter);
-        uint32_t equal = 0;
-        if (!same_lag(device, first, p) || is_down(set, d, p)) continue;
-        for (uint32_t q = first; q < device->ports; q++)
-            equal += same_lag(device, first, q) && !is_down(set, d, q) &&
-                     member_of(&device->port[q], matter).hash == as.hash;
-        if (equal > most || (equal == most && as.set > most_set)) {
+    *ret = (struct member){.port = p, .down = is_down(set, d, p)};
+    for (uint32_t i = 0; i < port->count; i++) {
+        const char *path = port->said[i].path, *value = port->said[i].value;
+        enum matter m = matter_of(path);
+        if (m == MATTERS) continue;
+        uint64_t hash = hash_bytes(HASH_BEGIN, path, strlen(path)) * 31;
+        hash = hash_bytes(hash, value, strlen(value));
+        ret->on[m].hash += hash ^ hash >> 29;
+        ret->on[m].set += strcmp(value, "false") != 0 && strcmp(value, "0") != 0;
+        if (!ret->on[m].path) ret->on[m].path = path;
+    }
+}
+
+/* The member that most others equal; of as many, the one that turns more on.  NULL: all are down. */
+static const struct member *usual_member(const struct member *member, uint32_t members, enum matter matter)
+{
+    const struct member *best = NULL;
+    uint32_t most = 0, most_set = 0;
+
+    for (uint32_t m = 0; m < members; m++) {
+        uint32_t equal = 0, set = member[m].on[matter].set;
+        for (uint32_t n = 0; n < members && !member[m].down; n++)
+            equal += !member[n].down && member[n].on[matter].hash == member[m].on[matter].hash;
+        if (equal > most || (equal == most && equal && set > most_set)) {
             most = equal;
-            most_set = as.set;
-            best = p;
+            most_set = set;
+            best = &member[m];
         }
     }
     return best;
 }
 
-static bool alike(const struct config_port *a, const struct config_port *b, size_t matter)
+static bool alike(const struct member *a, const struct member *b, enum matter matter)
 {
-    return member_of(a, matter).hash == member_of(b, matter).hash;
+    return a->on[matter].hash == b->on[matter].hash;
 }
 
-static void judge_matter(struct config_set *set, uint32_t d, uint32_t first, size_t matter)
+static void judge_member(struct config_set *set, uint32_t d, const struct member *as, const struct member *usual,
+                         enum matter matter)
 {
-    const struct config_device *device = &set->device[d];
-    uint32_t usual = usual_member(set, d, first, matter);
-    struct member best = member_of(&device->port[usual], matter);
+    const struct config_port *port = &set->device[d].port[as->port], *other = &set->device[d].port[usual->port];
+    const char *path = as->on[matter].path, *their_path = usual->on[matter].path;
 
-    for (uint32_t p = first; p < device->ports; p++) {
-        struct member as = member_of(&device->port[p], matter);
-        if (!same_lag(device, first, p) || is_down(set, d, p) || as.hash == best.hash) continue;
-        if (matter == MAPS && !alike(&device->port[p], &device->port[usual], TRUST)) continue; /* they follow */
-        if (matter == CLASSES && !alike(&device->port[p], &device->port[usual], PFC)) continue;
-        const char *mine = as.path ? config_said(set, d, p, as.path) : NULL;
-        const char *theirs = best.path ? config_said(set, d, usual, best.path) : NULL;
-        struct origin at = as.path ? config_said_at(set, d, p, as.path) : (struct origin){CONFIG_NONE, 0};
-        at = at.line ? config_own(&device->port[p], at) : device->port[p].at;
-        if (matter <= TRUST) /* one value says it all */
-            config_note(set, at, "LAG001", d, p, "member of %.40s: %s is %.40s, of the member %.40s %.40s",
-                        device->port[p].lag, matters[matter].path[0], mine ? mine : "not said",
-                        device->port[usual].name, theirs ? theirs : "not said");
-        else
-            config_note(set, at, "LAG001", d, p, "member of %.40s: %s differ from those of the member %.40s",
-                        device->port[p].lag, matters[matter].words, device->port[usual].name);
-    }
+    if (as->down || alike(as, usual, matter)) return;
+    if (matter == MAPS && !alike(as, usual, TRUST)) return; /* they follow */
+    if (matter == CLASSES && !alike(as, usual, PFC)) return;
+    const char *mine = path ? config_said(set, d, as->port, path) : NULL;
+    const char *theirs = their_path ? config_said(set, d, usual->port, their_path) : NULL;
+    struct origin at = path ? config_said_at(set, d, as->port, path) : (struct origin){CONFIG_NONE, 0};
+    at = at.line ? config_own(port, at) : port->at;
+    if (matter <= TRUST) /* one value says it all */
+        config_note(set, at, "LAG001", d, as->port, "member of %.40s: %s is %.40s, of the member %.40s %.40s",
+                    port->lag, matters[matter].path[0], mine ? mine : "not said", other->name,
+                    theirs ? theirs : "not said");
+    else
+        config_note(set, at, "LAG001", d, as->port, "member of %.40s: %s differ from those of the member %.40s",
+                    port->lag, matters[matter].words, other->name);
 }
 
 #define LAG_MEMBERS_MAX 128u /* of one bundle that are compared: more than any system takes */
 
+static void judge_bundle(struct config_set *set, uint32_t d, const uint32_t *port, uint32_t ports)
+{
+    if (ports < 2 || ports > LAG_MEMBERS_MAX) return;
+    struct member *member = ARENA_NEW(&set->arena, struct member, ports);
+    if (!member) {
+        set->no_memory = true;
+        return;
+    }
+    for (uint32_t m = 0; m < ports; m++)
+        read_member(set, d, port[m], &member[m]);
+    for (enum matter matter = 0; matter < MATTERS; matter++) {
+        const struct member *usual = usual_member(member, ports, matter);
+        for (uint32_t m = 0; usual && m < ports; m++)
+            judge_member(set, d, &member[m], usual, matter);
+    }
+}
+
+static int by_lag(const void *x, const void *y, void *of)
+{
+    const struct config_port *port = of;
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    int order = strcmp(port[a].lag, port[b].lag);
+
+    return order ? order : a < b ? -1 : a > b;
+}
+
+/* Bundles in the order of their first ports. */
 static void judge_bundles(struct config_set *set, uint32_t d)
 {
     const struct config_device *device = &set->device[d];
+    uint32_t *sorted = ARENA_NEW(&set->arena, uint32_t, device->ports + 1u), count = 0;
+    uint32_t *place = ARENA_NEW(&set->arena, uint32_t, device->ports + 1u); /* where a port's bundle begins, and 1 */
 
+    if (!sorted || !place) {
+        set->no_memory = true;
+        return;
+    }
+    for (uint32_t p = 0; p < device->ports; p++)
+        if (device->port[p].lag) sorted[count++] = p;
+    if (count) qsort_r(sorted, count, sizeof(*sorted), by_lag, device->port);
+    for (uint32_t s = 0; s < count; s++)
+        if (!s || strcmp(device->port[sorted[s]].lag, device->port[sorted[s - 1]].lag) != 0) place[sorted[s]] = s + 1;
     for (uint32_t p = 0; p < device->ports; p++) {
-        uint32_t members = 0;
-        bool first = device->port[p].lag != NULL;
-        for (uint32_t q = 0; first && q < p; q++)
-            first = !same_lag(device, p, q);
-        for (uint32_t q = p; first && q < device->ports; q++)
-            members += same_lag(device, p, q);
-        for (size_t m = 0; first && members > 1 && members <= LAG_MEMBERS_MAX && m < MATTERS; m++)
-            judge_matter(set, d, p, m);
+        if (!place[p]) continue;
+        uint32_t first = place[p] - 1, end = first + 1;
+        while (end < count && !place[sorted[end]])
+            end++;
+        judge_bundle(set, d, &sorted[first], end - first);
     }
 }
 
