@@ -109,24 +109,28 @@ static bool of_platform(const struct lines *lines, const struct line *line)
 bool lines_too_little(const struct config_text *text, const struct lines *lines, const struct config_format *own,
                       const char *system)
 {
-    const struct config_format *looks = config_format_guess(text->text, text->length);
-    bool other = looks && looks != own && own->guess(text->text, text->length) == 0;
-    uint32_t about = 0, unknown = 0;
-    const struct line *first = NULL;
+    uint32_t about = 0, unknown[2] = {0}; /* with, and without those that other systems have too */
+    const struct line *first[2] = {NULL, NULL};
 
     for (uint32_t i = 0; i < lines->count; i++) {
         const struct line *line = &lines->line[i];
         if (!lines_about_roce(line->text) || strcmp(line->word[0], "description") == 0 || of_platform(lines, line))
             continue;
         about++;
-        if (line->known && !(other && line->foreign)) continue;
-        if (!unknown++) first = line;
+        for (int with = 0; with < 2; with++) {
+            if (line->known && !(with && line->foreign)) continue;
+            if (!unknown[with]++) first[with] = line;
+        }
     }
-    if (unknown < UNKNOWN_LEAST || (!other && unknown * 2 <= about)) return false;
-    fabric_errors_add(text->errors, (struct fabric_at){first->number, 1},
-                      "%u of the %u lines with a word of RoCE are no %s, of them the first '%.60s'; %s%s", unknown,
-                      about, system, first->text, other ? "it looks like " : "name the right system with --from",
-                      other ? looks->name : "");
+    if (unknown[1] < UNKNOWN_LEAST) return false;
+    /* a guess reads the text for every system: only where there is something to tell */
+    const struct config_format *looks = config_format_guess(text->text, text->length);
+    bool other = looks && looks != own && own->guess(text->text, text->length) == 0;
+    if (unknown[other] < UNKNOWN_LEAST || (!other && unknown[0] * 2 <= about)) return false;
+    fabric_errors_add(text->errors, (struct fabric_at){first[other]->number, 1},
+                      "%u of the %u lines with a word of RoCE are no %s, of them the first '%.60s'; %s%s",
+                      unknown[other], about, system, first[other]->text,
+                      other ? "it looks like " : "name the right system with --from", other ? looks->name : "");
     return true;
 }
 
