@@ -363,6 +363,15 @@ static void test_uneven(void **state)
     bed_close(&bed);
 }
 
+/* One of two links is full and the other is not. */
+static void uneven(struct bed *bed)
+{
+    busy(bed, bed->leaf[0][2], 990);
+    busy(bed, bed->leaf[0][3], 300);
+    paused(bed, bed->host[0], 100);
+    queue(bed, bed->leaf[0][2], 600000);
+}
+
 /* Sixty flows on one of two links are no chance. */
 static void test_very_uneven(void **state)
 {
@@ -370,10 +379,7 @@ static void test_very_uneven(void **state)
     (void)state;
 
     bed_open(&bed);
-    busy(&bed, bed.leaf[0][2], 990);
-    busy(&bed, bed.leaf[0][3], 300);
-    paused(&bed, bed.host[0], 100);
-    queue(&bed, bed.leaf[0][2], 600000);
+    uneven(&bed);
     uint32_t job = evidence_job(&bed.evidence, "job", 3);
     for (unsigned i = 0; i < 60; i++)
         evidence_add_flow(&bed.evidence, &(struct evidence_flow){
@@ -390,10 +396,7 @@ static void test_uneven_by_unknown_flows(void **state)
     (void)state;
 
     bed_open(&bed);
-    busy(&bed, bed.leaf[0][2], 990);
-    busy(&bed, bed.leaf[0][3], 300);
-    paused(&bed, bed.host[0], 100);
-    queue(&bed, bed.leaf[0][2], 600000);
+    uneven(&bed);
     bed_run(&bed);
     assert_int_equal(bed_found(&bed, DIAGNOSE_D05)->severity, DIAGNOSE_INFO);
     assert_non_null(strstr(bed_found(&bed, DIAGNOSE_D05)->what, "may be chance"));
