@@ -18,22 +18,7 @@
 #include "base/hash.h"
 #include "evidence/evidence_int.h"
 #include "evidence/read/reader.h"
-
-static int begin(void **state)
-{
-    struct evidence *evidence = calloc(1, sizeof *evidence);
-
-    evidence_init(evidence);
-    *state = evidence;
-    return 0;
-}
-
-static int end(void **state)
-{
-    evidence_release(*state);
-    free(*state);
-    return 0;
-}
+#include "fixture.h"
 
 static uint32_t port_of(struct evidence *evidence, const char *device, const char *port)
 {

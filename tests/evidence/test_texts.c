@@ -14,22 +14,7 @@
 #include <cmocka.h>
 
 #include "evidence/read/reader.h"
-
-static int begin(void **state)
-{
-    struct evidence *evidence = calloc(1, sizeof *evidence);
-
-    evidence_init(evidence);
-    *state = evidence;
-    return 0;
-}
-
-static int end(void **state)
-{
-    evidence_release(*state);
-    free(*state);
-    return 0;
-}
+#include "fixture.h"
 
 static void take(struct evidence *evidence, const char *device, const char *file, const char *text)
 {
