@@ -182,7 +182,7 @@ uint64_t message_end(const struct tcp_conn *conn, uint64_t at, uint32_t *ret_imm
         *ret_imm = message->imm;
         return message->end;
     }
-    CHECK(!"a byte of no message");
+    CHECK(false); /* a byte of no message */
     return 0;
 }
 

@@ -380,7 +380,7 @@ static void test_credit_from_the_sink(void **state)
         assert_int_equal(pkt.imm, given[i]);
         ps_t next = uet_deadline(lone.uet);
         double want = (i == 2 ? 32 : 64) * 256 * 8 / 0.99 / 0.1; /* ps */
-        assert_true(next - at > want - 64 && next - at < want + 64);
+        assert_true((double)(next - at) > want - 64 && (double)(next - at) < want + 64);
         at = next;
     }
     while (uet_deadline(lone.uet) != PS_NEVER) {
