@@ -185,6 +185,7 @@ static void give_up_oldest(struct uet *uet, struct uet_source *source, ps_t now,
     if (queue ? (uet->config.control & UET_RCCC) != 0 : blocked(uet, source, bytes)) send_rts(uet, source, now, pool);
 }
 
+/* In the class of the data, so that it waits where they wait: one that overtook them would call a full queue empty. */
 static void send_probe(struct uet *uet, struct uet_source *source, ps_t now, struct pktpool *pool)
 {
     pkt_t id = uet_control(uet, PKT_NONE, &source->peer, PKT_UET_PROBE, pool);
@@ -193,6 +194,8 @@ static void send_probe(struct uet *uet, struct uet_source *source, ps_t now, str
     source->probe_sent_at = now;
     source->probe++;
     if (id == PKT_NONE) return;
+    pool->hot[id].tos = (uint8_t)(source->peer.tos | PKT_ECN_ECT0);
+    pool->hot[id].pcp = source->peer.prio;
     pool->hot[id].psn = source->probe;
     pool->hot[id].sport = paths_next(uet, &source->paths);
     uet->counters.tx_probes++;

@@ -472,6 +472,7 @@ static void test_loss_is_inferred(void **state)
             while (lone_tx(&lone, 49 * US, &pkt) && pkt.opcode != PKT_UET_PROBE)
                 continue;
             assert_int_equal(pkt.opcode, PKT_UET_PROBE);
+            assert_true(pkt.pcp == 3 && pkt.tos == PKT_ECN_ECT0); /* as data, not as control */
             ack.opcode = PKT_UET_PROBE_ACK;
             ack.psn = pkt.psn;
             lone_rx(&lone, ack, 62 * US);
