@@ -25,7 +25,6 @@ struct sim_frames {          /* what messages look like on the way, for the time
 struct sim_endpoint_ops {
     visit_fn visit;
     uint32_t first_number; /* connections of an endpoint are numbered from here on (node_end.number) */
-    bool programs;         /* programs of `rocelab up` and `run` can use it */
 
     void (*prepare)(struct sim *sim); /* before all else; NULL: nothing is to be done */
     /* Building.  Memory is planned first, and then taken in the same order with sim_take(). */

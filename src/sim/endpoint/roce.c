@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RoCE and InfiniBand as the simulator builds and reads them: adapters of src/nic, a queue pair for each end of a connection.
+ * RoCE and InfiniBand as the simulator builds and reads them: adapters of src/nic, a queue pair for each end of a
+ * connection.
  *
  * Both ends know each other's number before either is made.  Memory keys are not modelled: every request may
  * (nic_config.any_key).
@@ -184,7 +185,7 @@ static void audit(const struct node_adapter *adapter, struct pktpool *pool)
     }
 
 const struct sim_endpoint_ops sim_endpoint_roce =
-    NIC_OPS(.visit = sim_visit_host, .programs = true, .link = node_host_link, .receive_rate = node_host_receive_rate,
+    NIC_OPS(.visit = sim_visit_host, .link = node_host_link, .receive_rate = node_host_receive_rate,
             .observe = node_host_observe);
 const struct sim_endpoint_ops sim_endpoint_ib =
     NIC_OPS(.visit = sim_visit_ib, .link = node_ib_link, .receive_rate = node_ib_receive_rate,
