@@ -12,6 +12,15 @@ void node_send_slowly(struct worker *worker, struct node *node, uint32_t port, p
 {
     struct port *out = &node->port[port];
     struct port_extra *extra = &node->extra[port];
+
+    if ((out->flags & PORT_SLOWLY) == PORT_CUT) {
+        const struct line_model *model = &worker->engine->model;
+        uint32_t header = PORT_CUT_BYTES + model->before, bytes = line - model->gap;
+        ps_t arrival = port_send_cut(out, line, bytes > header ? header : bytes, extra->latency, now);
+        fifo_push(&out->link->data, &worker->store, arrival, id);
+        node_tell(worker, out, arrival);
+        return;
+    }
     struct port_sent sent = port_send_slowly(out, extra, &worker->engine->model, line, now);
 
     if (out->flags & PORT_TAP) tap_packet(extra->tap, &worker->pool.hot[id], id, sent.last_bit, sent.lost);

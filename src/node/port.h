@@ -95,6 +95,17 @@ static inline __attribute__((always_inline)) ps_t port_send(struct port *port, u
     return free_at + port->behind;
 }
 
+/* The same where the other end cuts through, and the port has no other of PORT_SLOWLY: the frame is there with its
+ * header. */
+static inline __attribute__((always_inline)) ps_t port_send_cut(struct port *port, uint32_t line, uint32_t header,
+                                                                ps_t latency, ps_t now)
+{
+    port->sent_bytes += line;
+    port->sent_frames++;
+    port->free_at = now + (uint64_t)line * port->ps_per_byte;
+    return now + (uint64_t)header * port->ps_per_byte + latency;
+}
+
 /* The same for any port. */
 struct port_sent port_send_slowly(struct port *port, struct port_extra *extra, const struct line_model *model,
                                   uint32_t line, ps_t now);
