@@ -385,16 +385,18 @@ static void port_row(struct table *table, const struct sim_report *report, const
 
 static void print_ports(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    static const struct table_column columns[] = {{.title = "port", .min_width = 8},
-                                                  {.title = "used", .right = true},
-                                                  {.title = "PFC sent", .right = true, .optional = true, .drop = 3},
-                                                  {.title = "PFC got", .right = true, .optional = true, .drop = 4},
-                                                  {.title = "paused", .right = true, .optional = true},
-                                                  {.title = "CE marks", .right = true, .optional = true, .drop = 2},
-                                                  {.title = "queue max", .right = true, .optional = true, .drop = 1},
-                                                  {.title = "drops", .right = true, .optional = true},
-                                                  {.title = "why", .optional = true, .drop = 5},
-                                                  {.title = "lost", .right = true, .optional = true}};
+    bool credits = report->fabric->lanes.vls != 0;
+    const struct table_column columns[] = {
+        {.title = "port", .min_width = 8},
+        {.title = "used", .right = true},
+        {.title = credits ? "updates" : "PFC sent", .right = true, .optional = true, .drop = 3},
+        {.title = "PFC got", .right = true, .optional = true, .drop = 4},
+        {.title = credits ? "no credit" : "paused", .right = true, .optional = true},
+        {.title = credits ? "FECN" : "CE marks", .right = true, .optional = true, .drop = 2},
+        {.title = "queue max", .right = true, .optional = true, .drop = 1},
+        {.title = "drops", .right = true, .optional = true},
+        {.title = "why", .optional = true, .drop = 5},
+        {.title = "lost", .right = true, .optional = true}};
     const struct sim_result *result = report->result;
     const struct sim_port **order = calloc(result->ports + 1u, sizeof(*order));
     uint32_t shown = options->rows && options->rows < result->ports ? options->rows : result->ports;

@@ -196,7 +196,8 @@ static void class_map(struct judge *judge)
     char name[FABRIC_NAME], text[TEXT_COUNT];
     uint32_t count;
 
-    if (judge->outside) return; /* it sends in whatever class it likes */
+    if (judge->outside) return;    /* it sends in whatever class it likes */
+    if (fabric->lanes.vls) return; /* queues are lanes, and several priorities travel in one */
     struct ranked *ranked = judge_ports(judge, wrong_class, true, &count);
     if (ranked == NULL) return;
     struct verdict_finding *finding = judge_add(judge, VERDICT_CLASS);
