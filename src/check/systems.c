@@ -26,6 +26,7 @@ static const struct {
     {"HOST006", FABRIC_SYSTEM(FABRIC_ROCEV2) | TCP}, /* flows that a hash spreads */
     {"HOST", ROCE},
     {"MTU", ROCE},
+    {"CRD", FABRIC_SYSTEM(FABRIC_INFINIBAND)},
     {"TOP001", ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND)}, /* buffers that wait for each other */
     {"TOP002", ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND)},
     {"TOP003", ROCE},
