@@ -5,8 +5,8 @@
  * A queue waits for the peer that paused it; the peer waits for what came in by that port to leave.  Whether it would
  * be let go on is answered for the best case: everything that is not stuck has left, and the shared pool holds only
  * what is.  With credits a lane waits for a packet's worth of them, and the peer has them to give when so much of the
- * lane's buffer is free.  Groups look at their thresholds when their own packets come and go; one whose packets are all stuck is
- * not let go on, however much of the pool becomes free.
+ * lane's buffer is free.  Groups look at their thresholds when their own packets come and go; one whose packets are
+ * all stuck is not let go on, however much of the pool becomes free.
  */
 #include "switch/switch_int.h"
 

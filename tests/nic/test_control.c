@@ -248,6 +248,36 @@ static void test_dctcp_steps(void **state)
     assert_int_equal(cc.window_bytes, 1625);
 }
 
+/* InfiniBand: each BECN raises the index, up to its limit; each period of the timer lowers it, down to its least. */
+static void test_ibcc(void **state)
+{
+    struct cc_config config = preset("ibcc/default");
+    struct cc cc;
+    ps_t now = 0, period = 150 * 1024 * PS_NS;
+
+    (void)state;
+    cc_init(&cc, &config, LINE_BPS, 4096, NULL);
+    assert_int_equal(cc.rate_bps, LINE_BPS);
+    assert_true(cc.deadline == PS_NEVER);
+    for (uint64_t i = 1; i <= 200; i++) {
+        cc_on_cnp(&cc, now);
+        assert_int_equal(cc.rate_bps, LINE_BPS / (1 + (i < 127 ? i : 127)));
+        assert_true(cc.deadline == period);
+    }
+    for (uint64_t i = 127; i > 0; i--) {
+        now = cc.deadline;
+        cc_on_timer(&cc, now);
+        assert_int_equal(cc.rate_bps, LINE_BPS / i);
+        assert_true(cc.deadline == (i > 1 ? now + period : PS_NEVER));
+    }
+    /* The quadratic table: 127 squared of 61/65536 are 15 line times. */
+    config = preset("ibcc/quadratic");
+    cc_init(&cc, &config, LINE_BPS, 4096, NULL);
+    for (uint64_t i = 0; i < 127; i++)
+        cc_on_cnp(&cc, 0);
+    near_to((double)cc.rate_bps, (double)LINE_BPS / (1 + 127.0 * 127 * 61 / 65536), 1e-9, "rate", 0);
+}
+
 /* As published: ten packets, doubling until the first mark, not paced; never less than a packet. */
 static void test_dctcp_slow_start(void **state)
 {
@@ -510,6 +540,7 @@ int main(void)
         cmocka_unit_test(test_timely_model),
         cmocka_unit_test(test_dctcp_steps),
         cmocka_unit_test(test_dctcp_slow_start),
+        cmocka_unit_test(test_ibcc),
         cmocka_unit_test(test_swift_steps),
         cmocka_unit_test(test_swift_host_and_loss),
         cmocka_unit_test(test_swift_scaling),

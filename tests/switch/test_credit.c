@@ -2,14 +2,14 @@
 /*
  * A switch with credits: gate, words, loss repair, lifetimes, links that fail, arbitration of lanes.
  *
- * Bugs planted by hand in credit.c, arbitrate.c, crossing.h and switch.c, all found here or by the swarm (26 of 26): blocks of a packet
- * sent not counted, or one too few; VCRC forgotten; a dry lane not set, all lanes woken by one, nobody asked again;
- * what was refused given back but not counted, or counted late; held blocks promised again when a link comes up, a lane
- * forgotten then, sending before being told; one drop too many before a stall, drops not forgotten by a packet that
- * goes; FCTBS without skew, its repair left out, said for ever; a timer that never rests, or never starts; a word of a
- * lane that does not exist; a packet that goes at once without giving back, without drying the lane, without the words
- * it owes; blocks given back at the wrong port; an entry kept with no weight left, the low table's turn not ending, a
- * high limit one packet too long, no limit taken for one.
+ * Bugs planted by hand in credit.c, arbitrate.c, crossing.h and switch.c, all found here or by the swarm (26 of 26):
+ * blocks of a packet sent not counted, or one too few; VCRC forgotten; a dry lane not set, all lanes woken by one,
+ * nobody asked again; what was refused given back but not counted, or counted late; held blocks promised again when a
+ * link comes up, a lane forgotten then, sending before being told; one drop too many before a stall, drops not
+ * forgotten by a packet that goes; FCTBS without skew, its repair left out, said for ever; a timer that never rests,
+ * or never starts; a word of a lane that does not exist; a packet that goes at once without giving back, without
+ * drying the lane, without the words it owes; blocks given back at the wrong port; an entry kept with no weight left,
+ * the low table's turn not ending, a high limit one packet too long, no limit taken for one.
  */
 #include "lab.h"
 

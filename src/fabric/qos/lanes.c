@@ -3,8 +3,8 @@
  * The keys of InfiniBand's links: how many virtual lanes, which classes travel in which, how they are arbitrated, how
  * much each receiver promises; and what the subnet manager does.
  *
- * Lanes are the whole fabric's: a lane that one switch has and the next has not would lose what travels in it.  Defaults
- * are in docs/system-infiniband.md with their sources.
+ * Lanes are the whole fabric's: a lane that one switch has and the next has not would lose what travels in it.
+ * Defaults are in docs/system-infiniband.md with their sources.
  */
 #include <stdio.h>
 #include <string.h>
