@@ -10,6 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define LEAST_WEIGHT 0.5 /* thousandths: less is no weight, and with none nothing is decided */
+
 enum measure compare_measure(enum decision which)
 {
     static const uint8_t measures[DECISIONS] = {
@@ -83,7 +85,7 @@ static void move(struct comparison *comparison, enum decision which, uint32_t ot
     if (isnan(apart) || apart == 0) return;
     double to = weight - behind / apart;
     struct compare_move *way = apart > 0 ? &comparison->down[which] : &comparison->up[which];
-    if (to <= 0 || (!isnan(way->to) && (apart > 0 ? to <= way->to : to >= way->to))) return;
+    if (to < LEAST_WEIGHT || (!isnan(way->to) && (apart > 0 ? to <= way->to : to >= way->to))) return;
     *way = (struct compare_move){to, other};
 }
 

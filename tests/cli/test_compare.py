@@ -61,6 +61,8 @@ class Compare(Case):
         fastest = min(plain["systems"], key=lambda system: system["time_ps"])
         self.assertEqual(plain["answers"][0]["system"], fastest["system"])
         self.assertEqual(fastest["score"], 1)
+        # the only weight can be as small as it likes
+        self.assertEqual([weight["below"] for weight in plain["answers"][0]["weights"] if weight["of"] == "time"], [{"weight": None, "system": None}])
         weights = {"time": 3, "p99": 1, "cost": 2, "watts": 1}
         document = self.document("--systems", "rocev2,rocev1", text=PAIR + f"decision: {json.dumps(weights)}\n")
         keys = {"time": "time_ps", "p99": "p99_ps", "cost": "usd", "watts": "watts"}

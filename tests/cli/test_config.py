@@ -267,6 +267,16 @@ class Config(Case):
                          {"switch-port-400G", "nic-400G", "copper-400G", "switch-port-watt-400G", "nic-watt-400G", "watt-year"})
         self.assertTrue(all(price["source"] and price["year"] > 2000 for price in near["prices"]))
 
+    def test_prices_of_infiniband(self):
+        """Over Ethernet's sum by a factor, with both ends of what sources say; the switch draws its own power."""
+        pair = b"rocelab: 1\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 400G, cable: 3m}}\n"
+        plain, bill = self.bill(pair), self.bill(pair + b"system: infiniband\n")
+        self.assertEqual([bill[key] for key in ("usd", "usd_least", "usd_most")], [plain["usd"] * 1.5, plain["usd"], round(plain["usd"] * 2.3, 3)])
+        self.assertEqual((plain["usd_least"], plain["usd_most"]), (plain["usd"], plain["usd"]))
+        self.assertAlmostEqual(bill["usd"], sum(part["usd"] for part in bill["parts"]))
+        self.assertEqual(bill["watts"], 2 * (11.7 + 25))
+        self.assertEqual(self.bill(pair + b"system: infiniband\nprices: {infiniband: 2 x}\n")["usd"], plain["usd"] * 2)
+
     def test_bill_as_text(self):
         text = self.run_here("config", "pod.yaml", "--bom").stdout
         bill = json.loads(self.run_here("config", "pod.yaml", "--bom", "--json").stdout)
