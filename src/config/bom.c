@@ -23,10 +23,6 @@
 #define COPPER_FAST_MM 2000u
 #define COPPER_FAST_BPS UINT64_C(400000000000) /* above it */
 
-/* What a core of a host does over TCP, with packets of 1500 and 9000 bytes: EQDS, NSDI 2022. */
-#define CORE_BPS UINT64_C(40000000000)
-#define CORE_JUMBO_BPS UINT64_C(60000000000)
-
 struct value { /* of one part, thousandths of a dollar and of a watt */
     uint64_t usd, watt;
 };
@@ -172,7 +168,8 @@ static void count_cores(const struct fabric *fabric, struct bom *bom)
 {
     for (uint32_t e = 0; fabric->system == FABRIC_TCP && e < fabric->endpoints; e++) {
         uint64_t rate_bps = fabric->port[fabric->endpoint[e].port].rate_bps;
-        uint64_t core_bps = fabric->nic[fabric->endpoint[e].nic].mtu_bytes > 1500 ? CORE_JUMBO_BPS : CORE_BPS;
+        uint64_t core_bps = fabric_tcp_cpu(&fabric->nic[fabric->endpoint[e].nic]);
+        if (core_bps == 0) continue;
         for (uint64_t cores = 2 * ((rate_bps + core_bps - 1) / core_bps); cores > 0; cores--)
             count(bom, "core", "of a host, for TCP at full rate",
                   (struct value){0, price_of(fabric, bom, PRICE_KIND_CORE_WATT, 0)});

@@ -194,6 +194,7 @@ static void explain(struct compared *own, const struct compared *fastest, uint32
         snprintf(own->why, sizeof own->why, "its jobs did not end: ");
     }
     add_losses(&causes);
+    add_standing(&causes, MEASURE_CPU, "connections waited for a core of their host");
     add_standing(&causes, MEASURE_HELD, "hosts were held back by pauses or want of credit");
     add_trims(&causes);
     add_imbalance(&causes);

@@ -56,6 +56,13 @@ class Compare(Case):
             self.assertTrue(system["why"])
         self.assertGreater(ran, 1)
 
+    def test_tcp_waits_for_its_cores(self):
+        """A core that is the limit is the first cause."""
+        text = PAIR + "system: tcp\nnics: {tcp: {cpu-rate: 5G}}\n"
+        tcp = self.document("--systems", "rocev2,tcp", text=text, status=None)["systems"][1]
+        self.assertRegex(tcp["why"], r"^[0-9.]+ times the time of rocev2: connections waited for a core of their host for ")
+        self.assertGreater(tcp["cpu_wait_ps"], 0)
+
     def test_the_answer_follows_from_the_weights(self):
         plain = self.document("--systems", "rocev2,rocev1")
         fastest = min(plain["systems"], key=lambda system: system["time_ps"])

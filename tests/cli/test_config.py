@@ -277,6 +277,12 @@ class Config(Case):
         self.assertEqual(bill["watts"], 2 * (11.7 + 25))
         self.assertEqual(self.bill(pair + b"system: infiniband\nprices: {infiniband: 2 x}\n")["usd"], plain["usd"] * 2)
 
+    def test_cores_of_tcp(self):
+        """400G in packets of 9000 bytes at 60G a core: seven cores, both ways, on each of two hosts."""
+        bill = self.bill(b"rocelab: 1\nsystem: tcp\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 400G, cable: 3m}}\n")
+        cores = next(part for part in bill["parts"] if part["part"] == "core")
+        self.assertEqual((cores["count"], cores["usd"], cores["watts"]), (28, 0, 123.2))
+
     def test_bill_as_text(self):
         text = self.run_here("config", "pod.yaml", "--bom").stdout
         bill = json.loads(self.run_here("config", "pod.yaml", "--bom", "--json").stdout)
