@@ -398,7 +398,7 @@ static void compare_pause(const struct pair *pair, const struct fabric_settings 
         units(pair, "headroom-cable", "headroom-cable", UNIT_LENGTH, cable, running);
 }
 
-/* What configurations say of priorities and classes and a fabric file does not: each class pauses with its own priority,
+/* What configurations say of priorities and classes and a fabric file does not: a class pauses with its own priority,
  * a pause stops the queue of its class (Junos), and a class takes the largest frames of the switch's ports (NX-OS). */
 static void compare_own_classes(const struct pair *pair, const struct fabric_settings *a)
 {

@@ -30,8 +30,8 @@ enum fabric_role {
         FABRIC_ROLES,
 };
 /* hpcc-ns3: frame sizes, feedback, MMU, marking and pauses as the HPCC authors' simulator has them.  uet-htsim: frame
- * sizes and the constants of transports as the Ultra Ethernet Consortium's simulator has them.  ns3-tcp: frames and TCP as
- * ns-3 has them. */
+ * sizes and the constants of transports as the Ultra Ethernet Consortium's simulator has them.  ns3-tcp: frames and TCP
+ * as ns-3 has them. */
 enum fabric_behaviour { FABRIC_NATIVE, FABRIC_HPCC_NS3, FABRIC_UET_HTSIM, FABRIC_NS3_TCP };
 
 struct fabric_at { /* where the file says it; line 0: nowhere */
