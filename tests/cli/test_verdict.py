@@ -87,6 +87,14 @@ class Findings(unittest.TestCase):
             "nics: {timeout: 8}\nfaults: [{down: 'leaf0:4', at: 20us, for: 10us}]\n"
         self.expect(text, "V-LINK-DOWN", "warning", "leaf0:4", others=("V-SENT-AGAIN",))
 
+    def test_lanes_are_no_wrong_class(self):
+        found = verdict(SINGLE % 5 + INCAST + "system: infiniband\nvls: 2\n")
+        self.assertEqual([one["id"] for one in found if one["severity"] == "warning"], [], found)
+
+    def test_trimmed_is_not_out_of_order(self):
+        one = self.expect(SINGLE % 5 + INCAST + "system: uet\n", "V-SENT-AGAIN", "warning", others=("V-SLOW",))
+        self.assertIn("trimmed", one["why"])
+
     def test_slow_link(self):
         text = SPINE % (1, 2, "200G") + QUIET + ACROSS % flows([(0, 2), (1, 3)], "4MB") + \
             "faults: [{lanes: 'leaf0:2', lost: 3}]\n"

@@ -22,7 +22,7 @@ struct judge {
     const struct sim_result *result;
     const struct sim_port **port; /* [fabric.ports]; NULL: not cabled */
     ps_t *began_ps;               /* [fabric.ports] for how long its queue was the root of pauses */
-    uint8_t sent_in;              /* priorities that adapters send in */
+    uint8_t sent_in;              /* priorities that adapters send in, as switches count them: lanes */
     bool healthy;                 /* every job ended and is healthy, and nothing else ran */
     bool slow;                    /* some job is below what is healthy */
     bool outside;                 /* some host is behind an interface: what it sends, loses and handles is not known */

@@ -222,6 +222,15 @@ static uint64_t after_gaps(const struct judge *judge)
     return count;
 }
 
+static uint64_t trimmed_anywhere(const struct judge *judge)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < judge->result->nics; i++)
+        count += judge->result->nic[i].common.trimmed;
+    return count;
+}
+
 static uint64_t lost_anywhere(const struct judge *judge)
 {
     uint64_t count = 0;
@@ -235,6 +244,7 @@ static uint64_t lost_anywhere(const struct judge *judge)
 
 static void why_again(struct judge *judge, struct verdict_finding *finding, uint64_t timeouts)
 {
+    char text[TEXT_COUNT];
     static const enum verdict_id causes[] = {VERDICT_HEADROOM,  VERDICT_NOT_LOSSLESS, VERDICT_MTU,
                                              VERDICT_LINK_DOWN, VERDICT_LINK_ERRORS,  VERDICT_ROUTE,
                                              VERDICT_DROPS,     VERDICT_WATCHDOG};
@@ -243,6 +253,12 @@ static void why_again(struct judge *judge, struct verdict_finding *finding, uint
         if (!judge_found(judge, causes[i])) continue;
         judge_why(finding, "What was lost (%s) is sent again%s", verdict_kind[causes[i]].name,
                   timeouts ? ", where nobody noticed only when a timer ran out" : "");
+        return;
+    }
+    uint64_t trimmed = trimmed_anywhere(judge);
+    if (trimmed) {
+        judge_why(finding, "Switches with full queues trimmed packets: %s arrived without their payload",
+                  text_count(trimmed, text));
         return;
     }
     judge_why(finding, timeouts ? "Answers came later than the adapters' timers: they waited in queues or for pauses"
@@ -266,7 +282,8 @@ static void sent_again(struct judge *judge)
         by = judge->result->nic[i].endpoint;
     }
     if (again == 0) return;
-    bool order = !judge->outside && lost_anywhere(judge) == 0 && after_gaps(judge) > 0 && naks > 0;
+    bool order = !judge->outside && lost_anywhere(judge) == 0 && trimmed_anywhere(judge) == 0 &&
+                 after_gaps(judge) > 0 && naks > 0;
     struct verdict_finding *finding = judge_add(judge, order ? VERDICT_REORDER : VERDICT_SENT_AGAIN);
     judge_object(finding, judge->fabric->endpoint[by].port);
     judge_what(finding, "%s packets sent again (%s of all), %s timeout%s, %s NAK%s; most by %s, %s",

@@ -166,12 +166,14 @@ static void sort(struct verdict *verdict)
 static void look(struct judge *judge)
 {
     const struct sim_result *result = judge->result;
+    const struct fabric_lanes *lanes = &judge->fabric->lanes;
 
     for (uint32_t i = 0; i < result->ports; i++)
         judge->port[result->port[i].port] = &result->port[i];
     for (uint32_t i = 0; i < result->nics; i++)
         for (uint32_t p = 0; result->nic[i].counters && p < FABRIC_PRIOS; p++)
-            if (result->nic[i].counters->prio[p].tx_packets) judge->sent_in |= (uint8_t)(1u << p);
+            if (result->nic[i].counters->prio[p].tx_packets)
+                judge->sent_in |= (uint8_t)(1u << (lanes->vls ? lanes->vl_of[p] : p));
     for (uint32_t i = 0; i < judge->fabric->jobs; i++) {
         const struct fabric_class *as = &judge->fabric->classes[judge->fabric->job[i].job_class];
         if (fabric_systems[as->system].endpoint != FABRIC_ENDPOINT_NIC) judge->sent_in |= (uint8_t)(1u << as->priority);
