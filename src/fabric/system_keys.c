@@ -177,6 +177,17 @@ static bool judge(const struct walk *walk, const struct tree *item, bool of_clas
     return false;
 }
 
+/* Takes what stands after `before` (NULL: the first) out of a map or list. */
+static void leave_out(struct tree *from, struct tree *before, struct tree *item)
+{
+    if (before)
+        before->next = item->next;
+    else
+        from->first = item->next;
+    if (from->last == item) from->last = before;
+    from->count--;
+}
+
 /* The keys of one map. */
 static void judge_map(const struct walk *walk, struct tree *map, bool of_class, uint8_t system, uint32_t systems)
 {
@@ -189,12 +200,22 @@ static void judge_map(const struct walk *walk, struct tree *map, bool of_class, 
             before = item;
             continue;
         }
-        if (before)
-            before->next = next;
+        leave_out(map, before, item);
+    }
+}
+
+/* A fault is left out whole: without its word it would be none. */
+static void judge_faults(const struct walk *walk, struct tree *faults)
+{
+    struct tree *before = NULL;
+
+    for (struct tree *fault = faults->type == TREE_LIST ? faults->first : NULL, *next; fault; fault = next) {
+        const struct tree *pause = fault->type == TREE_MAP ? tree_get(fault, "pause") : NULL;
+        next = fault->next;
+        if (pause == NULL || judge(walk, pause, false, walk->system, walk->together) || !walk->leave_out)
+            before = fault;
         else
-            map->first = next;
-        if (map->last == item) map->last = before;
-        map->count--;
+            leave_out(faults, before, fault);
     }
 }
 
@@ -245,6 +266,7 @@ void system_keys(struct tree *root, bool leave_out, struct fabric_errors *errors
         if (strcmp(item->key, "classes") == 0) judge_classes(&walk, item);
     for (struct tree *item = root->first; item; item = item->next) {
         if (strcmp(item->key, "switches") == 0 || strcmp(item->key, "nics") == 0) judge_layer(&walk, item);
+        if (strcmp(item->key, "faults") == 0) judge_faults(&walk, item);
         bool named = strcmp(item->key, "roles") == 0 || strcmp(item->key, "devices") == 0;
         for (struct tree *one = named && item->type == TREE_MAP ? item->first : NULL; one; one = one->next)
             judge_layer(&walk, one);

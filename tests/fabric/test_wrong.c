@@ -444,6 +444,8 @@ static const struct {
     {"marks of a class of RoCEv1",
      GOOD "system: rocev1\nclasses: [{name: rdma, priority: 3, ecn: {min: 1KB, max: 2KB}}]\n",
      "f.yaml:5:37: error: 'ecn' belongs to systems over IP; RoCEv1 has no ECN field that a switch marks\n"},
+    {"a pause that InfiniBand does not know", GOOD "system: infiniband\nfaults: [{pause: h0, at: 1us}]\n",
+     "f.yaml:5:11: error: 'pause' belongs to RoCE; InfiniBand has credits\n"},
     {"notifications of RoCEv1", GOOD "system: rocev1\nnics: {cnp-class: cnp}\n",
      "f.yaml:5:8: error: 'cnp-class' belongs to RoCEv2; RoCEv1 has no marks, so nobody is notified\n"},
     {"stop", GOOD "stop: 10\n", "f.yaml:4:7: error: stop '10': a bare number: write a unit, as in 2us\n"},
