@@ -522,7 +522,7 @@ static void say_notes(const struct fabric *fabric)
 
     for (uint32_t i = 0; i < fabric->nics; i++)
         if (fabric->nic[i].mtu_bytes > largest) largest = fabric->nic[i].mtu_bytes;
-    if (largest > VERBS_MTU)
+    if (fabric_system(fabric)->endpoint == FABRIC_ENDPOINT_NIC && largest > VERBS_MTU)
         cli_error("note: NICs have an mtu of %u; the largest that verbs have is %d, in frames of up to 9216", largest,
                   VERBS_MTU);
     if (fabric->jobs == 0)

@@ -625,6 +625,8 @@ class Wrong(Sim):
         result = rocelab("sim", self.fabric(single + "nics: {mtu: 9000}\n" + JOBS), cwd=self.folder)
         self.assertEqual(result.stderr, "rocelab: note: NICs have an mtu of 9000; the largest that verbs have is 4096, in frames of "
                                         "up to 9216\n")
+        result = rocelab("sim", self.fabric(single + "system: tcp\n" + JOBS), cwd=self.folder)
+        self.assertEqual(result.stderr, "")  # its segments are no packets of verbs
         result = rocelab("sim", "--quiet", self.fabric(single + "nics: {mtu: 9000}\n"), cwd=self.folder)
         self.assertEqual(result.stderr, "")
 
