@@ -135,6 +135,21 @@ static const char *name_of(const void *list, size_t index)
     return ((const struct fabric *)list)->node[index].name;
 }
 
+/* Configurations are of Ethernet switches, and settings of hosts those of RoCE. */
+static bool written_for(const struct fabric *fabric, const struct config_format *format)
+{
+    const struct fabric_system_row *system = fabric_system(fabric);
+
+    if (system->link == FABRIC_LINK_CREDITS)
+        cli_error("config: %s configures Ethernet; this fabric is of %s, which has a subnet manager", format->name,
+                  system->title);
+    else if (format->host && system->endpoint != FABRIC_ENDPOINT_NIC)
+        cli_error("config: settings of hosts are those of RoCE; this fabric is of %s", system->title);
+    else
+        return true;
+    return false;
+}
+
 static bool choose(const struct config_settings *settings, const struct fabric *fabric, struct config_file *file,
                    uint32_t *ret_count)
 {
@@ -160,7 +175,10 @@ static bool choose(const struct config_settings *settings, const struct fabric *
             cli_error("'%s': of which system? Say --nos, or nos: in the fabric file", fabric->node[n].name);
             return false;
         }
-        if (!config_good_names(fabric, n)) return false;
+        if (!settings->nos && only == FABRIC_NONE && format->host &&
+            fabric_system(fabric)->endpoint != FABRIC_ENDPOINT_NIC)
+            continue; /* nobody asked for it */
+        if (!written_for(fabric, format) || !config_good_names(fabric, n)) return false;
         file[count++] = (struct config_file){.device = fabric->node[n].name, .node = n, .format = format};
     }
     if (count == 0)

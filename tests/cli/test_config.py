@@ -29,6 +29,17 @@ class Config(Case):
         self.assertEqual(result.returncode, status, result.stderr)
         return result
 
+    def test_systems_that_have_no_such_configuration(self):
+        for system, nos, words in (("infiniband", "sonic", "sonic configures Ethernet; this fabric is of InfiniBand"),
+                                   ("tcp", "host", "settings of hosts are those of RoCE; this fabric is of TCP")):
+            self.file("other.yaml", FABRIC.replace(b", watchdog: true", b"") + f"system: {system}\n".encode())
+            result = self.run_here("config", "other.yaml", "--nos", nos, "--out", "none", status=2)
+            self.assertIn(words, result.stderr)
+            self.assertFalse((self.folder / "none").exists())
+        self.file("other.yaml", FABRIC.replace(b"watchdog: true", b"nos: eos") + b"system: tcp\n")
+        self.run_here("config", "other.yaml", "--out", "switches")
+        self.assertEqual(len(list((self.folder / "switches").iterdir())), 4)
+
     def test_every_switch_of_every_system_and_back(self):
         for nos in ("nxos", "eos"):
             self.run_here("config", "pod.yaml", "--nos", nos, "--out", nos)
