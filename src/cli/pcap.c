@@ -40,6 +40,16 @@ bool cli_pcap_add(struct cli_pcaps *pcaps, const char *argument)
     return true;
 }
 
+/* The system whose frames are in the way: the file's, or that of a class. */
+static const char *not_written(const struct fabric *fabric)
+{
+    uint32_t others = fabric_systems_used(fabric) & ~(FABRIC_SYSTEM(FABRIC_ROCEV2) | FABRIC_SYSTEM(FABRIC_ROCEV1));
+
+    for (uint8_t s = 0; s < FABRIC_SYSTEMS; s++)
+        if (others & FABRIC_SYSTEM(s)) return fabric_systems[s].name;
+    return fabric_system(fabric)->name;
+}
+
 bool cli_pcaps_begin(const struct cli_pcaps *pcaps, const struct fabric *fabric, struct sim *sim)
 {
     for (unsigned i = 0; i < pcaps->count; i++) {
@@ -61,7 +71,7 @@ bool cli_pcaps_begin(const struct cli_pcaps *pcaps, const struct fabric *fabric,
             cli_error("--pcap: packets of more than 4096 bytes of payload (mtu under nics) cannot be captured");
         else if (error == -EPROTONOSUPPORT)
             cli_error("--pcap: frames of system '%s' cannot be captured; those of rocev2 and rocev1 can",
-                      fabric_system(fabric)->name);
+                      not_written(fabric));
         else if (error)
             cli_error("%s: %s", pcap->file, strerror(-error));
         if (error) return false;

@@ -91,10 +91,15 @@ static ps_t storm_end(const struct fabric *fabric)
     return end;
 }
 
-/* Programs speak RoCEv2 and nothing else. */
+/* Programs speak RoCEv2 and nothing else, on adapters that do. */
 static int check_programs(const struct sim *sim, struct fabric_errors *errors)
 {
-    if (sim->options.programs == NULL || sim->fabric->system == FABRIC_ROCEV2) return 0;
+    if (sim->options.programs == NULL || fabric_systems_used(sim->fabric) == FABRIC_SYSTEM(FABRIC_ROCEV2)) return 0;
+    if (sim->fabric->system == FABRIC_ROCEV2) {
+        fabric_errors_add(errors, sim->fabric->system_at,
+                          "programs run on adapters of 'rocev2' alone, and a class of this file has another 'system'");
+        return -EINVAL;
+    }
     fabric_errors_add(errors, sim->fabric->system_at, "programs run on system 'rocev2' alone, not on '%s'",
                       fabric_system(sim->fabric)->name);
     return -EINVAL;

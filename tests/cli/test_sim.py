@@ -630,6 +630,16 @@ class Wrong(Sim):
         result = rocelab("sim", "--quiet", self.fabric(single + "nics: {mtu: 9000}\n"), cwd=self.folder)
         self.assertEqual(result.stderr, "")
 
+    def test_a_class_of_tcp_beside_rdma(self):
+        path = self.fabric(HEAD + "topology: {single: {hosts: 5}}\n" + LINKS +
+                           "classes: [{name: rdma, priority: 3, dscp: 26}, {name: bulk, priority: 1, dscp: 10, system: tcp}]\n")
+        result = rocelab("sim", "--pcap", "h0:0=h0.pcap", path, cwd=self.folder)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("frames of system 'tcp' cannot be captured", result.stderr)
+        result = rocelab("up", path, cwd=self.folder)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("a class of this file has another 'system'", result.stderr)
+
     def test_memory(self):
         result = rocelab("sim", "--memory", "1MB", EXAMPLES / "pod64.yaml")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
