@@ -3,7 +3,7 @@
  * Rules about credits: what a receiver promises must cover its line.
  *
  * A block is free to be promised again when the packet has been sent, has travelled, was taken out of the buffer and
- * the update has come back.  What the line carries in that time must fit what is promised, or it stands still meanwhile.
+ * the update has come back.  What the line carries in that time must fit what is promised, or it stands still.
  */
 #include "base/credit.h"
 #include "check/rule.h"

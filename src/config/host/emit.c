@@ -239,7 +239,7 @@ static unsigned interface_mtu(const struct host_port *port)
                : least;
 }
 
-/* In a subshell that ends where a command fails.  It is no condition: `( … ) || …` would turn `set -e` off in it. */
+/* In a subshell that ends where a command fails.  It is no condition: `( … ) || …` would turn `set -e` off there. */
 static void emit_port(const struct host_port *port)
 {
     FILE *to = port->emit->to;
