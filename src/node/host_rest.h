@@ -141,15 +141,18 @@ HOST_SCOPE void HOST(control)(void *node, uint32_t port, uint32_t word, ps_t now
 HOST_SCOPE void HOST(tick)(void *node, ps_t now, struct node_io *io)
 {
     struct node_host *self = node;
+    bool full = false; /* no room for another adapter's words: the rest has its turn in another tick, at once */
 
     for (uint32_t i = 0; i < self->adapters; i++) {
         if (self->adapter[i].deadline > now) continue;
+        full = io->controls > NODE_CONTROLS_MAX - SW_PRIOS;
+        if (full) break;
         ENDPOINT(tick)(&self->adapter[i], now, io);
         if (ENDPOINT(kicked)(io)) HOST(ask)(self, i, io);
         self->adapter[i].deadline = ENDPOINT(deadline_of)(io);
         answers(self, i, now, io);
     }
-    if (self->app_at <= now) {
+    if (!full && self->app_at <= now) {
         io->app.posts = 0;
         self->app->timer(self->app_state, self->number, now, &io->app);
         post_all(self, now, io);

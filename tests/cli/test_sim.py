@@ -640,6 +640,15 @@ class Wrong(Sim):
         self.assertEqual(result.returncode, 2)
         self.assertIn("a class of this file has another 'system'", result.stderr)
 
+    def test_many_adapters_with_credits(self):
+        """72 adapters of a host update two lanes each at one instant: more words than one call answers."""
+        path = self.fabric("rocelab: 1\nfabric: many\nsystem: infiniband\njobs: [{permutation: random, size: 64KB}]\n"
+                           "topology: {rail: {hosts: 2, gpus: 72, leaves: 9, spines: 2}}\n"
+                           "links: {host: {rate: 800G, cable: 10m}, fabric: {rate: 800G, cable: 30m}}\n")
+        results = [rocelab("sim", "--json", "--threads", str(n), path, cwd=self.folder) for n in (1, 3)]
+        self.assertEqual([one.returncode for one in results], [0, 0], results[0].stderr)
+        self.assertEqual(*(json.loads(one.stdout)["digest"] for one in results))
+
     def test_memory(self):
         result = rocelab("sim", "--memory", "1MB", EXAMPLES / "pod64.yaml")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
