@@ -161,6 +161,14 @@ static bool lossless_in_vain(const struct tree *item, bool of_class, uint8_t sys
     return of_class && fabric_systems[system].link == FABRIC_LINK_NONE && strcmp(item->key, "lossless") == 0;
 }
 
+/* Where a file of one system is run on others: DCQCN would be run on marks that RoCEv1 has not, and in the place of
+ * InfiniBand's own. */
+static bool others_congestion(const struct walk *walk, const struct tree *item, uint8_t system)
+{
+    return walk->leave_out && (system == FABRIC_ROCEV1 || system == FABRIC_INFINIBAND) &&
+           strcmp(item->key, "congestion") == 0 && item->type == TREE_SCALAR && strncmp(item->text, "dcqcn", 5) == 0;
+}
+
 static bool judge(const struct walk *walk, const struct tree *item, bool of_class, uint8_t system, uint32_t systems)
 {
     const struct key *key = find_key(item->key, of_class);
@@ -169,6 +177,11 @@ static bool judge(const struct walk *walk, const struct tree *item, bool of_clas
     if (is_off(item)) return true;
     if (lossless_in_vain(item, of_class, system)) {
         fabric_errors_add(walk->errors, item->key_at, "'lossless' needs pauses or credits, and %s has neither", title);
+        return false;
+    }
+    if (others_congestion(walk, item, system)) {
+        fabric_errors_add(walk->errors, item->key_at, "'congestion: dcqcn' belongs to RoCEv2; %s has its own default",
+                          title);
         return false;
     }
     if (key == NULL || key->reason->systems & systems) return true;

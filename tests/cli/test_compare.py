@@ -100,6 +100,9 @@ class Compare(Case):
         self.assertIn("'ecn' belongs to", left["left_out"][0]["message"])
         self.assertEqual(left["marks"], 0)
         self.assertIn("left out, line 9: 'ecn' belongs to", self.compare("--systems", "rocev2,rocev1", text=TUNED).stdout)
+        result = self.compare("--systems", "rocev2,rocev1,infiniband", text=PAIR + "nics: {congestion: dcqcn/connectx}\n")
+        for title in ("RoCEv1", "InfiniBand"):
+            self.assertRegex(" ".join(result.stdout.split()), f"left out, line [0-9]+: 'congestion: dcqcn' belongs to RoCEv2; {title}")
         self.assertEqual(kept["packet_hops"], self.sim(TUNED)["packet_hops"])
 
     def test_seeds(self):
