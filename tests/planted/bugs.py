@@ -114,7 +114,7 @@ BUGS = [
         "        node->extra[port].lost++;\n        node->extra[port].lost_bytes += worker->pool.hot[id].frame_bytes;\n        return;",
         "a corrupted packet is never given back"),
     bug("down-keeps-pause", "src/nic/pause.c",
-        "    for (unsigned p = 0; p < NIC_PRIOS; p++)\n        end_pause(nic, p, now);\n    nic->rx_paused = 0;",
+        "    for (unsigned p = 0; p < NIC_PRIOS; p++)\n        pause_end(nic, p, now);\n    nic->rx_paused = 0;",
         "    nic->rx_paused = 0;",
         "a link that comes back is still paused"),
     # the workload
