@@ -2,8 +2,9 @@
 /*
  * The arena: chunks from calloc(), pieces cut off their front.
  *
- * Small pieces share chunks of 64 KiB; a piece of a quarter of that or more gets a chunk of its own,
- * queued behind the one in use so that its rest is not lost.  calloc() and not malloc() with memset():
+ * Small pieces share chunks, the first of 4 KiB, each of the next twice as large, to 64 KiB: what needs
+ * little costs little.  A piece of 16 KiB or more gets a chunk of its own, queued behind the one in use
+ * so that its rest is not lost.  calloc() and not malloc() with memset():
  * a large table comes as untouched zero pages and costs memory only where it is written.
  *
  * The limit is on what was asked for, rounded up to its alignment, and not on chunks: whether a
@@ -21,8 +22,9 @@
 #include "base/bits.h"
 #include "base/check.h"
 
-#define CHUNK_BYTES ((size_t)64 << 10)
-#define OWN_CHUNK_BYTES (CHUNK_BYTES / 4)
+#define CHUNK_LEAST_BYTES ((size_t)4 << 10)
+#define CHUNK_MOST_BYTES ((size_t)64 << 10)
+#define OWN_CHUNK_BYTES (CHUNK_MOST_BYTES / 4)
 #define ALIGN_MAX 4096
 
 struct arena_chunk {
@@ -61,13 +63,24 @@ static struct arena_chunk *chunk_new(size_t data_bytes)
     return chunk;
 }
 
+/* Of the chunk that follows this one, with room for so many bytes. */
+static size_t chunk_size(const struct arena_chunk *before, size_t bytes)
+{
+    size_t size = CHUNK_LEAST_BYTES;
+
+    while (size < CHUNK_MOST_BYTES && (size < bytes || (before && size <= before->size_bytes)))
+        size *= 2;
+    return size;
+}
+
 static void *arena_grow(struct arena *arena, size_t bytes, size_t align)
 {
     bool own = bytes >= OWN_CHUNK_BYTES;
-    size_t data_bytes = CHUNK_BYTES;
+    size_t data_bytes;
     struct arena_chunk *chunk;
 
-    if (own && __builtin_add_overflow(bytes, align, &data_bytes)) return NULL;
+    if (__builtin_add_overflow(bytes, align, &data_bytes)) return NULL;
+    if (!own) data_bytes = chunk_size(arena->chunks, data_bytes);
     chunk = chunk_new(data_bytes);
     if (!chunk) return NULL;
     if (own && arena->chunks) {
