@@ -368,10 +368,16 @@ def rule_format(root):
         return
     style = root / ".clang-format"
     command = ["clang-format", "--dry-run", f"--style=file:{style}" if style.exists() else "--style=LLVM"]
-    result = subprocess.run(command + sources, capture_output=True, text=True, check=True)
-    for line in result.stderr.splitlines():
-        if "warning:" in line:
-            yield line.replace(f"{root}/", "")
+    parts = min(os.cpu_count() or 1, 8, len(sources))
+    runs = [subprocess.Popen(command + sources[part::parts], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            for part in range(parts)]
+    for run in runs:
+        said = run.communicate()[1]
+        if run.returncode:
+            yield f"clang-format: status {run.returncode}"
+        for line in said.splitlines():
+            if "warning:" in line:
+                yield line.replace(f"{root}/", "")
 
 
 def rule_shell(root):
