@@ -49,12 +49,24 @@ def of(kind, inside):
     return [(name, below) for keyword, name, below in inside if keyword == kind]
 
 
+def expanded(inside, groupings):
+    """The same with the module's groupings in place of what uses them."""
+    found = []
+    for keyword, name, below in inside:
+        if keyword == "uses" and name in groupings:
+            found += expanded(groupings[name], groupings)
+        else:
+            found.append((keyword, name, expanded(below, groupings)))
+    return found
+
+
 def tables(folder):
     """{table: (module, its top container, namespace, what is inside the table)}"""
     found = {}
     for path in sorted(folder.glob("*.yang")):
         for module, inside in of("module", parsed(path.read_text(encoding="utf-8"))):
-            for top, below in of("container", inside):
+            groupings = dict(of("grouping", inside))
+            for top, below in of("container", expanded(inside, groupings)):
                 for table, rows in of("container", below):
                     found[table] = (module, top, of("namespace", inside)[0][0], rows)
     return found
