@@ -166,7 +166,7 @@ struct fabric_fault {
     uint32_t port;         /* into port[]; FABRIC_NONE: the whole node */
     uint32_t ppm;          /* corrupt: of frames; slow: of the line rate that is left */
     uint32_t every;        /* drop: every Nth data packet */
-    uint8_t way;           /* corrupt, drop: enum fabric_way */
+    uint8_t way;           /* corrupt, drop, slow: enum fabric_way */
     uint8_t priority;      /* pause */
     uint64_t ber;          /* corrupt, hot-optics: of bits, 2^64 is all; 0: of frames, by ppm */
     uint64_t pre_fec_ber;  /* hot-optics: what the receiver's FEC reports, likewise; 0: not said */

@@ -62,7 +62,7 @@ static int add_end(struct sim *sim, uint32_t fault, uint32_t port)
 }
 
 /* Both ends of a link, but only the end that storms or is slow to take data; of a forgotten port the switch's; of
- * corruption in one way the end that sends that way. */
+ * corruption and lost lanes in one way the end that sends that way. */
 static int add_port(struct sim *sim, uint32_t fault, uint32_t port)
 {
     enum fabric_fault_kind kind = sim->fabric->fault[fault].kind;

@@ -272,6 +272,15 @@ static void test_flap_and_lanes(void **state)
                                 "faults: [{lanes: h1:0, lost: 2, of: 4}]\n");
     double ratio = (double)lanes.result.flow[0].fct_ps / (double)plain.result.flow[0].fct_ps;
     if (ratio < 1.98 || ratio > 2.01) fail_msg("half of the lanes: %.3f times the time", ratio);
+    struct run in = run_with(PAIR "nics: {mtu: 1024, congestion: none, timeout: 4}\n" ONE_FLOW,
+                             "faults: [{lanes: h1:0, lost: 2, of: 4, way: in}]\n");
+    struct run out = run_with(PAIR "nics: {mtu: 1024, congestion: none, timeout: 4}\n" ONE_FLOW,
+                              "faults: [{lanes: h1:0, lost: 2, of: 4, way: out}]\n");
+    /* what it receives is the flow, what it sends acknowledgements */
+    assert_in_range(in.result.flow[0].fct_ps, lanes.result.flow[0].fct_ps - PS_US, lanes.result.flow[0].fct_ps);
+    assert_in_range(out.result.flow[0].fct_ps, plain.result.flow[0].fct_ps, plain.result.flow[0].fct_ps + PS_US);
+    run_free(&in);
+    run_free(&out);
     struct run flap = run_with(PAIR "nics: {mtu: 1024, congestion: none, timeout: 4}\n" ONE_FLOW,
                                "faults: [{flap: h1:0, at: 50us, every: 100us, down: 20us, times: 3}]\n");
     assert_int_equal(flap.result.state, SIM_DONE);
