@@ -191,11 +191,24 @@ static void turn_over(struct tcp *tcp, struct tcp_conn *conn, ps_t now, struct t
     if (more) conn_wake(tcp, conn, now, io);
 }
 
+/* Somebody has data and window, and all cores are busy until host_tx_at: counted once, however often it is asked. */
+static void cores_wait(struct tcp *tcp, ps_t now)
+{
+    ps_t from = most(now, tcp->waited_until);
+
+    if (from < tcp->host_tx_at) tcp->counters.cpu_wait_ps += tcp->host_tx_at - from;
+    tcp->waited_until = most(tcp->waited_until, tcp->host_tx_at);
+}
+
 static pkt_t tx_data(struct tcp *tcp, ps_t now, struct tcp_io *io)
 {
     for (;;) {
         uint32_t mask = tcp->ready_mask & (uint32_t)~tcp->paused;
-        if (mask == 0 || tcp->host_tx_at > now) return PKT_NONE;
+        if (mask == 0) return PKT_NONE;
+        if (tcp->host_tx_at > now) {
+            cores_wait(tcp, now);
+            return PKT_NONE;
+        }
         struct tcp_conn *conn = &tcp->conn[tcp->ready[31 - __builtin_clz(mask)].head];
         if (!conn_may_send(tcp, conn)) {
             ready_pop(tcp, conn);

@@ -140,6 +140,7 @@ struct tcp {
     ps_t pause_next;
     struct rate host_tx, host_rx;
     ps_t host_tx_at;
+    ps_t waited_until;      /* waiting for cores is counted up to here */
     pkt_t rx_head, rx_tail; /* what waits for the host's side of reception */
     ps_t rx_at;             /* when its first is handled; PS_NEVER: none */
     ps_t rx_free;           /* when all of it will have been */

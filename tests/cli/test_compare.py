@@ -63,6 +63,13 @@ class Compare(Case):
         self.assertRegex(tcp["why"], r"^[0-9.]+ times the time of rocev2: connections waited for a core of their host for ")
         self.assertGreater(tcp["cpu_wait_ps"], 0)
 
+        slow = "system: tcp\nnics: {tcp: {cpu-rate: 5G, cores: 1}}\n"
+        flows = PAIR.split("jobs:")[0] + "jobs: [{flows: [{src: h0, dst: h2, size: 1MB}, {src: h0, dst: h3, size: 1MB}]}]\n"
+        tcp = self.document("--systems", "tcp", text=flows + slow)["systems"][0]
+        # two connections, one core: 2 MB at 5 Gb/s are 3.2 ms, of which the line of 100 Gb/s needs a twentieth
+        self.assertGreater(tcp["time_ps"], 3.1e9)
+        self.assertGreater(tcp["cpu_wait_ps"], 0.9 * tcp["time_ps"])
+
     def test_the_answer_follows_from_the_weights(self):
         plain = self.document("--systems", "rocev2,rocev1")
         fastest = min(plain["systems"], key=lambda system: system["time_ps"])
