@@ -50,6 +50,7 @@ uint64_t control_ssthresh(struct tcp *tcp, struct tcp_conn *conn, bool marked)
 
 void control_timeout(const struct tcp *tcp, struct tcp_conn *conn)
 {
+    if (tcp->config.cc == TCP_CUBIC && tcp->config.ns3) conn->cubic.w_max = 0;
     if (tcp->config.cc == TCP_CUBIC) cubic_reset(conn);
 }
 

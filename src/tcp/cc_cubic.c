@@ -77,7 +77,7 @@ static uint64_t target(const struct cubic *cubic, uint64_t t)
 }
 
 /* Acknowledged segments that the next one of window takes. */
-static uint64_t step(struct cubic *cubic, uint64_t window, uint64_t t)
+static uint64_t step(struct cubic *cubic, uint64_t window, uint64_t t, bool friendly)
 {
     uint64_t to = target(cubic, t), count = to > window ? window / (to - window) : 100 * window;
     uint64_t each = window * FRIENDLY_EIGHTHS / 8;
@@ -87,7 +87,7 @@ static uint64_t step(struct cubic *cubic, uint64_t window, uint64_t t)
         cubic->acked -= (uint32_t)each;
         cubic->friendly++;
     }
-    if (cubic->friendly > window) count = least(count, window / (cubic->friendly - window));
+    if (friendly && cubic->friendly > window) count = least(count, window / (cubic->friendly - window));
     return most(count, 2);
 }
 
@@ -101,7 +101,7 @@ void cubic_grow(struct tcp *tcp, struct tcp_conn *conn, uint64_t acked, ps_t now
     if (cubic->epoch == 0) begin(cubic, (uint32_t)window, time);
     cubic->acked += cubic->count / tcp->payload;
     cubic->count %= tcp->payload;
-    uint64_t need = step(cubic, window, time + ticks(conn->min_rtt) - cubic->epoch) * tcp->payload;
+    uint64_t need = step(cubic, window, time + ticks(conn->min_rtt) - cubic->epoch, !tcp->config.ns3) * tcp->payload;
     if (conn->grown < need) return;
     conn->grown -= need;
     conn->cwnd += tcp->payload;

@@ -124,7 +124,7 @@ void conn_wake(struct tcp *tcp, struct tcp_conn *conn, ps_t now, struct tcp_io *
     if (conn->sched != SCHED_IDLE || !conn->sends || !conn_may_send(tcp, conn)) return;
     if (tcp->config.cpu_bps && conn->cpu_at > now) {
         conn->sched = SCHED_CPU;
-        tcp->counters.cpu_wait_ps += conn->cpu_at - now;
+        if (!tcp->config.ns3) tcp->counters.cpu_wait_ps += conn->cpu_at - now;
         conn_timer(tcp, conn, conn->cpu_at);
         return;
     }

@@ -12,7 +12,6 @@
 #define CPU_JUMBO_BPS 60000000000ULL /* frames of 9,000 bytes */
 /* What arrives at one instant ns-3 takes in the order in which it was sent, a switch here by port, and always so: with
  * senders in step the last ports lose everything. */
-#define NS3_JITTER (200 * PS_NS)
 #define JUMBO_BYTES 4096u /* payload from which a frame counts as one */
 
 static const char *const cc_words[] = {"newreno", "cubic", "dctcp", NULL};
@@ -119,7 +118,6 @@ void tcp_defaults(const struct fabric *fabric, struct fabric_tcp *tcp)
     tcp->rto_min_ps = 200 * PS_MS;
     tcp->rto_max_ps = 120 * PS_S;
     tcp->ack_delay_ps = 40 * PS_MS;
-    tcp->jitter_ps = ns3 ? NS3_JITTER : 0;
 }
 
 uint64_t fabric_tcp_cpu(const struct fabric_nic *nic)

@@ -7,6 +7,7 @@
 #include "node/host_tcp.h"
 
 #include "base/bits.h"
+#include "base/wide.h"
 #include "sim/sim_int.h"
 
 #define NS3_HEADER_BYTES (2 + 20 + 32) /* PPP, IP, TCP with timestamps */
@@ -23,6 +24,16 @@ static uint64_t host_rate(const struct fabric *fabric, uint32_t endpoint, const 
     return fabric_tcp_cpu(nic) * nic->tcp.cores / adapters;
 }
 
+/* What falls on one instant ns-3 takes in the order in which it was scheduled: a segment that an acknowledgement lets
+ * go is sent before one that follows another on its line.  So the latter is a picosecond late here: a core that takes
+ * so much longer for a segment than the line does. */
+static uint64_t ns3_core(uint64_t line_bps, uint32_t mss)
+{
+    uint64_t line_ps = (uint64_t)((u128)(mss + NS3_HEADER_BYTES) * 8 * PS_S / line_bps);
+
+    return (uint64_t)((u128)mss * 8 * PS_S / (line_ps + 1));
+}
+
 static struct tcp_config adapter_config(const struct sim *sim, uint32_t endpoint)
 {
     const struct fabric *fabric = sim->fabric;
@@ -30,8 +41,9 @@ static struct tcp_config adapter_config(const struct sim *sim, uint32_t endpoint
     const struct fabric_tcp *tcp = &nic->tcp;
     bool ns3 = fabric->behaviour == FABRIC_NS3_TCP, iwarp = fabric->system == FABRIC_IWARP;
     struct mpa_config mpa = {.on = iwarp, .markers = tcp->markers};
+    uint64_t line_bps = fabric->port[fabric->endpoint[endpoint].port].rate_bps, cpu_bps = fabric_tcp_cpu(nic);
 
-    return (struct tcp_config){.line_bps = fabric->port[fabric->endpoint[endpoint].port].rate_bps,
+    return (struct tcp_config){.line_bps = line_bps,
                                .endpoint = endpoint,
                                .ends = sim->pairs_at[endpoint] ? sim->pairs_at[endpoint] : 1,
                                .first_number = sim->endpoint->first_number,
@@ -52,7 +64,7 @@ static struct tcp_config adapter_config(const struct sim *sim, uint32_t endpoint
                                .ack_every = tcp->ack_every,
                                .ack_delay = tcp->ack_delay_ps,
                                .burst_bytes = tcp->burst_bytes,
-                               .cpu_bps = fabric_tcp_cpu(nic),
+                               .cpu_bps = ns3 && !cpu_bps ? ns3_core(line_bps, nic->mtu_bytes) : cpu_bps,
                                .host_bps = tcp->cores ? host_rate(fabric, endpoint, nic) : 0,
                                .receive_ps = tcp->receive_ps,
                                .jitter_ps = tcp->jitter_ps,
