@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of another simulator, as figures, and ours of the same inputs.
+"""Runs of another simulator, as figures, and ours of the same inputs, for tests; compare.py takes recorded runs.
 
 The figures are those of the HPCC authors' ns-3 fork (alibaba-edu/High-Precision-Congestion-Control, simulation/), run
 once on a star of 17 hosts at 100 Gb/s with links of 1 us, 1000-byte payloads, an ACK for each packet, ECN marks between
@@ -7,72 +7,54 @@ once on a star of 17 hosts at 100 Gb/s with links of 1 us, 1000-byte payloads, a
 in `incast-2MB`).  Times are nanoseconds.  `lines` counts lines of its pfc.txt: pauses and resumes that reach hosts.
 """
 import json
-import os
 import pathlib
 import random
-import subprocess
 import tempfile
+
+from common import call, deciles, mean
+from hpcc_ns3 import DECILE, LINES, MEAN, SINGLE
 
 HOSTS = 17
 
-# Flows are of `bytes` from h2, h3, ... to h1; `flows` and `folder` name the recorded input and run.
+# Flows are of `bytes` from h2, h3, ... to h1.
 # `apart_ns`: flows start at random up to that far apart, which HPCC's outcome depends on as if it were drawn.
 CASES = {
     "single": {
         "senders": 1, "bytes": 1000000, "congestion": "dcqcn", "buffer": "32MB",
-        "flows": "single_1MB", "folder": "single_1MB_dcqcn", "mean": 87091, "lines": 0,
+        "mean": 87091, "lines": 0,
         "deciles": [87091] * 9,
     },
     "single-hpcc": {
         "senders": 1, "bytes": 1000000, "congestion": "hpcc", "buffer": "32MB",
-        "flows": "single_1MB", "folder": "single_1MB_hp", "mean": 95726, "lines": 0,
+        "mean": 95726, "lines": 0,
         "deciles": [95726] * 9,
     },
     "two": {
         "senders": 2, "bytes": 10000000, "congestion": "dcqcn", "buffer": "32MB",
-        "flows": "two_2to1_10MB", "folder": "two2to1_dcqcn", "mean": 2136088, "lines": 0,
+        "mean": 2136088, "lines": 0,
         "deciles": [2120266, 2124221, 2128177, 2132133, 2136088, 2140044, 2144000, 2147956, 2151911],
     },
     "incast": {
         "senders": 16, "bytes": 20000000, "congestion": "dcqcn", "buffer": "32MB",
-        "flows": "incast16_20MB", "folder": "incast16_20MB_dcqcn", "mean": 27364958, "lines": 0,
+        "mean": 27364958, "lines": 0,
         "deciles": [26179015, 26614019, 26777909, 26890371, 26960059, 27094937, 27125676, 28965779, 29354380],
     },
     "incast-hpcc": {
         "senders": 16, "bytes": 20000000, "congestion": "hpcc", "buffer": "32MB",
-        "flows": "incast16_20MB", "folder": "incast16_20MB_hp", "mean": 27863496, "lines": 0,
+        "mean": 27863496, "lines": 0,
         "deciles": [25066808, 26444287, 28089888, 28397185, 28458474, 28661199, 28885990, 29118866, 29417640],
     },
     "incast-hpcc, starts apart": {
         "senders": 16, "bytes": 20000000, "congestion": "hpcc", "buffer": "32MB", "apart_ns": 40,
-        "flows": "incast16_20MB", "folder": "incast16_20MB_hp", "mean": 27863496, "lines": 0,
+        "mean": 27863496, "lines": 0,
         "deciles": [25066808, 26444287, 28089888, 28397185, 28458474, 28661199, 28885990, 29118866, 29417640],
     },
     "incast-2MB": {
         "senders": 16, "bytes": 20000000, "congestion": "dcqcn", "buffer": "2MB",
-        "flows": "incast16_20MB", "folder": "incast16_20MB_dcqcn_buf2", "mean": 26149743, "lines": 2512,
+        "mean": 26149743, "lines": 2512,
         "deciles": [23452902, 24463634, 24984649, 25579262, 26795610, 27001392, 27702612, 28066332, 28267508],
     },
 }
-
-# How far apart the two may be, as shares.
-SINGLE, MEAN, DECILE, LINES = 0.015, 0.03, 0.05, 0.15
-
-
-def mean(values):
-    return sum(values) / len(values)
-
-
-def deciles(values):
-    """The nine of them, on straight lines between the values."""
-    values = sorted(values)
-    answer = []
-    for tenth in range(1, 10):
-        whole, rest = divmod(tenth * (len(values) - 1), 10)
-        after = values[min(whole + 1, len(values) - 1)]
-        answer.append(values[whole] + (after - values[whole]) * rest / 10)
-    return answer
-
 
 def topology(rate="100Gbps"):
     links = "".join(f"0 {host} {rate} 1000ns 0\n" for host in range(1, HOSTS + 1))
@@ -86,33 +68,12 @@ def flow_list(senders, size, starts_ns=(0,)):
 
 
 def inputs(case, folder, seed):
-    """Topology and flows: the recorded ones where ROCELAB_SHARED names them, else the same made here."""
-    shared = os.environ.get("ROCELAB_SHARED")
-    if shared and "apart_ns" not in case:
-        recorded = pathlib.Path(shared) / "data" / "peers" / "hpcc-ns3" / "inputs"
-        return recorded / "star17.topo.txt", recorded / f"{case['flows']}.flow.txt"
+    """Topology and flows."""
     draw = random.Random(seed)
     starts = [draw.randint(0, case.get("apart_ns", 0)) for _ in range(HOSTS)]
     (folder / "topology.txt").write_text(topology())
     (folder / "flows.txt").write_text(flow_list(case["senders"], case["bytes"], starts))
     return folder / "topology.txt", folder / "flows.txt"
-
-
-def peer(case):
-    """Mean, deciles and lines of pfc.txt: from the recorded run where ROCELAB_SHARED names it."""
-    shared = os.environ.get("ROCELAB_SHARED")
-    if not shared:
-        return case["mean"], case["deciles"], case["lines"]
-    recorded = pathlib.Path(shared) / "data" / "peers" / "hpcc-ns3" / case["folder"]
-    times = [int(line.split()[6]) for line in (recorded / "fct.txt").read_text().splitlines()]
-    return mean(times), deciles(times), len((recorded / "pfc.txt").read_text().splitlines())
-
-
-def call(*arguments):
-    result = subprocess.run([os.environ["ROCELAB"], *map(str, arguments)], capture_output=True, text=True, check=False)
-    if result.returncode:
-        raise RuntimeError(f"{arguments}: exit {result.returncode}: {result.stderr}")
-    return result.stdout
 
 
 def ours(case, seeds):
@@ -138,7 +99,7 @@ def ours(case, seeds):
 
 def rows(name, case, seeds):
     """(case, figure, ours, theirs, difference, limit) of all that is compared."""
-    our, their = ours(case, seeds), peer(case)
+    our, their = ours(case, seeds), (case["mean"], case["deciles"], case["lines"])
     single = case["senders"] == 1
     answer = [(name, "mean", our[0], their[0], SINGLE if single else MEAN)]
     if not single:
