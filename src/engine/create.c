@@ -94,6 +94,7 @@ static int make_nodes(struct engine *engine, const struct engine_config *config)
         node->index = index;
         node->leaves = leaves_for(from->ports);
         node->tick = EVENT_NEVER;
+        node->line_at = PS_NEVER;
         node->extra = extra;
         extra += from->ports;
         node->port = (struct port *)(void *)at;
@@ -129,7 +130,7 @@ static int make_direction(struct engine *engine, const struct engine_config *con
     *port = (struct port){.link = &peer->in[b->port], .peer_next = &engine->next[peer->index], .peer = peer->index};
     node_port_rate(node, a->port, link->rate_bps, &config->model);
     if (b->loss_ppm) port->flags |= PORT_CORRUPT;
-    if (b->cut_through) port->flags |= PORT_CUT;
+    if (b->cut_through && !link->llr.buffer_bytes) port->flags |= PORT_CUT; /* what may be damaged is taken whole */
     if (config->node[a->node].tile != config->node[b->node].tile) port->flags |= PORT_FAR;
     peer->link_in[b->port] = number << 1 | (uint32_t)from;
     return 0;
@@ -141,6 +142,8 @@ static void note_window(struct engine *engine, const struct engine_config *confi
     const struct engine_end *a = &link->end[from], *b = &link->end[!from];
     ps_t data = link->propagation + b->latency, pause = link->propagation + b->reaction;
     ps_t least = data < pause ? data : pause;
+    if (link->llr.buffer_bytes && link->propagation + link->llr_reaction < least)
+        least = link->propagation + link->llr_reaction;
     uint32_t ta = config->node[a->node].tile, tb = config->node[b->node].tile;
 
     if (least < engine->small_window) engine->small_window = least;
@@ -163,6 +166,45 @@ static int make_links(struct engine *engine, const struct engine_config *config)
     if (config->no_tiles) engine->window = engine->small_window;
     for (uint32_t i = 0; i < engine->tiles; i++)
         if (engine->tile[i].window > engine->window) engine->tile[i].window = engine->window;
+    return 0;
+}
+
+/* Link-level retry: the state of each port of a node that has some, and the rings. */
+static int make_lines(struct engine *engine, const struct engine_config *config)
+{
+    uint64_t lines = 0, frames = 0;
+
+    for (uint32_t i = 0; i < config->links; i++) {
+        if (config->link[i].llr.buffer_bytes == 0) continue;
+        if (config->link[i].propagation + config->link[i].llr_reaction == 0) return -EINVAL;
+        frames += 2 * (uint64_t)config->link[i].llr.frames;
+        for (int end = 0; end < 2; end++) {
+            struct node *node = &engine->node[engine->index_of[config->link[i].end[end].node]];
+            if (node->line_at == PS_NEVER) lines += node->ports;
+            node->line_at = 0; /* it has some */
+        }
+    }
+    if (frames == 0) return 0;
+    struct node_line *line = engine_memory(engine, lines * sizeof(*line));
+    struct llr_frame *ring = engine_memory(engine, frames * sizeof(*ring));
+    if (!line || !ring) return -ENOMEM;
+    for (uint32_t i = 0; i < config->nodes; i++) {
+        struct node *node = &engine->node[i];
+        if (node->line_at == PS_NEVER) continue;
+        node->line_at = PS_NEVER;
+        node->line = line;
+        line += node->ports;
+    }
+    for (uint32_t i = 0; i < config->links; i++) {
+        const struct engine_link *link = &config->link[i];
+        for (int end = 0; end < 2 && link->llr.buffer_bytes; end++, ring += link->llr.frames) {
+            struct node *node = &engine->node[engine->index_of[link->end[end].node]];
+            struct node_line *at = &node->line[link->end[end].port];
+            llr_init(&at->llr, &link->llr, ring);
+            at->latency = link->propagation + link->llr_reaction;
+            node->port[link->end[end].port].flags |= PORT_LLR;
+        }
+    }
     return 0;
 }
 
@@ -326,6 +368,7 @@ int engine_create(const struct engine_config *config, struct engine **ret)
     if (!error) error = order_nodes(engine, config);
     if (!error) error = make_nodes(engine, config);
     if (!error) error = make_links(engine, config);
+    if (!error) error = make_lines(engine, config);
     if (!error) error = make_workers(engine, config);
     if (!error) {
         find_boundaries(engine);
@@ -397,5 +440,7 @@ struct engine_totals engine_totals(const struct engine *engine)
     for (uint32_t i = 0; i < engine->nodes; i++)
         for (uint32_t p = 0; p < engine->node[i].ports; p++)
             totals.packets_on_links += fifo_count(&engine->node[i].in[p].data);
+    for (uint32_t i = 0; i < engine->nodes; i++)
+        totals.packets_on_links += node_line_packets(&engine->node[i]);
     return totals;
 }

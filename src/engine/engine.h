@@ -24,6 +24,7 @@
 
 #include "base/time.h"
 #include "engine/link.h"
+#include "node/llr.h"
 #include "node/node.h"
 #include "packet/pktpool.h"
 
@@ -36,6 +37,13 @@ struct event { /* an arrival in a worker's list */
 struct worker;
 struct node;
 typedef void (*visit_fn)(struct worker *worker, struct node *node, ps_t end);
+
+struct node_line { /* of a port with link-level retry (line.c) */
+    struct llr llr;
+    ps_t latency; /* of its words and of the news of a frame: propagation, PHY */
+    ps_t free_at; /* of a port that is held: when the line is */
+    ps_t word_at; /* when the last word arrives */
+};
 
 struct node {
     _Alignas(64) visit_fn visit;
@@ -52,6 +60,8 @@ struct node {
     uint16_t ports;
     uint16_t lost_arrivals; /* ports that are down, and lose what arrives */
     bool allocates;         /* takes packets from the pool when visited */
+    struct node_line *line; /* [ports]; NULL: no port has link-level retry */
+    ps_t line_at;           /* the earliest of their deadlines */
 };
 
 struct tile {
@@ -99,6 +109,8 @@ struct engine_link {
     struct engine_end end[2];
     uint64_t rate_bps;
     ps_t propagation;
+    struct llr_config llr; /* of both ends; buffer_bytes 0: there is none */
+    ps_t llr_reaction;     /* of either end to its words */
 };
 
 struct engine_config {
@@ -144,6 +156,10 @@ uint32_t engine_workers(const struct engine *engine);
 void engine_wake(struct engine *engine, uint32_t id, ps_t at);
 /* The port at both ends of a link goes down or comes up at once; to be called from the end's own visit. */
 void node_port_down(struct node *node, uint16_t port, bool down);
+/* Before a port goes down: link-level retry begins anew, and what its replay buffer holds is lost. */
+void node_line_reset(struct worker *worker, struct node *node, uint32_t port, ps_t now);
+/* When the line is free, whether the port is held or not. */
+ps_t node_line_free_at(const struct node *node, uint32_t port);
 /* The port's line rate from now on. */
 void node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct line_model *model);
 

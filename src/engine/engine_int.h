@@ -38,6 +38,9 @@ void reserve_give_back(struct reserve *reserve, struct pktpool *pool, uint32_t m
  * the two. */
 struct event *events_sort(struct event *list, struct event *other, uint32_t count, uint64_t low, uint64_t high);
 
+/* line.c: packets in replay buffers. */
+uint64_t node_line_packets(const struct node *node);
+
 /* Lines of their own, two each: processors fetch them in pairs, and who waits must not slow down who works. */
 #define APART 128
 struct barrier {
@@ -88,8 +91,8 @@ struct engine {
     bool quit;   /* ... and they may; written when all have met */
     uint32_t started;
 
-    void *memory[12];
-    size_t memory_bytes[12];
+    void *memory[16];
+    size_t memory_bytes[16];
     uint32_t memories;
 };
 

@@ -13,6 +13,10 @@ void node_send_slowly(struct worker *worker, struct node *node, uint32_t port, p
     struct port *out = &node->port[port];
     struct port_extra *extra = &node->extra[port];
 
+    if (out->flags & PORT_LLR) {
+        node_line_send(worker, node, port, id, line, now);
+        return;
+    }
     if ((out->flags & PORT_SLOWLY) == PORT_CUT) {
         const struct line_model *model = &worker->engine->model;
         uint32_t header = PORT_CUT_BYTES + model->before, bytes = line - model->gap;
@@ -38,9 +42,12 @@ void node_send_control(struct worker *worker, struct node *node, uint32_t port, 
     struct port_extra *extra = &node->extra[port];
 
     if (out->link == NULL || out->flags & PORT_DOWN) return;
-    struct port_sent sent = port_send_control(out, extra, &worker->engine->model, now);
-    if (out->flags & PORT_TAP && !(word & CREDIT_WORD))
+    bool retries = out->flags & PORT_LLR;
+    struct port_sent sent = retries ? node_line_set(worker, node, port, word, now)
+                                    : port_send_control(out, extra, &worker->engine->model, now);
+    if (out->flags & PORT_TAP && !(word & (CREDIT_WORD | LLR_WORD)))
         tap_pause(extra->tap, control_enable(word), control_quanta(word), sent.last_bit);
+    if (retries) return;
     fifo_push(&out->link->control, &worker->store, sent.arrival, word);
     node_tell(worker, out, sent.arrival);
 }

@@ -53,6 +53,7 @@ static inline __attribute__((always_inline)) void node_kick(struct node *node, u
 
 static inline void node_deadline(struct node *node, ps_t at, ps_t now)
 {
+    if (node->line_at < at) at = node->line_at;
     node->tick = event_key(at > now ? at : now, EVENT_TICK, 0);
 }
 
@@ -69,6 +70,15 @@ static inline __attribute__((always_inline)) void node_tell(struct worker *worke
     while (at < seen && !__atomic_compare_exchange_n(slot, &seen, at, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
 }
+
+/* line.c, of ports with link-level retry: a frame goes out; the port's turn while it is held; a word is here, or news
+ * of a frame; deadlines; a control word of any kind goes out; its place in the link. */
+void node_line_send(struct worker *worker, struct node *node, uint32_t port, pkt_t id, uint32_t bytes, ps_t now);
+void node_line_turn(struct worker *worker, struct node *node, uint32_t port, ps_t now);
+void node_line_heard(struct worker *worker, struct node *node, uint32_t port, uint32_t word, ps_t now);
+void node_line_tick(struct worker *worker, struct node *node, ps_t now);
+struct port_sent node_line_set(struct worker *worker, struct node *node, uint32_t port, uint32_t word, ps_t now);
+void node_line_push(struct worker *worker, struct node *node, uint32_t port, uint32_t word, ps_t at);
 
 /* node_send() on a line of PORT_SLOWLY; `line`: bytes with all that is added to them. */
 void node_send_slowly(struct worker *worker, struct node *node, uint32_t port, pkt_t id, uint32_t line, ps_t now);
@@ -188,8 +198,11 @@ node_port_turn(struct worker *worker, struct node *node, uint32_t port, ps_t now
 {
     struct port *out = &node->port[port];
 
-    if (__builtin_expect(out->free_at > now, 0)) { /* a control frame went first */
-        tree_set(node, port, event_key_near(out->free_at, EVENT_FREE, port));
+    if (__builtin_expect(out->free_at > now, 0)) { /* a control frame went first, or a replay does */
+        if (out->flags & PORT_HELD)
+            node_line_turn(worker, node, port, now);
+        else
+            tree_set(node, port, event_key_near(out->free_at, EVENT_FREE, port));
         return;
     }
     pkt_t id = calls->node.tx(node->machine, port, now, &worker->io);
@@ -232,7 +245,10 @@ static __attribute__((noinline)) uint32_t node_odd_arrival(struct worker *worker
     }
     if (packet) return node_receive(worker, node, event, now, next, calls);
     worker->digest += control_mix(node->link_in[port], now, event->what);
-    calls->node.control(node->machine, port, event->what, now, &worker->io);
+    if (llr_is_word(event->what))
+        node_line_heard(worker, node, port, event->what, now);
+    else
+        calls->node.control(node->machine, port, event->what, now, &worker->io);
     return NODE_NO_PORT;
 }
 
@@ -325,6 +341,7 @@ static inline __attribute__((always_inline)) void node_visit(struct worker *work
         } else if (own == node->tick) {
             ps_t now = own >> EVENT_BITS;
             if (calls->before_tick) calls->before_tick(worker, node, now);
+            if (node->line_at <= now) node_line_tick(worker, node, now);
             calls->node.tick(node->machine, now, &worker->io);
             calls->settle(worker, node, now);
         } else {

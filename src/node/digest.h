@@ -15,6 +15,7 @@
 #include "base/credit.h"
 #include "base/time.h"
 #include "base/wide.h"
+#include "node/llr.h"
 #include "packet/pkt.h"
 
 static inline uint64_t fold(uint64_t a, uint64_t b)
@@ -49,10 +50,10 @@ _Static_assert(offsetof(struct pkt, dst_node) == offsetof(struct pkt, src_node) 
 _Static_assert(offsetof(struct pkt, ack.msn) == 56 && sizeof(struct pkt) == 64, "read as one");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the digest reads fields in memory order");
 
-/* A control word: priorities, quanta; of credits all of it. */
+/* A control word: priorities, quanta; of credits and retries all of it. */
 static inline uint64_t control_mix(uint32_t link, ps_t at, uint32_t word)
 {
-    uint32_t what = word & CREDIT_WORD ? word : word & 0xffffff;
+    uint32_t what = word & (CREDIT_WORD | LLR_WORD) ? word : word & 0xffffff;
 
     return fold(((uint64_t)link << 32 | what) ^ 0x9e3779b97f4a7c15ULL, at ^ 0xd1342543de82ef95ULL);
 }

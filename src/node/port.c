@@ -68,13 +68,28 @@ struct port_sent port_send_control(struct port *port, struct port_extra *extra, 
                                    ps_t now)
 {
     ps_t start = port->free_at > now ? port->free_at : now;
-    ps_t last_bit = start + line_span(extra, (uint32_t)(model->pause_bytes - model->gap), model);
+    uint32_t gap = model->gap < model->pause_bytes ? model->gap : 0; /* an ordered set has none */
+    ps_t last_bit = start + line_span(extra, model->pause_bytes - gap, model);
 
     port->free_at = start + line_time(extra, model->pause_bytes, model);
     port->sent_bytes += model->pause_bytes;
     port->sent_frames++;
     extra->pauses_sent++;
     return (struct port_sent){.last_bit = last_bit, .arrival = last_bit + extra->control_latency};
+}
+
+struct port_sent port_send_set(struct port *port, struct port_extra *extra, const struct line_model *model,
+                               uint32_t bytes, ps_t latency, ps_t now)
+{
+    ps_t start = now < port->free_at ? port->free_at : now;
+    bool errors = port->flags & PORT_CORRUPT && extra->keeps;
+    struct port_sent sent = {.last_bit = start + line_span(extra, bytes, model)};
+
+    sent.arrival = sent.last_bit + latency;
+    sent.lost = errors && rng_u64(&extra->rng) > power(extra->keeps, bytes);
+    port->free_at = start + line_time(extra, bytes, model);
+    port->sent_bytes += bytes;
+    return sent;
 }
 
 void port_set_rate(struct port *port, struct port_extra *extra, const struct line_model *model, uint64_t rate_bps)

@@ -37,7 +37,9 @@ struct line_model {
 #define PORT_CUT 8u      /* the other end begins with the header, before the last byte is there */
 #define PORT_DIVIDED 16u /* a byte is no whole number of picoseconds */
 #define PORT_TAP 32u     /* the driver's: somebody listens */
-#define PORT_SLOWLY (PORT_CUT | PORT_CORRUPT | PORT_DIVIDED | PORT_TAP)
+#define PORT_LLR 64u     /* damaged frames are sent again: llr.h */
+#define PORT_HELD 128u   /* the driver's: it has a replay to send, or no room for one */
+#define PORT_SLOWLY (PORT_CUT | PORT_CORRUPT | PORT_DIVIDED | PORT_TAP | PORT_LLR)
 
 struct port {                  /* the sending half, owned by its node */
     _Alignas(64) ps_t free_at; /* NODE_TIME_MAX: the port is down */
@@ -112,6 +114,9 @@ struct port_sent port_send_slowly(struct port *port, struct port_extra *extra, c
 /* A control frame: after the frame that is being sent, before anything queued. */
 struct port_sent port_send_control(struct port *port, struct port_extra *extra, const struct line_model *model,
                                    ps_t now);
+/* The same of an ordered set of so many bytes, which is no frame and has no gap; it may be lost where bits go wrong. */
+struct port_sent port_send_set(struct port *port, struct port_extra *extra, const struct line_model *model,
+                               uint32_t bytes, ps_t latency, ps_t now);
 /* The line's rate from now on. */
 void port_set_rate(struct port *port, struct port_extra *extra, const struct line_model *model, uint64_t rate_bps);
 

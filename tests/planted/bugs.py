@@ -200,7 +200,7 @@ FRESH = [
         "when a pause runs out nobody asks the port"),
     # the simulator
     bug("pause-cuts-in", "src/node/port.c",
-        "    ps_t start = port->free_at > now ? port->free_at : now;", "    ps_t start = now;",
+        "    ps_t start = port->free_at > now ? port->free_at : now;\n    uint32_t gap", "    ps_t start = now;\n    uint32_t gap",
         "a pause frame does not wait for the frame on the line"),
     bug("give-back-twice", "src/engine/reserve.c",
         "    memmove(pool->free, pool->free + moved, pool->free_count * sizeof(uint32_t));\n", "",
