@@ -21,6 +21,7 @@
 #include "base/arena.h"
 #include "base/time.h"
 #include "fabric/lanes.h"
+#include "fabric/llr.h"
 #include "fabric/nics.h"
 #include "fabric/nodes.h"
 #include "fabric/switches.h"
@@ -35,6 +36,7 @@ struct fabric {
     struct fabric_at system_at;
     struct fabric_lanes lanes;
     struct fabric_sm sm;
+    struct fabric_llr llr;
     struct fabric_uet uet; /* of Ultra Ethernet */
     uint64_t seed;
     ps_t stop;             /* PS_NEVER: when the jobs are done */

@@ -64,6 +64,7 @@ struct fabric_port {
     uint16_t rail;          /* of its cable: the host's adapter, the leaf's rail; FABRIC_NO_RAIL: none */
     bool up;
     bool cable_known; /* the file says how long it is */
+    bool llr;         /* damaged frames are sent again by the port */
 };
 
 struct fabric_endpoint {

@@ -63,6 +63,11 @@ static const struct reason of_tcp = {.systems = FABRIC_SYSTEM(FABRIC_TCP) | FABR
                                                  [FABRIC_INFINIBAND] = "has 'congestion', 'recovery' and 'timeout'",
                                                  [FABRIC_UET] = "has its own under 'uet'"}};
 
+static const struct reason of_ethernet = {
+    .systems = ~FABRIC_SYSTEM(FABRIC_INFINIBAND),
+    .owner = "systems over Ethernet",
+    .instead = {[FABRIC_INFINIBAND] = "has retries of its own, which are not modelled"}};
+
 #define WHOLE "has packets that are never trimmed"
 static const struct reason trimmed = {.systems = FABRIC_SYSTEM(FABRIC_UET),
                                       .owner = "Ultra Ethernet",
@@ -114,6 +119,7 @@ static const struct key keys[] = {
     {"sm", &lanes, false},
     {"converge", &routing, false},
     {"tcp", &of_tcp, false},
+    {"llr", &of_ethernet, false},
     {"xoff", &pauses, true},
     {"xon", &pauses, true},
     {"headroom", &pauses, true},
@@ -281,6 +287,7 @@ void system_keys(struct tree *root, bool leave_out, struct fabric_errors *errors
         if (strcmp(item->key, "switches") == 0 || strcmp(item->key, "nics") == 0) judge_layer(&walk, item);
         if (strcmp(item->key, "faults") == 0) judge_faults(&walk, item);
         bool named = strcmp(item->key, "roles") == 0 || strcmp(item->key, "devices") == 0;
+        named |= strcmp(item->key, "links") == 0;
         for (struct tree *one = named && item->type == TREE_MAP ? item->first : NULL; one; one = one->next)
             judge_layer(&walk, one);
     }

@@ -92,6 +92,7 @@ static const struct field top_fields[] = {
     F_IGNORE("routing"),
     F_IGNORE("check"),
     F_IGNORE("uet"),
+    F_CALL("llr", llr_read),
     F_IGNORE("prices"),
     F_IGNORE("decision"),
 };
@@ -118,6 +119,7 @@ static bool top_level(struct loader *loader)
         return false;
     }
     lanes_defaults(loader->fabric);
+    llr_defaults(loader->fabric);
     bool good = read_map(loader, root, "a fabric file", &set, 1);
     lanes_finish(loader);
     return good && model_fits(loader, root);
@@ -131,6 +133,7 @@ static void load_parts(struct loader *loader)
     if (loader->blind) loader->fabric->port = NULL;
     settings_load(loader);
     if (loader->errors->count == 0) lanes_check(loader);
+    if (loader->errors->count == 0) llr_check(loader);
     uet_load(loader);
     operations_load(loader);
     if (!loader->blind && !routes_build(loader)) return;

@@ -139,7 +139,7 @@ static uint64_t hash_switch(uint64_t hash, const struct fabric_switch *from)
 static uint64_t hash_written(uint64_t hash, const struct loader *loader)
 {
     static const char *const seen[] = {"model", "system", "vls",  "sl-to-vl", "vl-arbitration", "credits", "fecn",
-                                       "sm",    "seed",   "stop", "topology", "jobs",           "faults"};
+                                       "sm",    "seed",   "stop", "topology", "jobs",           "faults",  "llr"};
 
     for (uint32_t i = 0; i < COUNT_OF(seen); i++) {
         const struct tree *value = tree_get(loader->root, seen[i]);
@@ -168,8 +168,13 @@ uint64_t run_hash(struct loader *loader)
         settings[i] = hash_settings(fabric, &fabric->settings[i], classes);
     for (uint32_t p = 0; p < fabric->ports; p++) {
         const struct fabric_port *port = &fabric->port[p];
-        uint64_t seen[] = {port->rate_bps, port->propagation_ps,    port->pause_reaction_ps, port->error_ppm,
-                           port->up,       settings[port->settings]};
+        uint64_t seen[] = {port->rate_bps,
+                           port->propagation_ps,
+                           port->pause_reaction_ps,
+                           port->error_ppm,
+                           port->up,
+                           settings[port->settings],
+                           port->llr};
         hash = HASH(hash, seen);
     }
     for (uint32_t c = 0; c < fabric->class_count; c++)

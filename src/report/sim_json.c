@@ -176,6 +176,17 @@ static void json_cable(struct jout *jout, const struct sim_port *port)
     json_priorities(jout, "pfc_obeys", port->pfc_obeys);
 }
 
+/* As the SAI proposal names them, without its prefix. */
+static void json_llr(struct jout *jout, const struct llr_counters *llr)
+{
+    if (llr == NULL) return;
+    jout_open_line(jout, "llr", '{');
+#define X(name, help) jout_u64(jout, #name, llr->name);
+    LLR_COUNTER_LIST(X)
+#undef X
+    jout_close(jout);
+}
+
 static void json_port(struct jout *jout, const struct sim_report *report, const struct sim_port *port)
 {
     const struct fabric *fabric = report->fabric;
@@ -196,6 +207,7 @@ static void json_port(struct jout *jout, const struct sim_report *report, const 
     json_drops(jout, report, port);
     jout_u64(jout, "lost", port->lost);
     json_cable(jout, port);
+    json_llr(jout, port->llr);
     if (port->thresholds == UINT32_MAX)
         jout_null(jout, "thresholds");
     else

@@ -91,6 +91,23 @@ static struct engine_end end_of(const struct fabric *fabric, uint32_t index)
                                .cut_through = sim_cuts_through(fabric, port)};
 }
 
+static void llr_of(const struct fabric *fabric, uint32_t port, struct engine_link *link)
+{
+    uint64_t rate = fabric->port[port].rate_bps, buffer = fabric_llr_buffer(fabric, port);
+    struct rate spacing = rate_of(rate);
+    uint32_t frames = 1;
+
+    while (frames < LLR_FRAMES_MAX && (uint64_t)frames * MIN_LINE_BYTES < buffer)
+        frames *= 2;
+    link->llr = (struct llr_config){.buffer_bytes = (uint32_t)buffer,
+                                    .largest_bytes = fabric_line_bytes(fabric),
+                                    .frames = frames,
+                                    .replays = (uint32_t)fabric->llr.replays,
+                                    .timer_ps = fabric_llr_timer(fabric, port),
+                                    .spacing_ps = rate_take(&spacing, FABRIC_LLR_SPACING)};
+    link->llr_reaction = fabric->llr.reaction_ps;
+}
+
 static uint32_t find_links(const struct fabric *fabric, struct engine_link *link)
 {
     uint32_t count = 0;
@@ -102,6 +119,7 @@ static uint32_t find_links(const struct fabric *fabric, struct engine_link *link
             link[count] = (struct engine_link){.end = {end_of(fabric, i), end_of(fabric, port->peer)},
                                                .rate_bps = port->rate_bps,
                                                .propagation = port->propagation_ps};
+        if (link && port->llr) llr_of(fabric, i, &link[count]);
         count++;
     }
     return count;

@@ -239,7 +239,8 @@ static uint64_t bytes_gone(const struct node *node, uint16_t port, ps_t now)
 {
     const struct port *out = &node->port[port];
     uint64_t rate_bps = node->extra[port].rate.bps;
-    uint64_t ahead = out->free_at > now && !(out->flags & PORT_DOWN) ? rate_bytes_in(rate_bps, out->free_at - now) : 0;
+    ps_t free_at = node_line_free_at(node, port);
+    uint64_t ahead = free_at > now && !(out->flags & PORT_DOWN) ? rate_bytes_in(rate_bps, free_at - now) : 0;
 
     return out->sent_bytes - (ahead < out->sent_bytes ? ahead : out->sent_bytes);
 }
@@ -288,14 +289,24 @@ static uint32_t switch_ports(const struct fabric *fabric)
     return count;
 }
 
+static uint32_t llr_ports(const struct fabric *fabric)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < fabric->ports; i++)
+        count += fabric->port[i].llr;
+    return count;
+}
+
 static int read_ports(struct sim *sim, struct sim_result *ret)
 {
     const struct fabric *fabric = sim->fabric;
-    uint32_t copies = 0;
+    uint32_t copies = 0, retries = 0;
 
     ret->port = calloc(fabric->ports + 1u, sizeof(*ret->port));
     ret->sw_counters = calloc(switch_ports(fabric) + 1u, sizeof(*ret->sw_counters));
-    if (ret->port == NULL || ret->sw_counters == NULL) return -ENOMEM;
+    ret->llr_counters = calloc(llr_ports(fabric) + 1u, sizeof(*ret->llr_counters));
+    if (ret->port == NULL || ret->sw_counters == NULL || ret->llr_counters == NULL) return -ENOMEM;
     for (uint32_t i = 0; i < fabric->switches; i++)
         sw_settle(sim->sw[i].sw, ret->virtual_ps);
     for (uint32_t i = 0; i < fabric->endpoints; i++)
@@ -306,6 +317,10 @@ static int read_ports(struct sim *sim, struct sim_result *ret)
         read_port(sim, i, ret->virtual_ps, port, &ret->sw_counters[copies]);
         copies += port->sw != NULL;
         ret->ports++;
+        if (!fabric->port[i].llr || !fabric->port[i].up) continue;
+        ret->llr_counters[retries] =
+            engine_node(sim->engine, fabric->port[i].node)->line[fabric->port[i].index].llr.count;
+        port->llr = &ret->llr_counters[retries++];
     }
     return 0;
 }
@@ -360,8 +375,9 @@ static ps_t last_frame(const struct sim *sim)
 
     for (uint32_t i = 0; i < sim->fabric->ports; i++) {
         const struct fabric_port *from = &sim->fabric->port[i];
-        const struct port *out = &engine_node(sim->engine, from->node)->port[from->index];
-        if (!(out->flags & PORT_DOWN) && out->free_at > last) last = out->free_at;
+        const struct node *node = engine_node(sim->engine, from->node);
+        ps_t free_at = node_line_free_at(node, from->index);
+        if (!(node->port[from->index].flags & PORT_DOWN) && free_at > last) last = free_at;
     }
     return last;
 }
@@ -486,6 +502,7 @@ void sim_result_free(struct sim_result *result)
     free(result->thresholds);
     free(result->nic);
     free(result->sw_counters);
+    free(result->llr_counters);
     free(result->nic_counters);
     free(result->rtt_ns);
     free(result->pause);

@@ -16,6 +16,7 @@
 #include "jobs/training.h"
 #include "nic/counters.h"
 #include "node/endpoint.h"
+#include "node/llr.h"
 #include "switch/counters.h"
 #include "tcp/counters.h"
 
@@ -102,6 +103,7 @@ struct sim_port { /* of switches and hosts, by the fabric's numbers */
     uint64_t rate_bps;                 /* that it has now: less where lanes are lost */
     uint64_t downs, crc_errors;        /* times the link went down; packets that arrived here with wrong bits */
     uint64_t celsius, pre_fec_ber;     /* of the optic, the second in 10^-18; 0: nothing sets them */
+    const struct llr_counters *llr;    /* into sim_result.llr_counters; NULL: no link-level retry */
     uint32_t mtu_bytes;                /* largest frame of a switch's port; 0: any, or a host's */
     uint8_t pfc_sends, pfc_obeys;      /* bit p; switch ports */
     const struct sw_port_counters *sw; /* into sim_result.sw_counters; NULL: a host's */
@@ -215,6 +217,7 @@ struct sim_result {
     struct sim_nic *nic;
     /* The machines' counters when the result was read. */
     struct sw_port_counters *sw_counters; /* of switches' ports, in the order of `port` */
+    struct llr_counters *llr_counters;    /* of ports with link-level retry, in the order of `port` */
     struct nic_counters *nic_counters;    /* [nics], where they have them */
     struct histo *rtt_ns;                 /* [nics]; NULL: not asked for */
     struct sim_thresholds *thresholds;    /* of switches' ports, each set once */

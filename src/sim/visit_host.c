@@ -20,6 +20,7 @@ void sim_host_link(struct worker *worker, struct node *node, uint16_t port, bool
 {
     struct sim_host *host = node->machine;
 
+    if (!up) node_line_reset(worker, node, port, now);
     node_port_down(node, port, !up);
     host->sim->endpoint->link(&host->node, port, up, now, &worker->io);
     if (host->sim->options.programs) {

@@ -36,6 +36,7 @@ void sim_switch_link(struct worker *worker, struct node *node, uint16_t port, bo
 {
     struct sim_switch *sw = node->machine;
 
+    if (!up) node_line_reset(worker, node, port, now);
     node_port_down(node, port, !up);
     node_switch_link(&sw->node, port, up, now, &worker->io);
     pauses_forget(sw, port, now);

@@ -179,7 +179,7 @@ static const struct {
     {"the rate of no link",
      FIRST "topology: {links: {hosts: 2, switches: 1, links: [[h0, sw0:0], [h1, sw0:2]]}}\n" LINKS
            "devices: {sw0: {ports: {1: {rate: 10G}}}}\n",
-     "f.yaml:4:28: error: port 1 of 'sw0' has no cable: rate, cable, delay and errors are of a link\n"},
+     "f.yaml:4:28: error: port 1 of 'sw0' has no cable: rate, cable, delay, errors and llr are of a link\n"},
     {"both", FIRST "topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 8, uplinks: 4, oversubscription: 2}}\n" LINKS,
      "f.yaml:2:87: error: topology.leaf-spine: give oversubscription or uplinks, not both\n"},
     {"no spines", FIRST "topology: {leaf-spine: {leaves: 2, hosts: 8}}\n" LINKS,
@@ -437,6 +437,13 @@ static const struct {
      "f.yaml:5:12: error: 'pfc' belongs to RoCE; InfiniBand has credits\n"},
     {"routing of InfiniBand", GOOD "system: infiniband\nconverge: true\n",
      "f.yaml:5:1: error: 'converge' belongs to systems over Ethernet; InfiniBand has a subnet manager: 'sm'\n"},
+    {"link-level retry of InfiniBand", GOOD "system: infiniband\nllr: true\n",
+     "f.yaml:5:1: error: 'llr' belongs to systems over Ethernet; InfiniBand has retries of its own, which are not "
+     "modelled\n"},
+    {"a replay buffer without room", GOOD "llr: {buffer: 2KB}\n",
+     "f.yaml:4:6: error: llr: a buffer of 2KB has no room for a frame of 4.3KB\n"},
+    {"a replay timer without a unit", GOOD "llr: {timer: 10}\n",
+     "f.yaml:4:14: error: timer '10': a bare number: write a unit, as in 2us\n"},
     {"credits of RoCE", GOOD "credits: 64KiB\n",
      "f.yaml:4:1: error: 'credits' belongs to InfiniBand; RoCEv2 has 'pfc'\n"},
     {"marks of RoCEv1", GOOD "system: rocev1\nroles: {leaf: {classes: {rdma: {ecn: {min: 1KB, max: 2KB}}}}}\n",

@@ -97,7 +97,7 @@ static struct profile *apply(struct layers *layers, const struct tree *map, cons
 static bool link_given(const struct link_class *as)
 {
     return as->rate_bps != NOT_GIVEN || as->cable_mm != NOT_GIVEN || as->delay_ps != NOT_GIVEN ||
-           as->error_ppm != ERRORS_NOT_GIVEN;
+           as->error_ppm != ERRORS_NOT_GIVEN || as->llr != LLR_NOT_GIVEN;
 }
 
 /* A link has one rate and one cable: what one end's layer says holds for both. */
@@ -108,7 +108,7 @@ static void apply_link(struct loader *loader, uint32_t port, const struct port_l
 
     for (int e = 0; e < 2 && ends[1] != FABRIC_NONE; e++) {
         struct fabric_port *end = &ports[ends[e]];
-        struct link_class was = {end->rate_bps, end->cable_mm, end->propagation_ps, end->error_ppm, true};
+        struct link_class was = {end->rate_bps, end->cable_mm, end->propagation_ps, end->error_ppm, true, end->llr};
         if (layer->as.rate_bps != NOT_GIVEN) end->rate_bps = layer->as.rate_bps;
         if (layer->as.cable_mm != NOT_GIVEN || layer->as.delay_ps != NOT_GIVEN) {
             was = link_over(&was, &layer->as);
@@ -117,6 +117,7 @@ static void apply_link(struct loader *loader, uint32_t port, const struct port_l
             end->cable_known = true;
         }
         if (layer->as.error_ppm != ERRORS_NOT_GIVEN) end->error_ppm = layer->as.error_ppm;
+        if (layer->as.llr != LLR_NOT_GIVEN) end->llr = layer->as.llr;
         if (layer->up != UP_AS_IS) end->up = layer->up;
     }
 }
@@ -126,7 +127,7 @@ static void apply_port(struct layers *layers, const struct tree *map, uint32_t p
     struct loader *loader = layers->loader;
     bool host = port < loader->fabric->endpoints;
     struct profile *profile = profile_copy(layers, below);
-    struct port_layer layer = {{NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, ERRORS_NOT_GIVEN, false}, UP_AS_IS, NULL};
+    struct port_layer layer = {LINK_NOT_GIVEN, UP_AS_IS, NULL};
     struct field_set sets[6];
     uint32_t count = 0;
 
@@ -148,7 +149,7 @@ static void apply_port(struct layers *layers, const struct tree *map, uint32_t p
     if (host) nic_check(loader, &profile->nic, map);
     if (host && loader->judge) loader->judge(&profile->nic, loader->errors);
     if (link_given(&layer.as) && loader->fabric->port[port].peer == FABRIC_NONE) {
-        read_error(loader, map->at, "port %u of '%s' has no cable: rate, cable, delay and errors are of a link",
+        read_error(loader, map->at, "port %u of '%s' has no cable: rate, cable, delay, errors and llr are of a link",
                    loader->fabric->port[port].index, loader->fabric->node[loader->fabric->port[port].node].name);
         return;
     }

@@ -93,6 +93,9 @@ uint64_t hash_seed_of(const struct fabric *fabric, const struct switch_raw *raw,
 struct sw_voq_config voq_of(const struct switch_raw *raw);
 bool balance_resolve(struct loader *loader, const struct switch_raw *raw, uint32_t index, struct fabric_balance *ret);
 /* lanes.c */
+void llr_defaults(struct fabric *fabric);
+void llr_read(struct loader *loader, const struct tree *value, void *into);
+void llr_check(struct loader *loader); /* when NICs are known */
 void lanes_defaults(struct fabric *fabric);
 void lanes_read_vls(struct loader *loader, const struct tree *value, void *into);
 void lanes_read_map(struct loader *loader, const struct tree *value, void *into);

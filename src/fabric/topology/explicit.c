@@ -238,7 +238,7 @@ static bool read_link(struct loader *loader, const struct explicit *ex, const st
                       uint64_t *ret_count)
 {
     struct ends ends = {.count = 1};
-    struct link_class over = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, ERRORS_NOT_GIVEN, false};
+    struct link_class over = LINK_NOT_GIVEN;
     const struct plan *plan = ex->plan;
 
     if (item->type == TREE_MAP) {

@@ -28,6 +28,7 @@ const struct field link_fields[] = {
     F_VALUE("cable", FIELD_LENGTH, struct link_class, cable_mm, 1, 100000000000ull),
     F_VALUE("delay", FIELD_TIME, struct link_class, delay_ps, 1, PS_S),
     F_CALL("errors", read_errors),
+    F_VALUE("llr", FIELD_BOOL, struct link_class, llr, 0, 0),
 };
 const uint32_t link_field_count = COUNT_OF(link_fields);
 
@@ -42,6 +43,7 @@ struct link_class link_over(const struct link_class *base, const struct link_cla
         as.said = true;
     }
     if (over->error_ppm != ERRORS_NOT_GIVEN) as.error_ppm = over->error_ppm;
+    if (over->llr != LLR_NOT_GIVEN) as.llr = over->llr;
     return as;
 }
 
@@ -269,6 +271,7 @@ static bool make_ports(struct loader *loader, const struct plan *plan, const uin
             end->cable_mm = link_cable_mm(&link->as);
             end->propagation_ps = link_propagation_ps(&link->as);
             end->error_ppm = link->as.error_ppm;
+            end->llr = link->as.llr == LLR_NOT_GIVEN ? fabric->llr.on : link->as.llr;
             end->up = true;
             end->cable_known = link->as.said;
         }
@@ -401,8 +404,9 @@ static bool read_link_classes(struct loader *loader, struct plan *plan, bool rat
                                           F_CALL("storage", read_class_storage), F_CALL("gpu", read_gpu_links)};
     const struct tree *links = tree_get(loader->root, "links");
     struct field_set set = {fields, COUNT_OF(fields), plan};
-    const struct link_class empty = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, ERRORS_NOT_GIVEN, false};
-    struct link_class host = {NOT_GIVEN, 3000, NOT_GIVEN, 0, false}, fabric = {NOT_GIVEN, 30000, NOT_GIVEN, 0, false};
+    const struct link_class empty = LINK_NOT_GIVEN;
+    struct link_class host = {NOT_GIVEN, 3000, NOT_GIVEN, 0, false, LLR_NOT_GIVEN};
+    struct link_class fabric = {NOT_GIVEN, 30000, NOT_GIVEN, 0, false, LLR_NOT_GIVEN};
 
     plan->host = plan->fabric = plan->core = plan->site = plan->storage_link = empty;
     if (links && !read_map(loader, links, "links", &set, 1)) return false;
@@ -463,7 +467,7 @@ static bool build(struct loader *loader, const struct builder *builder, const st
     links_used(loader, builder, map, storage);
     plan.rates_known = links;
     if (!links) { /* go on, to say what else is wrong */
-        const struct link_class any = {1000000000, 1000, NOT_GIVEN, 0, false};
+        const struct link_class any = {1000000000, 1000, NOT_GIVEN, 0, false, LLR_NOT_GIVEN};
         plan.host = plan.fabric = plan.core = plan.site = plan.storage_link = any;
     }
     if (storage && builder->build == build_explicit) {

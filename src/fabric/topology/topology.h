@@ -24,7 +24,13 @@ struct link_class { /* how links of one kind are made; NOT_GIVEN where the file 
     uint64_t rate_bps, cable_mm, delay_ps;
     uint32_t error_ppm; /* or ERRORS_NOT_GIVEN */
     bool said;          /* the file says how long they are */
+    uint8_t llr;        /* truth, or LLR_NOT_GIVEN */
 };
+#define LLR_NOT_GIVEN 2
+#define LINK_NOT_GIVEN                                                                                                 \
+    {                                                                                                                  \
+        NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, ERRORS_NOT_GIVEN, false, LLR_NOT_GIVEN                                        \
+    }
 
 struct plan_link {
     uint32_t a, b;           /* nodes */
@@ -91,7 +97,7 @@ bool storage_build(struct loader *loader, struct plan *plan);
 void gpu_links_default(struct fabric *fabric);
 void gpu_links_read(struct loader *loader, const struct tree *value);
 
-/* Link keys of a map: rate, cable, delay, errors. */
+/* Link keys of a map: rate, cable, delay, errors, llr. */
 extern const struct field link_fields[];
 extern const uint32_t link_field_count;
 /* Says so when both cable and delay are given. */
