@@ -56,6 +56,16 @@ static const struct reason lanes = {.systems = FABRIC_SYSTEM(FABRIC_INFINIBAND),
 static const struct reason routing = {.systems = ~FABRIC_SYSTEM(FABRIC_INFINIBAND),
                                       .owner = "systems over Ethernet",
                                       .instead = {[FABRIC_INFINIBAND] = "has a subnet manager: 'sm'"}};
+static const struct reason headers = {.systems = ~FABRIC_SYSTEM(FABRIC_INFINIBAND),
+                                      .owner = "systems over Ethernet",
+                                      .instead = {[FABRIC_INFINIBAND] = "has service levels: 'sl-to-vl'"}};
+static const struct reason addresses = {.systems = ~FABRIC_SYSTEM(FABRIC_INFINIBAND),
+                                        .owner = "systems over Ethernet",
+                                        .instead = {[FABRIC_INFINIBAND] = "routes by LID, and floods nothing"}};
+static const struct reason queues = {
+    .systems = ~FABRIC_SYSTEM(FABRIC_INFINIBAND),
+    .owner = "systems over Ethernet",
+    .instead = {[FABRIC_INFINIBAND] = "keeps a packet on its lane, in a shared buffer"}};
 static const struct reason of_tcp = {.systems = FABRIC_SYSTEM(FABRIC_TCP) | FABRIC_SYSTEM(FABRIC_IWARP),
                                      .owner = "TCP and iWARP",
                                      .instead = {[FABRIC_ROCEV2] = "has 'congestion', 'recovery' and 'timeout'",
@@ -118,6 +128,12 @@ static const struct key keys[] = {
     {"fecn", &lanes, false},
     {"sm", &lanes, false},
     {"converge", &routing, false},
+    {"trust", &headers, false},
+    {"dscp-map", &headers, false},
+    {"pcp-map", &headers, false},
+    {"raise", &queues, false},
+    {"flood", &addresses, false},
+    {"misroute", &routing, false},
     {"tcp", &of_tcp, false},
     {"llr", &of_ethernet, false},
     {"xoff", &pauses, true},
@@ -167,12 +183,20 @@ static bool lossless_in_vain(const struct tree *item, bool of_class, uint8_t sys
     return of_class && fabric_systems[system].link == FABRIC_LINK_NONE && strcmp(item->key, "lossless") == 0;
 }
 
-/* Where a file of one system is run on others: DCQCN would be run on marks that RoCEv1 has not, and in the place of
- * InfiniBand's own. */
-static bool others_congestion(const struct walk *walk, const struct tree *item, uint8_t system)
+/* DCQCN would be run on marks that RoCEv1 has not, and in the place of InfiniBand's own. */
+static bool others_congestion(const struct tree *item, uint8_t system)
 {
-    return walk->leave_out && (system == FABRIC_ROCEV1 || system == FABRIC_INFINIBAND) &&
-           strcmp(item->key, "congestion") == 0 && item->type == TREE_SCALAR && strncmp(item->text, "dcqcn", 5) == 0;
+    const struct tree *use = item->type == TREE_MAP ? tree_get(item, "use") : item;
+
+    return (system == FABRIC_ROCEV1 || system == FABRIC_INFINIBAND) && strcmp(item->key, "congestion") == 0 && use &&
+           use->type == TREE_SCALAR && strncmp(use->text, "dcqcn", 5) == 0;
+}
+
+/* Virtual output queues are lossless by pauses. */
+static bool is_voq(const struct tree *item, uint8_t system)
+{
+    return system == FABRIC_INFINIBAND && strcmp(item->key, "architecture") == 0 && item->type == TREE_SCALAR &&
+           strcmp(item->text, "voq") == 0;
 }
 
 static bool judge(const struct walk *walk, const struct tree *item, bool of_class, uint8_t system, uint32_t systems)
@@ -185,9 +209,15 @@ static bool judge(const struct walk *walk, const struct tree *item, bool of_clas
         fabric_errors_add(walk->errors, item->key_at, "'lossless' needs pauses or credits, and %s has neither", title);
         return false;
     }
-    if (others_congestion(walk, item, system)) {
-        fabric_errors_add(walk->errors, item->key_at, "'congestion: dcqcn' belongs to RoCEv2; %s has its own default",
-                          title);
+    if (others_congestion(item, system)) {
+        fabric_errors_add(walk->errors, item->key_at,
+                          "'congestion: dcqcn' belongs to RoCEv2; %s has its own default: %s", title,
+                          system == FABRIC_INFINIBAND ? "none, or ibcc/default" : "none, for nothing is marked");
+        return false;
+    }
+    if (is_voq(item, system)) {
+        fabric_errors_add(walk->errors, item->key_at, "'architecture: voq' belongs to %s; %s %s", queues.owner, title,
+                          queues.instead[system]);
         return false;
     }
     if (key == NULL || key->reason->systems & systems) return true;
@@ -229,9 +259,12 @@ static void judge_faults(const struct walk *walk, struct tree *faults)
     struct tree *before = NULL;
 
     for (struct tree *fault = faults->type == TREE_LIST ? faults->first : NULL, *next; fault; fault = next) {
-        const struct tree *pause = fault->type == TREE_MAP ? tree_get(fault, "pause") : NULL;
+        const struct tree *word = fault->type == TREE_MAP ? fault->first : NULL;
         next = fault->next;
-        if (pause == NULL || judge(walk, pause, false, walk->system, walk->together) || !walk->leave_out)
+        while (word && strcmp(word->key, "pause") != 0 && strcmp(word->key, "flood") != 0 &&
+               strcmp(word->key, "misroute") != 0)
+            word = word->next;
+        if (word == NULL || judge(walk, word, false, walk->system, walk->together) || !walk->leave_out)
             before = fault;
         else
             leave_out(faults, before, fault);

@@ -451,6 +451,23 @@ static const struct {
     {"marks of a class of RoCEv1",
      GOOD "system: rocev1\nclasses: [{name: rdma, priority: 3, ecn: {min: 1KB, max: 2KB}}]\n",
      "f.yaml:5:37: error: 'ecn' belongs to systems over IP; RoCEv1 has no ECN field that a switch marks\n"},
+    {"DCQCN on InfiniBand", GOOD "system: infiniband\nnics: {congestion: {use: dcqcn/paper}}\n",
+     "f.yaml:5:8: error: 'congestion: dcqcn' belongs to RoCEv2; InfiniBand has its own default: none, or "
+     "ibcc/default\n"},
+    {"DCQCN on RoCEv1", GOOD "system: rocev1\nnics: {congestion: dcqcn/paper}\n",
+     "f.yaml:5:8: error: 'congestion: dcqcn' belongs to RoCEv2; RoCEv1 has its own default: none, for nothing is "
+     "marked\n"},
+    {"DSCPs on InfiniBand", GOOD "system: infiniband\ndevices: {leaf0: {dscp-map: {26: 0}}}\n",
+     "f.yaml:5:19: error: 'dscp-map' belongs to systems over Ethernet; InfiniBand has service levels: 'sl-to-vl'\n"},
+    {"classes that are raised on InfiniBand", GOOD "system: infiniband\nswitches: {raise: bounce}\n",
+     "f.yaml:5:12: error: 'raise' belongs to systems over Ethernet; InfiniBand keeps a packet on its lane, in a shared "
+     "buffer\n"},
+    {"a flood that InfiniBand does not know", GOOD "system: infiniband\nfaults: [{flood: h0, at: 1us}]\n",
+     "f.yaml:5:11: error: 'flood' belongs to systems over Ethernet; InfiniBand routes by LID, and floods nothing\n"},
+    {"a wrong route that InfiniBand does not know",
+     GOOD "system: infiniband\nfaults: [{at: 1us, misroute: 'leaf0:0', "
+          "to: h1}]\n",
+     "f.yaml:5:20: error: 'misroute' belongs to systems over Ethernet; InfiniBand has a subnet manager: 'sm'\n"},
     {"a pause that InfiniBand does not know", GOOD "system: infiniband\nfaults: [{pause: h0, at: 1us}]\n",
      "f.yaml:5:11: error: 'pause' belongs to RoCE; InfiniBand has credits\n"},
     {"notifications of RoCEv1", GOOD "system: rocev1\nnics: {cnp-class: cnp}\n",
