@@ -8,9 +8,13 @@
  */
 #include "fabric/system_keys.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "fabric/file/read.h"
+
+#define DATA_CLASS_TEXT 512
 
 #define ROCE (FABRIC_SYSTEM(FABRIC_ROCEV2) | FABRIC_SYSTEM(FABRIC_ROCEV1))
 #define RELIABLE_CONNECTION (ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND))
@@ -148,6 +152,7 @@ struct walk {
     uint8_t system;    /* the file's */
     uint32_t together; /* its and those of its classes */
     bool leave_out;
+    struct arena *arena;
     struct fabric_errors *errors;
 };
 
@@ -298,24 +303,95 @@ static void judge_layer(const struct walk *walk, struct tree *layer)
     }
 }
 
-static void judge_classes(struct walk *walk, struct tree *classes)
+/* Where a file of one system is run on others: a class of another system than the file's that this one cannot have
+ * beside it is of the file's. */
+static void judge_own_system(const struct walk *walk, struct tree *class)
+{
+    struct tree *before = NULL;
+    uint8_t own = system_named(class, walk->system);
+    bool beside = own == FABRIC_TCP && ROCE >> walk->system & 1;
+
+    if (!walk->leave_out || class->type != TREE_MAP || own == walk->system || beside) return;
+    for (struct tree *item = class->first; item; before = item, item = item->next) {
+        if (strcmp(item->key, "system") != 0) continue;
+        fabric_errors_add(walk->errors, item->key_at,
+                          "'system: %s' of a class: not beside %s, so the class is of it too", fabric_system_names[own],
+                          fabric_systems[walk->system].title);
+        leave_out(class, before, item);
+        return;
+    }
+}
+
+/* What is left of packets travels in the class of CNPs where the file has one: behind data it would come too late. */
+static void trim_into_control(const struct walk *walk, struct tree *trim)
+{
+    const struct tree *classes = tree_get(walk->root, "classes"), *dscp = NULL;
+
+    for (const struct tree *one = classes->first; one; one = one->next) {
+        const struct tree *name = tree_get(one, "name");
+        bool control =
+            name && name->type == TREE_SCALAR && (strcmp(name->text, "cnp") == 0 || strcmp(name->text, "control") == 0);
+        if (control) dscp = tree_get(one, "dscp");
+    }
+    for (struct tree *item = trim->first; dscp && dscp->type == TREE_SCALAR && item; item = item->next)
+        if (strstr(item->key, "dscp")) item->text = dscp->text;
+}
+
+/* Where a lossless class of RoCE is run on Ultra Ethernet it is that one's own class of data: without trimming late
+ * packets would be taken for lost, and nobody runs it so who need not. */
+static bool give_trimming(struct walk *walk, struct tree *class)
+{
+    const struct tree *lossless = class->type == TREE_MAP ? tree_get(class, "lossless") : NULL;
+    struct fabric_errors none = {0};
+    struct tree *own = NULL, *before = NULL;
+    char text[DATA_CLASS_TEXT];
+
+    if (!walk->leave_out || walk->system != FABRIC_UET || !lossless || is_off(lossless) || tree_get(class, "trim"))
+        return true;
+    fabric_errors_add(walk->errors, lossless->key_at,
+                      "'lossless' needs pauses or credits, and Ultra Ethernet has neither: this class marks and trims");
+    int length = snprintf(text, sizeof(text), "{%s}", fabric_systems[FABRIC_UET].data_class);
+    CHECK(length > 0 && (size_t)length < sizeof(text));
+    if (tree_parse(text, (size_t)length, walk->arena, &own, &none) != 0) return false; /* no memory */
+    tree_relocate(own, lossless->at);
+    for (struct tree *item = class->first, *next; item; item = next) {
+        next = item->next;
+        if (item == lossless || tree_get(own, item->key))
+            leave_out(class, before, item);
+        else
+            before = item;
+    }
+    for (struct tree *item = own->first, *next; item; item = next) {
+        next = item->next;
+        item->next = NULL;
+        if (strcmp(item->key, "trim") == 0) trim_into_control(walk, item);
+        tree_append(class, item);
+    }
+    return true;
+}
+
+static bool judge_classes(struct walk *walk, struct tree *classes)
 {
     for (struct tree *one = classes->type == TREE_LIST ? classes->first : NULL; one; one = one->next) {
+        judge_own_system(walk, one);
+        if (!give_trimming(walk, one)) return false;
         uint8_t system = system_named(one, walk->system);
         judge_map(walk, one, true, system, FABRIC_SYSTEM(system));
         walk->together |= FABRIC_SYSTEM(system);
     }
+    return true;
 }
 
-void system_keys(struct tree *root, bool leave_out, struct fabric_errors *errors)
+bool system_keys(struct tree *root, bool leave_out, struct arena *arena, struct fabric_errors *errors)
 {
-    struct walk walk = {.root = root, .system = tree_system(root), .leave_out = leave_out, .errors = errors};
+    struct walk walk = {
+        .root = root, .system = tree_system(root), .leave_out = leave_out, .arena = arena, .errors = errors};
 
-    if (root->type != TREE_MAP) return;
+    if (root->type != TREE_MAP) return true;
     walk.together = FABRIC_SYSTEM(walk.system);
     judge_map(&walk, root, false, walk.system, walk.together);
     for (struct tree *item = root->first; item; item = item->next)
-        if (strcmp(item->key, "classes") == 0) judge_classes(&walk, item);
+        if (strcmp(item->key, "classes") == 0 && !judge_classes(&walk, item)) return false;
     for (struct tree *item = root->first; item; item = item->next) {
         if (strcmp(item->key, "switches") == 0 || strcmp(item->key, "nics") == 0) judge_layer(&walk, item);
         if (strcmp(item->key, "faults") == 0) judge_faults(&walk, item);
@@ -324,4 +400,5 @@ void system_keys(struct tree *root, bool leave_out, struct fabric_errors *errors
         for (struct tree *one = named && item->type == TREE_MAP ? item->first : NULL; one; one = one->next)
             judge_layer(&walk, one);
     }
+    return true;
 }

@@ -193,7 +193,9 @@ static int load(struct loader *loader, const char *path, const char *text, const
     if (result == -ENOENT) return result;
     if (result == -ENOMEM) loader->no_memory = true;
     if (result == 0) {
-        system_keys(root, with->left_out != NULL, with->left_out ? with->left_out : loader->errors);
+        if (!system_keys(root, with->left_out != NULL, &loader->scratch,
+                         with->left_out ? with->left_out : loader->errors))
+            loader->no_memory = true;
         loader->root = root;
         loader->files_hash = tree_hash(HASH_BEGIN, root);
         load_parts(loader);

@@ -70,6 +70,22 @@ class Compare(Case):
         self.assertGreater(tcp["time_ps"], 3.1e9)
         self.assertGreater(tcp["cpu_wait_ps"], 0.9 * tcp["time_ps"])
 
+    def test_a_lossless_class_trims_under_ultra_ethernet(self):
+        uet = self.document("--systems", "uet", text=TUNED.replace("size: 100KB", "size: 2MB"))["systems"][0]
+        self.assertGreater(uet["trimmed"], 0)
+        self.assertEqual(uet["retransmitted"], uet["trimmed"])
+        self.assertIn("this class marks and trims", uet["left_out"][0]["message"])
+
+    def test_a_class_of_another_system_is_of_the_files(self):
+        text = PAIR.replace("to: h0}", "to: h0, class: store}") + """classes:
+  - {name: rdma, dscp: 26, priority: 3, lossless: true}
+  - {name: store, dscp: 10, priority: 1, system: tcp}
+"""
+        for system in self.document(text=text)["systems"]:
+            self.assertIsNone(system["error"], system["system"])
+            said = [one["message"] for one in system["left_out"] if "system: tcp" in one["message"]]
+            self.assertEqual(len(said), system["system"] in ("infiniband", "uet", "iwarp"), system["system"])
+
     def test_the_answer_follows_from_the_weights(self):
         plain = self.document("--systems", "rocev2,rocev1")
         fastest = min(plain["systems"], key=lambda system: system["time_ps"])
