@@ -8,8 +8,9 @@
  * not added, so one that is lost does no harm once the next is there.
  *
  * The receiver keeps FCCL itself: freeing a block raises it by one, for arrived minus held is what has left.  It tells
- * when an eighth of the buffer is free that the sender does not know of, when the sender has less than a packet left
- * and would have more, and from a timer of whoever uses it (CREDIT_PERIOD) when anything is untold.
+ * when an eighth of the buffer is free that the sender does not know of, unless the sender knows of so much (`calm`)
+ * that a later word is in time; when the sender has less than a packet left and would have more; and from a timer of
+ * whoever uses it (CREDIT_PERIOD) when anything is untold.
  *
  * A packet lost on the line was counted by its sender alone.  From the same timer the sender says FCTBS when it has
  * changed; what was sent before that word and has not arrived is lost, and its blocks are given back.  A word may
@@ -47,7 +48,7 @@ struct credit_rx {        /* the receiver's half */
     uint32_t size;        /* blocks of the buffer */
     ps_t heard_at;        /* when `heard` counts; PS_NEVER: it has */
     uint32_t heard;       /* FCTBS */
-    uint32_t spare;
+    uint32_t calm;        /* blocks that the sender may know of: with more a word can wait; 0: none can */
 };
 
 /* A word that either half sends: what it counts, of which lane. */
@@ -75,6 +76,12 @@ static inline uint32_t credit_wide(uint32_t word, uint32_t near)
 static inline uint32_t credit_blocks(uint32_t bytes)
 {
     return (bytes + CREDIT_BLOCK_BYTES - 1) / CREDIT_BLOCK_BYTES;
+}
+
+/* Of blocks that are 2^extra times as large. */
+static inline uint32_t credit_blocks_of(uint32_t bytes, uint32_t extra)
+{
+    return (bytes + (CREDIT_BLOCK_BYTES << extra) - 1) >> (6 + extra);
 }
 
 /* Blocks that may be sent; below 0 after the receiver took some back (its line was reset). */
@@ -147,7 +154,7 @@ static inline bool credit_tells(const struct credit_rx *rx, uint32_t packet_bloc
     int32_t untold = (int32_t)(rx->limit - rx->told);
     int32_t known = (int32_t)(rx->told - rx->arrived), free = (int32_t)(rx->limit - rx->arrived);
 
-    if (untold >= (int32_t)(rx->size / CREDIT_SHARE)) return untold > 0;
+    if (untold >= (int32_t)(rx->size / CREDIT_SHARE)) return untold > 0 && (!rx->calm || known <= (int32_t)rx->calm);
     return known < (int32_t)packet_blocks && free >= (int32_t)packet_blocks;
 }
 
@@ -173,7 +180,7 @@ static inline void credit_tx_reset(struct credit_tx *tx, uint32_t promised)
 
 static inline void credit_rx_reset(struct credit_rx *rx, uint32_t size, uint32_t held, uint32_t told)
 {
-    *rx = (struct credit_rx){.limit = size - held, .told = told, .size = size, .heard_at = PS_NEVER};
+    *rx = (struct credit_rx){.limit = size - held, .told = told, .size = size, .heard_at = PS_NEVER, .calm = rx->calm};
 }
 
 #endif

@@ -273,10 +273,32 @@ static void full_stops(void **state)
     assert_true(line.sent > before);
 }
 
+/* A sender that knows of much is told later, and in time: when it knows of no more than `calm`. */
+static void words_wait_while_the_sender_is_calm(void **state)
+{
+    struct credit_rx rx = {.calm = 60};
+
+    (void)state;
+    credit_rx_reset(&rx, 100, 0, 100);
+    assert_int_equal(rx.calm, 60);
+    for (uint32_t blocks = 1; blocks <= 100; blocks++) { /* each is free again at once */
+        credit_arrived(&rx, 1, 0);
+        credit_freed(&rx, 1);
+        assert_int_equal(credit_tells(&rx, 2), blocks >= 40);
+    }
+    rx.calm = 0;
+    credit_tell(&rx);
+    for (uint32_t blocks = 1; blocks <= 20; blocks++) {
+        credit_arrived(&rx, 1, 0);
+        credit_freed(&rx, 1);
+        assert_int_equal(credit_tells(&rx, 2), blocks >= 100 / CREDIT_SHARE);
+    }
+}
+
 /* A line that comes up again: what is still held is not promised. */
 static void reset(void **state)
 {
-    struct credit_rx rx;
+    struct credit_rx rx = {0};
     struct credit_tx tx;
 
     (void)state;
@@ -312,9 +334,13 @@ static void sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conserved), cmocka_unit_test(losses_come_back),
-        cmocka_unit_test(all_lost),  cmocka_unit_test(full_stops),
-        cmocka_unit_test(reset),     cmocka_unit_test(sizes),
+        cmocka_unit_test(conserved),
+        cmocka_unit_test(losses_come_back),
+        cmocka_unit_test(all_lost),
+        cmocka_unit_test(full_stops),
+        cmocka_unit_test(words_wait_while_the_sender_is_calm),
+        cmocka_unit_test(reset),
+        cmocka_unit_test(sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
