@@ -15,6 +15,9 @@
 
 struct fabric_lanes {
     uint64_t vls;            /* 0: the system has no credits */
+    bool cbfc;               /* of Ethernet: a lane is a priority, and its queue's scheduler serves it */
+    uint8_t used;            /* bit v: lane v has credits */
+    uint8_t block_extra;     /* a credit has 64 << this bytes */
     uint8_t vl_of[SW_PRIOS]; /* by service level, which is a class's priority */
     struct sw_arbitration arbitration;
     uint64_t switch_bytes, nic_bytes; /* the receive buffer of a port and lane */

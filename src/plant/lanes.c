@@ -13,9 +13,14 @@
 
 #define SHARED_BYTES 65536u /* a switch wants to share something; nobody may use it */
 
-static uint32_t blocks_of(uint64_t bytes)
+static uint32_t block_bytes(const struct fabric *fabric)
 {
-    return (uint32_t)(bytes / CREDIT_BLOCK_BYTES);
+    return CREDIT_BLOCK_BYTES << fabric->lanes.block_extra;
+}
+
+static uint32_t blocks_of(const struct fabric *fabric, uint64_t bytes)
+{
+    return (uint32_t)(bytes / block_bytes(fabric));
 }
 
 static bool is_host(const struct fabric *fabric, uint32_t port)
@@ -25,7 +30,7 @@ static bool is_host(const struct fabric *fabric, uint32_t port)
 
 static uint32_t promised_by(const struct fabric *fabric, uint32_t port)
 {
-    return blocks_of(is_host(fabric, port) ? fabric->lanes.nic_bytes : fabric->lanes.switch_bytes);
+    return blocks_of(fabric, is_host(fabric, port) ? fabric->lanes.nic_bytes : fabric->lanes.switch_bytes);
 }
 
 static ps_t latency_of(const struct fabric *fabric, uint32_t port)
@@ -65,8 +70,9 @@ static void lanes_of_port(const struct fabric *fabric, struct sw_port_config *co
         config->queue[i].limit_bytes = FABRIC_UNLIMITED;
         config->queue[i].alpha_num = 0;
         config->pg[i] = (struct sw_pg_config){.lossless = true};
-        if (i < fabric->lanes.vls)
-            config->pg[i].reserved_bytes = (uint64_t)blocks_of(fabric->lanes.switch_bytes) * CREDIT_BLOCK_BYTES;
+        if (fabric->lanes.used >> i & 1)
+            config->pg[i].reserved_bytes =
+                (uint64_t)blocks_of(fabric, fabric->lanes.switch_bytes) * block_bytes(fabric);
     }
 }
 
@@ -90,11 +96,13 @@ void plant_lanes_switch(const struct plant *plant, uint32_t index, struct sw_con
     const struct fabric_lanes *lanes = &fabric->lanes;
 
     if (!lanes->vls) return;
-    config->cell_bytes = CREDIT_BLOCK_BYTES;
+    config->cell_bytes = block_bytes(fabric);
     config->headroom_pool_bytes = 0;
-    config->buffer_bytes = config->ports * lanes->vls * (lanes->switch_bytes + CREDIT_BLOCK_BYTES) + SHARED_BYTES;
+    config->buffer_bytes = config->ports * lanes->vls * (lanes->switch_bytes + block_bytes(fabric)) + SHARED_BYTES;
     config->credit =
         (struct sw_credit_config){.vls = (uint8_t)lanes->vls,
+                                  .used = lanes->used,
+                                  .block_extra = lanes->block_extra,
                                   .packet_blocks = (uint16_t)fabric_packet_blocks(fabric),
                                   .added_bytes = fabric_system(fabric)->line.after,
                                   .port = plant->credit_port + fabric->node[fabric->hosts + index].first_port,

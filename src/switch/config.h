@@ -121,8 +121,11 @@ struct sw_voq_config { /* virtual output queues; voq.c */
 struct sw_credit_port {
     uint32_t own_blocks;  /* of the buffer of each lane: what this end promises */
     uint32_t peer_blocks; /* what the other end promises; 0: nothing is plugged in */
+    uint32_t calm_blocks; /* credit_rx.calm */
     ps_t skew_ps;         /* a word overtakes packets that were sent so much earlier: their forwarding latency */
     ps_t lifetime_ps;     /* a packet that waits longer at the head of its queue is dropped; 0: never */
+    ps_t period_ps;       /* of the timer that tells and says; 0: CREDIT_PERIOD */
+    bool says_nothing;    /* of what was sent: the line loses nothing */
 };
 #define SW_ARB_MAX 64 /* entries of a table */
 struct sw_arb_entry {
@@ -135,15 +138,17 @@ struct sw_arbitration { /* of virtual lanes; arbitrate.c */
 };
 struct sw_credit_config {
     uint8_t vls;            /* 0: no credits */
+    uint8_t used;           /* bit v: lane v has any; 0: all of them */
+    uint8_t block_extra;    /* blocks of CREDIT_BLOCK_BYTES << this */
     uint16_t packet_blocks; /* of the largest packet */
     uint16_t added_bytes;   /* of the line that count with a packet: VCRC */
     /* Congestion: what leaves a longer queue than this is marked, if the lane has credits for more (it is the root of
      * the congestion, and no victim). */
-    uint64_t mark_bytes;               /* UINT64_MAX: nothing is marked */
-    uint16_t mark_rate;                /* one in so many more packets, on average; 0: all */
-    uint16_t mark_blocks;              /* of packets at least so long */
-    const struct sw_credit_port *port; /* [ports] */
-    const struct sw_arbitration *arbitration;
+    uint64_t mark_bytes;                      /* UINT64_MAX: nothing is marked */
+    uint16_t mark_rate;                       /* one in so many more packets, on average; 0: all */
+    uint16_t mark_blocks;                     /* of packets at least so long */
+    const struct sw_credit_port *port;        /* [ports] */
+    const struct sw_arbitration *arbitration; /* NULL: the port's scheduler serves lanes as it serves queues */
 };
 #define SW_STALL_DROPS 7 /* packets dropped at the head of a lane, one after the other: it stalls ... */
 #define SW_STALL_LIVES 8 /* ... for so many lifetimes */

@@ -27,6 +27,18 @@ size_t credit_bytes(const struct sw_config *config)
            lines_up(config->ports * sizeof(struct sw_lanes));
 }
 
+static bool lane_used(const struct sw_credit_config *config, uint32_t vl)
+{
+    return vl < config->vls && (!config->used || config->used >> vl & 1);
+}
+
+static ps_t period(const struct sw *sw, uint32_t port)
+{
+    ps_t own = sw->config->credit.port[port].period_ps;
+
+    return own ? own : CREDIT_PERIOD;
+}
+
 struct sw_credits *credit_init(void *memory, const struct sw_config *config)
 {
     const struct sw_credit_config *from = &config->credit;
@@ -40,15 +52,17 @@ struct sw_credits *credit_init(void *memory, const struct sw_config *config)
     credits->lanes = (struct sw_lanes *)(void *)at;
     credits->packet_blocks = from->packet_blocks;
     credits->added_bytes = from->added_bytes;
+    credits->block_extra = from->block_extra;
     credits->vls = from->vls;
     for (uint32_t port = 0; port < config->ports; port++) {
         credits->lanes[port].tick_at = PS_NEVER;
-        arbiter_init(from->arbitration, &credits->lanes[port].arbiter);
+        if (from->arbitration) arbiter_init(from->arbitration, &credits->lanes[port].arbiter);
         for (uint32_t vl = 0; vl < SW_PRIOS; vl++) {
             struct sw_lane *lane = &credits->lane[port * SW_PRIOS + vl];
             const struct sw_credit_port *promised = &from->port[port];
-            bool used = vl < from->vls;
+            bool used = lane_used(from, vl);
             credit_tx_reset(&lane->tx, used ? promised->peer_blocks : 0);
+            lane->rx.calm = promised->calm_blocks;
             credit_rx_reset(&lane->rx, used ? promised->own_blocks : 0, 0, used ? promised->own_blocks : 0);
             lane->waits_since = lane->head_since = PS_NEVER;
             credits->lanes[port].stalled_until[vl] = PS_NEVER;
@@ -74,33 +88,42 @@ static const char *table_problem(const struct sw_arb_entry *entry, uint32_t coun
     return NULL;
 }
 
+static const char *tables_problem(const struct sw_credit_config *credit)
+{
+    const struct sw_arbitration *tables = credit->arbitration;
+    uint32_t lanes = 0;
+    const char *problem = table_problem(tables->high, tables->highs, credit->vls, &lanes);
+
+    if (!problem) problem = table_problem(tables->low, tables->lows, credit->vls, &lanes);
+    if (problem) return problem;
+    return lanes == (1u << credit->vls) - 1 ? NULL : "a virtual lane has no weight in either arbitration table";
+}
+
 const char *credit_problem(const struct sw_config *config)
 {
     const struct sw_credit_config *credit = &config->credit;
-    uint32_t lanes = 0;
 
     if (!credit->vls) return NULL;
     if (credit->vls > SW_PRIOS) return "there are at most 8 virtual lanes";
     if (config->forgets_ports || config->raise || config->voq.on)
         return "credits go with neither flooding, raised classes nor virtual output queues";
-    if (config->cell_bytes != CREDIT_BLOCK_BYTES) return "with credits a cell has 64 bytes";
-    if (!credit->arbitration) return "virtual lanes have no arbitration tables";
-    const char *problem = table_problem(credit->arbitration->high, credit->arbitration->highs, credit->vls, &lanes);
-    if (!problem) problem = table_problem(credit->arbitration->low, credit->arbitration->lows, credit->vls, &lanes);
+    if (config->cell_bytes != CREDIT_BLOCK_BYTES << credit->block_extra) return "with credits a cell is a block";
+    const char *problem = credit->arbitration ? tables_problem(credit) : NULL;
     if (problem) return problem;
-    if (lanes != (1u << credit->vls) - 1) return "a virtual lane has no weight in either arbitration table";
     for (uint32_t port = 0; port < config->ports; port++) {
         const struct sw_credit_port *promised = &credit->port[port];
         if (promised->own_blocks > CREDIT_BLOCKS_MAX || promised->peer_blocks > CREDIT_BLOCKS_MAX)
             return "more credits are promised than their count can tell";
         if (promised->peer_blocks && promised->peer_blocks < credit->packet_blocks)
             return "a lane has less credits than its largest packet needs";
-        if (promised->skew_ps >= CREDIT_PERIOD) return "words of credits overtake more than a period's packets";
+        if (promised->skew_ps >= (promised->period_ps ? promised->period_ps : CREDIT_PERIOD))
+            return "words of credits overtake more than a period's packets";
         for (uint32_t tc = 0; tc < SW_PRIOS; tc++) {
             uint32_t vl = config->port[port]->tc_to_queue[tc];
             if (vl >= credit->vls || config->port[port]->tc_to_pg[tc] != vl)
                 return "a class maps to a virtual lane that does not exist";
-            if (config->port[port]->pg[vl].reserved_bytes < (uint64_t)promised->own_blocks * CREDIT_BLOCK_BYTES)
+            if (lane_used(credit, vl) &&
+                config->port[port]->pg[vl].reserved_bytes < (uint64_t)promised->own_blocks * config->cell_bytes)
                 return "a lane promises more than its buffer has";
         }
     }
@@ -141,7 +164,7 @@ void lane_freed(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t
 
     credit_freed(&lane->rx, blocks);
     if (credit_tells(&lane->rx, sw->credits->packet_blocks)) tell(sw, port, vl, now, io);
-    if (!sw->credits->lanes[port].armed) arm(sw, port, ps_add(now, CREDIT_PERIOD));
+    if (!sw->credits->lanes[port].armed) arm(sw, port, ps_add(now, period(sw, port)));
 }
 
 void lane_refused(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t now, struct sw_io *io)
@@ -185,6 +208,7 @@ void lane_sent(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t 
     struct sw_port *state = &sw->port[port];
     struct sw_lane *lane = lane_at(sw, port, vl);
 
+    CHECK(!credit_dry(&lane->tx, blocks));
     credit_sent(&lane->tx, blocks);
     sw->credits->lanes[port].drops[vl] = 0;
     if (lane->head_since != PS_NEVER) lane->head_since = now;
@@ -192,7 +216,7 @@ void lane_sent(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t 
         state->paused |= (uint16_t)(1u << vl);
         if (state->filled >> vl & 1) wait_begins(sw, port, lane, now);
     }
-    if (!sw->credits->lanes[port].armed) arm(sw, port, ps_add(now, CREDIT_PERIOD));
+    if (!sw->credits->lanes[port].armed) arm(sw, port, ps_add(now, period(sw, port)));
 }
 
 void credit_mark(struct sw *sw, uint32_t port, uint32_t vl, struct pkt *pkt, uint32_t blocks, ps_t now)
@@ -239,7 +263,7 @@ void sw_credit(struct sw *sw, uint16_t port, uint32_t word, ps_t now, struct sw_
             judge(sw, port, vl, now, io);
         } else {
             credit_heard(&lane->rx, word, sw->config->credit.port[port].skew_ps, now);
-            if (!sw->credits->lanes[port].armed) arm(sw, port, ps_add(now, CREDIT_PERIOD));
+            if (!sw->credits->lanes[port].armed) arm(sw, port, ps_add(now, period(sw, port)));
         }
     }
     io->deadline = sw->deadline;
@@ -297,10 +321,10 @@ static bool report(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
     for (uint32_t vl = 0; vl < sw->credits->vls; vl++) {
         struct sw_lane *lane = lane_at(sw, port, vl);
         if (now > lane->rx.heard_at) credit_repair(&lane->rx);
-        busy |= lane->rx.heard_at != PS_NEVER || credit_untold(&lane->rx) || credit_says(&lane->tx);
+        bool says = credit_says(&lane->tx) && !sw->config->credit.port[port].says_nothing;
+        busy |= lane->rx.heard_at != PS_NEVER || credit_untold(&lane->rx) || says;
         if (credit_untold(&lane->rx)) tell(sw, port, vl, now, io);
-        if (credit_says(&lane->tx) && emit(sw, port, credit_word(CREDIT_SENT, vl, lane->tx.sent), io))
-            (void)credit_say(&lane->tx);
+        if (says && emit(sw, port, credit_word(CREDIT_SENT, vl, lane->tx.sent), io)) (void)credit_say(&lane->tx);
     }
     return busy;
 }
@@ -315,7 +339,7 @@ ps_t credit_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
         bool busy = !sw->slow[port].down && report(sw, port, now, io);
         bool full = io->pauses == SW_PAUSES_MAX;
         lanes->armed = busy;
-        lanes->tick_at = !busy ? PS_NEVER : full ? now : ps_add(now, CREDIT_PERIOD);
+        lanes->tick_at = !busy ? PS_NEVER : full ? now : ps_add(now, period(sw, port));
     }
     return lanes->tick_at < next ? lanes->tick_at : next;
 }
@@ -330,7 +354,7 @@ void credit_link(struct sw *sw, uint32_t port, bool up, ps_t now, struct sw_io *
         sw->credits->lanes[port].drops[vl] = 0;
         sw->credits->lanes[port].stalled_until[vl] = PS_NEVER;
         sw->port[port].paused |= (uint16_t)(1u << vl);
-        if (up) tell(sw, port, vl, now, io);
+        if (up && lane->rx.size) tell(sw, port, vl, now, io);
     }
 }
 

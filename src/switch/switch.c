@@ -180,7 +180,7 @@ __attribute__((noinline)) static void consider_xon(struct sw *sw, uint32_t in, u
 /* Which of two or more queues. */
 SW_INLINE uint32_t pick(struct sw *sw, uint32_t port, struct sw_queue *queues, uint32_t ready, bool simple)
 {
-    if (!simple && sw->credits)
+    if (!simple && sw->credits && sw->config->credit.arbitration)
         return arbitrate(sw->config->credit.arbitration, &sw->credits->lanes[port].arbiter, ready);
     return sched_pick(sw->port[port].profile, queues, ready, &sw->slow[port].turn);
 }
@@ -218,7 +218,8 @@ static void credit_left_by(struct sw *sw, uint32_t port, struct pkt *pkt, ps_t n
     const struct sw_profile *from = sw->port[pkt->in_port].profile;
     uint32_t vl = sw->port[port].profile->queue_of[pkt->tc];
 
-    arbitrated(sw->config->credit.arbitration, &sw->credits->lanes[port].arbiter, blocks);
+    if (sw->config->credit.arbitration)
+        arbitrated(sw->config->credit.arbitration, &sw->credits->lanes[port].arbiter, blocks);
     lane_sent(sw, port, vl, blocks, now);
     lane_freed(sw, pkt->in_port, from->pg_of[pkt->tc], blocks, now, io);
     if (sw_unlikely(sw_queue_at(sw, port, vl)->bytes > sw->config->credit.mark_bytes))

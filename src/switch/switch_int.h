@@ -132,7 +132,7 @@ struct sw_lanes { /* of a port */
 struct sw_credits {
     struct sw_lane *lane;   /* [port * SW_PRIOS + vl] */
     struct sw_lanes *lanes; /* [port] */
-    uint32_t packet_blocks, added_bytes;
+    uint32_t packet_blocks, added_bytes, block_extra;
     uint8_t vls;
 };
 
@@ -288,7 +288,7 @@ static inline struct sw_lane *lane_at(const struct sw *sw, uint32_t port, uint32
 /* Blocks of a packet as the line counts them. */
 static inline uint32_t lane_blocks(const struct sw *sw, uint32_t frame_bytes)
 {
-    return credit_blocks(frame_bytes + sw->credits->added_bytes);
+    return credit_blocks_of(frame_bytes + sw->credits->added_bytes, sw->credits->block_extra);
 }
 /* Would freeing these blocks be worth a word, or start the timer? */
 static inline bool lane_tells(const struct sw *sw, uint32_t port, const struct sw_lane *lane, uint32_t blocks)

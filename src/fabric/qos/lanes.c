@@ -23,6 +23,7 @@
 #define LIMIT_MAX 255
 #define BUFFER_MAX ((uint64_t)CREDIT_BLOCKS_MAX * CREDIT_BLOCK_BYTES)
 #define HEADERS_MAX (8 + 12 + 16 + 4 + 4 + 2) /* LRH, BTH, RETH, immediate data, ICRC, VCRC */
+#define CBFC_HEADERS_MAX 128                  /* of any system over Ethernet, with FCS */
 #define FECN_MOST 15
 #define SHIELD_DEFAULT (10 * PS_US)
 #define SHIELD_STEP (2 * PS_MS)
@@ -210,6 +211,7 @@ void lanes_finish(struct loader *loader)
         lanes->vls = 0;
         return;
     }
+    lanes->used = (uint8_t)((1u << lanes->vls) - 1);
     for (uint32_t sl = 0; sl < SW_PRIOS; sl++) {
         if (!lanes->mapped) lanes->vl_of[sl] = (uint8_t)(sl % lanes->vls);
         if (lanes->vl_of[sl] >= lanes->vls) {
@@ -232,7 +234,8 @@ uint32_t fabric_packet_blocks(const struct fabric *fabric)
 
     for (uint32_t i = 0; i < fabric->nics; i++)
         if (fabric->nic[i].mtu_bytes > mtu) mtu = fabric->nic[i].mtu_bytes;
-    return credit_blocks((uint32_t)mtu + HEADERS_MAX);
+    return credit_blocks_of((uint32_t)mtu + (fabric->lanes.cbfc ? CBFC_HEADERS_MAX : HEADERS_MAX),
+                            fabric->lanes.block_extra);
 }
 
 /* From new tables where a link failed to new tables everywhere: 5 s up to 1,000 ports, 15 s at 10,000. */
