@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/credit_port.h"
 #include "base/time.h"
 #include "nic/cc/cc.h"
 #include "nic/counters.h"
@@ -236,18 +237,6 @@ size_t nic_selective_bytes(uint32_t packets);
 /* An ACK: the trigger has arrived too, out of order. */
 #define NIC_MARK_ALSO 0x45u
 
-/* Credits of the port instead of pauses; credit.c. */
-struct nic_credit_config {
-    uint8_t vls; /* virtual lanes; 0: no credits */
-    uint8_t vl_of_prio[NIC_PRIOS];
-    uint8_t vl_of_dscp[64]; /* of packets that come and go */
-    uint16_t packet_blocks; /* of the largest packet */
-    uint16_t added_bytes;   /* of the line that count with a packet: VCRC */
-    uint32_t own_blocks;    /* of the receive buffer of each lane: what this end promises */
-    uint32_t peer_blocks;   /* what the other end promises; 0: nothing is plugged in */
-    ps_t skew_ps;           /* a word overtakes packets that were sent so much earlier */
-};
-
 #define NIC_AS_QP 255u /* acknowledgements travel in the class of their QP */
 
 struct nic_config {
@@ -282,9 +271,9 @@ struct nic_config {
     uint64_t rx_bps;
     uint32_t rx_buffer_bytes, rx_xoff_bytes, rx_xon_bytes;
     uint16_t rx_pause_quanta;
-    struct nic_credit_config credit;
-    uint16_t event_port;         /* the port that events name */
-    struct observe_ring *events; /* where they are noted (observe/event.h); NULL: nowhere */
+    struct credit_port_config credit; /* instead of pauses; credit.c */
+    uint16_t event_port;              /* the port that events name */
+    struct observe_ring *events;      /* where they are noted (observe/event.h); NULL: nowhere */
 };
 /* RoCEv2 over IPv4, keys checked, CNPs of class 48/6 at least 4 us apart; 8 QPs, no memory regions. */
 struct nic_config nic_config_default(uint64_t line_bps, uint32_t endpoint);
@@ -296,7 +285,6 @@ struct nic_config nic_config_hpcc_ns3(uint64_t line_bps, uint32_t endpoint, bool
 /* RC, go-back-N, MTU 1024, timeout 14, retry 7, RNR 7, ACK each packet asked for or 16 without, no rings. */
 struct nic_qp_config nic_qp_config_default(void);
 
-#define NIC_WORDS_MAX 32u
 enum nic_place { NIC_PLACE_NONE, NIC_PLACE_RECV, NIC_PLACE_MEMORY, NIC_PLACE_READ, NIC_PLACE_ATOMIC };
 
 struct nic_io { /* needed and answered by each call; flags and pauses are only ever set: the caller clears them */
@@ -328,9 +316,8 @@ struct nic_io { /* needed and answered by each call; flags and pauses are only e
     /* PFC frames this adapter wants to send (slow receiver): 0, or 1 with what it says */
     uint32_t pauses;
     uint8_t pause_enable;
-    uint16_t pause_quanta; /* 0: resume */
-    uint32_t words;        /* of credits, to be sent in this order */
-    uint32_t word[NIC_WORDS_MAX];
+    uint16_t pause_quanta;      /* 0: resume */
+    struct credit_words credit; /* to be sent */
 };
 
 /* asynchronous events (volume 1, 11.6.3) */
@@ -436,7 +423,7 @@ void nic_link_changed(struct nic *nic, bool up, ps_t now, struct nic_io *io);
 void nic_receive_rate(struct nic *nic, uint64_t bps, ps_t now, struct nic_io *io);
 void nic_tick(struct nic *nic, ps_t now, struct nic_io *io);
 /* An adapter with credits: a packet is about to be given to nic_rx(); nic_tx() has answered one; before nic_tick(); a
- * word came; instead of nic_link_changed() and nic_receive_rate().  Words to send are in io->word. */
+ * word came; instead of nic_link_changed() and nic_receive_rate().  Words to send are in io->credit. */
 void nic_credit_rx(struct nic *nic, const struct pkt *p, ps_t now, struct nic_io *io);
 void nic_credit_tx(struct nic *nic, const struct pkt *p, ps_t now, struct nic_io *io);
 void nic_credit_tick(struct nic *nic, ps_t now, struct nic_io *io);

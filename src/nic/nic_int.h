@@ -213,13 +213,6 @@ struct qp_list { /* linked by nic_qp.ready_next */
     uint32_t head, tail;
 };
 
-struct nic_lane { /* of an adapter with credits */
-    struct credit_tx tx;
-    struct credit_rx rx;
-    uint32_t waiting; /* blocks that the host has not taken */
-    bool dry;
-};
-
 struct nic {
     struct nic_qp *qp;
     uint16_t paused, control_mask, ready_mask; /* a bit for each priority */
@@ -257,12 +250,8 @@ struct nic {
     struct nic_srq *srq_event;
     struct nic_cq *cq_event;
     struct nic_counters counters;
-    /* credits; credit.c */
-    struct nic_lane lane[NIC_PRIOS];
-    ps_t credit_at; /* the timer; PS_NEVER: it rests */
-    ps_t report_at; /* not before: words of the timer */
-    ps_t taken_at;  /* up to when the host's taking is counted */
-    struct {        /* the QP_CHECK that failed last */
+    struct credit_port credit;
+    struct { /* the QP_CHECK that failed last */
         const char *file, *what;
         int line;
     } failed_check;

@@ -15,7 +15,7 @@
 void pause_set_deadline(struct nic *nic)
 {
     ps_t at = nic->rx_resume_at < nic->rx_refresh_at ? nic->rx_resume_at : nic->rx_refresh_at;
-    if (nic->credit_at < at) at = nic->credit_at;
+    if (nic->credit.timer_at < at) at = nic->credit.timer_at;
     nic->pause_deadline = nic->pause_next < at ? nic->pause_next : at;
 }
 

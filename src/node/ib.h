@@ -27,18 +27,13 @@ ROCE_CALL pkt_t ib_tx(struct node_adapter *adapter, ps_t now, struct node_io *io
 /* Completions, or words to send. */
 ROCE_CALL bool ib_answered(const struct node_io *io)
 {
-    return io->nic.completed | (io->nic.words != 0);
+    return io->nic.completed | (io->nic.credit.count != 0);
 }
 
 static inline bool ib_wants_word(struct node_io *io, uint32_t *ret)
 {
     CHECK(io->nic.pauses == 0);
-    if (io->nic.words == 0) return false;
-    *ret = io->nic.word[0];
-    io->nic.words--;
-    for (uint32_t i = 0; i < io->nic.words; i++)
-        io->nic.word[i] = io->nic.word[i + 1];
-    return true;
+    return credit_words_take(&io->nic.credit, ret);
 }
 
 static inline void ib_tick(struct node_adapter *adapter, ps_t now, struct node_io *io)

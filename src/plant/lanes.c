@@ -124,25 +124,32 @@ void plant_lanes_mark(struct plant *plant)
     }
 }
 
-void plant_lanes_adapter(const struct plant *plant, uint32_t endpoint, struct nic_config *config)
+struct credit_port_config plant_credit_port(const struct fabric *fabric, uint32_t endpoint)
 {
-    const struct fabric *fabric = plant->fabric;
     const struct fabric_lanes *lanes = &fabric->lanes;
     uint32_t port = fabric->endpoint[endpoint].port, peer = fabric->port[port].peer;
-
-    if (!lanes->vls) return;
-    /* The receive buffer is the lanes': what slows the host down holds back credits, not packets. */
-    config->rx_buffer_bytes = config->rx_xoff_bytes = config->rx_xon_bytes = UINT32_MAX;
-    config->credit = (struct nic_credit_config){.vls = (uint8_t)lanes->vls,
-                                                .packet_blocks = (uint16_t)fabric_packet_blocks(fabric),
-                                                .added_bytes = fabric_system(fabric)->line.after,
-                                                .own_blocks = promised_by(fabric, port),
-                                                .peer_blocks = peer == FABRIC_NONE ? 0 : promised_by(fabric, peer),
-                                                .skew_ps = skew_of(fabric, port)};
-    for (uint32_t p = 0; p < NIC_PRIOS; p++)
-        config->credit.vl_of_prio[p] = lanes->vl_of[p];
+    struct credit_port_config config = {.vls = (uint8_t)lanes->vls,
+                                        .used = lanes->used,
+                                        .block_extra = lanes->block_extra,
+                                        .packet_blocks = (uint16_t)fabric_packet_blocks(fabric),
+                                        .added_bytes = fabric_system(fabric)->line.after,
+                                        .own_blocks = promised_by(fabric, port),
+                                        .peer_blocks = peer == FABRIC_NONE ? 0 : promised_by(fabric, peer),
+                                        .skew_ps = skew_of(fabric, port)};
     const struct fabric_settings *settings =
         &fabric->settings[fabric->port[peer == FABRIC_NONE ? port : peer].settings];
+
+    for (uint32_t p = 0; p < NIC_PRIOS; p++)
+        config.vl_of_prio[p] = lanes->vl_of[p];
     for (uint32_t d = 0; d < 64; d++)
-        config->credit.vl_of_dscp[d] = lanes->vl_of[settings->dscp_to_tc[d]];
+        config.vl_of_dscp[d] = lanes->vl_of[settings->dscp_to_tc[d]];
+    return config;
+}
+
+void plant_lanes_adapter(const struct plant *plant, uint32_t endpoint, struct nic_config *config)
+{
+    if (!plant->fabric->lanes.vls) return;
+    /* The receive buffer is the lanes': what slows the host down holds back credits, not packets. */
+    config->rx_buffer_bytes = config->rx_xoff_bytes = config->rx_xon_bytes = UINT32_MAX;
+    config->credit = plant_credit_port(plant->fabric, endpoint);
 }

@@ -75,4 +75,7 @@ struct nic_qp_config plant_qp_config(const struct fabric_nic *nic, const struct 
 bool plant_congestion(const struct fabric_nic *nic, struct cc_config *ret, struct fabric_errors *errors);
 fabric_nic_judge plant_judge_nic; /* for fabric_load_with() */
 
+/* The credits of an adapter's port, of a fabric that has some. */
+struct credit_port_config plant_credit_port(const struct fabric *fabric, uint32_t endpoint);
+
 #endif

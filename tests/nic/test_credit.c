@@ -22,12 +22,12 @@ static void begin(uint64_t rx_bps)
     config.header_bytes = 24;
     config.rx_bps = rx_bps;
     config.rx_buffer_bytes = config.rx_xoff_bytes = config.rx_xon_bytes = UINT32_MAX;
-    config.credit = (struct nic_credit_config){.vls = VLS,
-                                               .packet_blocks = PACKET,
-                                               .added_bytes = 2,
-                                               .own_blocks = BLOCKS,
-                                               .peer_blocks = BLOCKS,
-                                               .skew_ps = 200 * PS_NS};
+    config.credit = (struct credit_port_config){.vls = VLS,
+                                                .packet_blocks = PACKET,
+                                                .added_bytes = 2,
+                                                .own_blocks = BLOCKS,
+                                                .peer_blocks = BLOCKS,
+                                                .skew_ps = 200 * PS_NS};
     for (uint32_t p = 0; p < NIC_PRIOS; p++)
         config.credit.vl_of_prio[p] = p & 1;
     for (uint32_t d = 0; d < 64; d++)
@@ -71,9 +71,9 @@ static void arrive(uint32_t blocks)
 
 static uint32_t take_word(void)
 {
-    uint32_t word = io.words ? io.word[0] : 0;
+    uint32_t word = io.credit.count ? io.credit.word[0] : 0;
 
-    if (io.words) memmove(io.word, io.word + 1, --io.words * sizeof(io.word[0]));
+    if (io.credit.count) memmove(io.credit.word, io.credit.word + 1, --io.credit.count * sizeof(io.credit.word[0]));
     return word;
 }
 
@@ -131,7 +131,7 @@ static void test_tells(void **state)
     now = nic_deadline(nic);
     nic_credit_tick(nic, now, &io);
     assert_int_equal(take_word(), 0);
-    assert_true(nic->credit_at == PS_NEVER); /* silent without traffic */
+    assert_true(nic->credit.timer_at == PS_NEVER); /* silent without traffic */
     /* The peer sent 20, and 11 came. */
     nic_credit(nic, credit_word(CREDIT_SENT, 1, 20), now, &io);
     now += PERIOD;
@@ -193,7 +193,7 @@ static void test_link(void **state)
     write_much();
     send_one();
     nic_credit_link(nic, false, now, &io);
-    assert_int_equal(io.words, 0);
+    assert_int_equal(io.credit.count, 0);
     assert_int_equal(send_one(), 0);
     nic_credit_link(nic, true, now, &io);
     assert_int_equal(take_word(), credit_word(CREDIT_LIMIT, 0, BLOCKS));
