@@ -112,6 +112,10 @@ static inline const struct fabric_system_row *fabric_system(const struct fabric 
 
 /* Of the largest packet that any NIC sends, with all that a line with credits counts. */
 uint32_t fabric_packet_blocks(const struct fabric *fabric);
+/* Bytes that the line to this port carries until it is told that the first of them are free; what the port has to
+ * promise for that: a packet goes when all of its blocks are there, and an eighth may be free and not yet told. */
+uint64_t fabric_credit_loop(const struct fabric *fabric, uint32_t port);
+uint64_t fabric_credit_needs(const struct fabric *fabric, uint32_t port);
 
 /* Its own and those of its classes: FABRIC_SYSTEM() of each. */
 static inline uint32_t fabric_systems_used(const struct fabric *fabric)

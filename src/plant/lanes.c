@@ -49,6 +49,16 @@ static ps_t skew_of(const struct fabric *fabric, uint32_t port)
     return latency > reaction ? latency - reaction : 0;
 }
 
+/* What the sender must know of when a word leaves, so that it never waits for the next: what it sends in a loop, and an
+ * eighth and a packet to spare.  CBFC's words are as often as its control ordered sets allow. */
+static uint32_t calm_of(const struct fabric *fabric, uint32_t port)
+{
+    uint64_t loop = (fabric_credit_loop(fabric, port) + CREDIT_BLOCK_BYTES - 1) / CREDIT_BLOCK_BYTES;
+    uint64_t calm = loop + promised_by(fabric, port) / CREDIT_SHARE + fabric_packet_blocks(fabric);
+
+    return fabric->lanes.cbfc || calm > UINT32_MAX / 4 ? 0 : (uint32_t)calm;
+}
+
 static struct sw_credit_port credit_port(const struct fabric *fabric, uint32_t port)
 {
     uint32_t peer = fabric->port[port].peer;
@@ -56,6 +66,7 @@ static struct sw_credit_port credit_port(const struct fabric *fabric, uint32_t p
 
     return (struct sw_credit_port){.own_blocks = promised_by(fabric, port),
                                    .peer_blocks = peer == FABRIC_NONE ? 0 : promised_by(fabric, peer),
+                                   .calm_blocks = calm_of(fabric, port),
                                    .skew_ps = skew_of(fabric, port),
                                    .lifetime_ps = host ? fabric->lanes.host_lifetime_ps : fabric->lanes.lifetime_ps};
 }
@@ -135,6 +146,7 @@ struct credit_port_config plant_credit_port(const struct fabric *fabric, uint32_
                                         .added_bytes = fabric_system(fabric)->line.after,
                                         .own_blocks = promised_by(fabric, port),
                                         .peer_blocks = peer == FABRIC_NONE ? 0 : promised_by(fabric, peer),
+                                        .calm_blocks = calm_of(fabric, port),
                                         .skew_ps = skew_of(fabric, port)};
     const struct fabric_settings *settings =
         &fabric->settings[fabric->port[peer == FABRIC_NONE ? port : peer].settings];

@@ -238,6 +238,24 @@ uint32_t fabric_packet_blocks(const struct fabric *fabric)
                             fabric->lanes.block_extra);
 }
 
+uint64_t fabric_credit_loop(const struct fabric *fabric, uint32_t port)
+{
+    const struct fabric_port *at = &fabric->port[port];
+    ps_t latency = at->node < fabric->hosts
+                       ? fabric->nic[fabric->endpoint[fabric->first_endpoint[at->node] + at->index].nic].latency_ps
+                       : fabric->sw[at->node - fabric->hosts].latency_ps;
+    uint32_t packet = fabric_packet_blocks(fabric) * (CREDIT_BLOCK_BYTES << fabric->lanes.block_extra);
+
+    return rate_bytes_in(at->rate_bps, 2 * at->propagation_ps + latency + at->pause_reaction_ps) + packet;
+}
+
+uint64_t fabric_credit_needs(const struct fabric *fabric, uint32_t port)
+{
+    uint32_t packet = fabric_packet_blocks(fabric) * (CREDIT_BLOCK_BYTES << fabric->lanes.block_extra);
+
+    return (fabric_credit_loop(fabric, port) + packet) * CREDIT_SHARE / (CREDIT_SHARE - 1);
+}
+
 /* From new tables where a link failed to new tables everywhere: 5 s up to 1,000 ports, 15 s at 10,000. */
 static ps_t reroute_usual(uint32_t ports)
 {
