@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual lanes and credits of a fabric, and its subnet manager: `vls`, `sl-to-vl`, `vl-arbitration`, `credits`, `sm`.
+ * Virtual lanes and credits of a fabric, and its subnet manager: `vls`, `sl-to-vl`, `vl-arbitration`, `credits`, `sm`;
+ * and the virtual channels of Ethernet links with credits: `cbfc`.
  * Part of fabric.h.
  */
 #ifndef ROCELAB_FABRIC_LANES_H

@@ -57,6 +57,12 @@ static const struct reason lanes = {.systems = FABRIC_SYSTEM(FABRIC_INFINIBAND),
                                                 [FABRIC_TCP] = "has no lanes",
                                                 [FABRIC_IWARP] = "has no lanes"}};
 
+static const struct reason channels = {
+    .systems = ROCE | FABRIC_SYSTEM(FABRIC_UET),
+    .owner = "RoCE and Ultra Ethernet",
+    .instead = {
+        [FABRIC_INFINIBAND] = "has 'credits'", [FABRIC_TCP] = "has no credits", [FABRIC_IWARP] = "has no credits"}};
+
 static const struct reason routing = {.systems = ~FABRIC_SYSTEM(FABRIC_INFINIBAND),
                                       .owner = "systems over Ethernet",
                                       .instead = {[FABRIC_INFINIBAND] = "has a subnet manager: 'sm'"}};
@@ -140,6 +146,7 @@ static const struct key keys[] = {
     {"misroute", &routing, false},
     {"tcp", &of_tcp, false},
     {"llr", &of_ethernet, false},
+    {"cbfc", &channels, false},
     {"xoff", &pauses, true},
     {"xon", &pauses, true},
     {"headroom", &pauses, true},
@@ -152,6 +159,7 @@ struct walk {
     uint8_t system;    /* the file's */
     uint32_t together; /* its and those of its classes */
     bool leave_out;
+    bool cbfc; /* links have credits */
     struct arena *arena;
     struct fabric_errors *errors;
 };
@@ -183,9 +191,10 @@ static const struct key *find_key(const char *name, bool of_class)
 }
 
 /* A class that is lossless needs a line that holds senders back. */
-static bool lossless_in_vain(const struct tree *item, bool of_class, uint8_t system)
+static bool lossless_in_vain(const struct walk *walk, const struct tree *item, bool of_class, uint8_t system)
 {
-    return of_class && fabric_systems[system].link == FABRIC_LINK_NONE && strcmp(item->key, "lossless") == 0;
+    return of_class && !walk->cbfc && fabric_systems[system].link == FABRIC_LINK_NONE &&
+           strcmp(item->key, "lossless") == 0;
 }
 
 /* DCQCN would be run on marks that RoCEv1 has not, and in the place of InfiniBand's own. */
@@ -204,13 +213,27 @@ static bool is_voq(const struct tree *item, uint8_t system)
            strcmp(item->text, "voq") == 0;
 }
 
+/* What credits replace, and what a lane that is known by a packet's DSCP, and keeps its buffer, does not allow. */
+static bool beside_credits(const struct tree *item, const struct key *key)
+{
+    if (key && (key->reason == &pauses || key->reason == &queues || key->reason == &addresses)) return true;
+    if (item->type != TREE_SCALAR) return strcmp(item->key, "architecture") == 0;
+    return (strcmp(item->key, "trust") == 0 && strcmp(item->text, "pcp") == 0) ||
+           (strcmp(item->key, "architecture") == 0 && strcmp(item->text, "voq") == 0);
+}
+
 static bool judge(const struct walk *walk, const struct tree *item, bool of_class, uint8_t system, uint32_t systems)
 {
     const struct key *key = find_key(item->key, of_class);
     const char *title = fabric_systems[system].title;
 
     if (is_off(item)) return true;
-    if (lossless_in_vain(item, of_class, system)) {
+    if (walk->cbfc && beside_credits(item, key)) {
+        fabric_errors_add(walk->errors, item->key_at, "'%s' cannot be had on links with 'cbfc', which have credits",
+                          item->key);
+        return false;
+    }
+    if (lossless_in_vain(walk, item, of_class, system)) {
         fabric_errors_add(walk->errors, item->key_at, "'lossless' needs pauses or credits, and %s has neither", title);
         return false;
     }
@@ -389,6 +412,7 @@ bool system_keys(struct tree *root, bool leave_out, struct arena *arena, struct 
 
     if (root->type != TREE_MAP) return true;
     walk.together = FABRIC_SYSTEM(walk.system);
+    walk.cbfc = tree_get(root, "cbfc") && !is_off(tree_get(root, "cbfc")) && channels.systems & walk.together;
     judge_map(&walk, root, false, walk.system, walk.together);
     for (struct tree *item = root->first; item; item = item->next)
         if (strcmp(item->key, "classes") == 0 && !judge_classes(&walk, item)) return false;

@@ -93,6 +93,7 @@ static const struct field top_fields[] = {
     F_IGNORE("check"),
     F_IGNORE("uet"),
     F_CALL("llr", llr_read),
+    F_CALL("cbfc", lanes_read_cbfc),
     F_IGNORE("prices"),
     F_IGNORE("decision"),
 };

@@ -33,6 +33,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/credit_port.h"
 #include "base/time.h"
 #include "packet/pktpool.h"
 
@@ -42,7 +43,8 @@ struct endpoint_io {
     bool completed; /* a completion waits */
     bool has_word;  /* `word` is to be sent */
     uint32_t word;
-    ps_t deadline; /* earliest tick wanted, as of this call; PS_NEVER: none */
+    ps_t deadline;              /* earliest tick wanted, as of this call; PS_NEVER: none */
+    struct credit_words credit; /* to be sent */
 };
 
 struct endpoint_completion {

@@ -17,9 +17,10 @@ struct node_adapter {
         void *endpoint; /* of another transport */
     };
     ps_t deadline;
-    struct nic_cq cq; /* RoCE's completions */
-    bool asked;       /* it is among the kicks of this call */
-    void *owner;      /* the driver's */
+    struct credit_port *credit; /* of another transport, where lines have credits; NULL: they have none */
+    struct nic_cq cq;           /* RoCE's completions */
+    bool asked;                 /* it is among the kicks of this call */
+    void *owner;                /* the driver's */
 };
 
 struct node_failure { /* a work request that was completed with an error */

@@ -13,24 +13,48 @@
 
 #define UET_CALL static inline __attribute__((always_inline))
 
-UET_CALL void uet_end_answer(struct uet *uet, struct node_io *io)
+UET_CALL ps_t uet_end_deadline(const struct node_adapter *adapter)
 {
-    io->endpoint.kick = uet_wants(uet);
-    io->endpoint.completed |= uet_completed(uet);
-    io->endpoint.deadline = uet_deadline(uet);
+    ps_t at = uet_deadline(adapter->endpoint);
+
+    return __builtin_expect(adapter->credit != NULL, 0) && adapter->credit->timer_at < at ? adapter->credit->timer_at
+                                                                                          : at;
+}
+
+UET_CALL void uet_end_answer(const struct node_adapter *adapter, struct node_io *io)
+{
+    io->endpoint.kick = uet_wants(adapter->endpoint);
+    io->endpoint.completed |= uet_completed(adapter->endpoint);
+    io->endpoint.deadline = uet_end_deadline(adapter);
+}
+
+/* Dry lanes hold back what travels in them. */
+static inline void uet_end_obey(struct node_adapter *adapter, uint16_t was, ps_t now)
+{
+    if (adapter->credit->dry != was)
+        uet_hold(adapter->endpoint, credit_port_prios(adapter->credit, adapter->credit->dry), now);
 }
 
 UET_CALL void uet_end_rx(struct node_adapter *adapter, pkt_t id, ps_t now, struct node_io *io)
 {
+    if (__builtin_expect(adapter->credit != NULL, 0)) {
+        const struct pkt *pkt = &io->pool->hot[id];
+        credit_port_rx(adapter->credit, pkt->frame_bytes, pkt->tos, now, &io->endpoint.credit);
+    }
     uet_rx(adapter->endpoint, id, now, io->pool);
-    uet_end_answer(adapter->endpoint, io);
+    uet_end_answer(adapter, io);
 }
 
 UET_CALL pkt_t uet_end_tx(struct node_adapter *adapter, ps_t now, struct node_io *io)
 {
     pkt_t id = uet_tx(adapter->endpoint, now, io->pool);
 
-    io->endpoint.deadline = uet_deadline(adapter->endpoint);
+    if (__builtin_expect(adapter->credit != NULL, 0) && id != PKT_NONE) {
+        uint16_t was = adapter->credit->dry;
+        credit_port_tx(adapter->credit, io->pool->hot[id].frame_bytes, io->pool->hot[id].tos, now);
+        uet_end_obey(adapter, was, now);
+    }
+    io->endpoint.deadline = uet_end_deadline(adapter);
     return id;
 }
 
@@ -49,7 +73,7 @@ UET_CALL ps_t uet_end_deadline_of(const struct node_io *io)
 
 UET_CALL bool uet_end_answered(const struct node_io *io)
 {
-    return io->endpoint.completed;
+    return io->endpoint.completed | (io->endpoint.credit.count != 0);
 }
 
 static inline bool uet_end_completed(struct node_io *io)
@@ -62,46 +86,52 @@ static inline bool uet_end_completed(struct node_io *io)
 
 static inline bool uet_end_wants_word(struct node_io *io, uint32_t *ret) /* it never pauses its switch */
 {
-    (void)io;
-    (void)ret;
-    return false;
+    return credit_words_take(&io->endpoint.credit, ret);
 }
 
 static inline void uet_end_post(struct node_adapter *adapter, const struct node_connection *connection,
                                 const struct app_post *post, ps_t now, struct node_io *io)
 {
     CHECK(uet_post(adapter->endpoint, connection->from.handle, post->bytes, post->tag, post->imm, now) == 0);
-    uet_end_answer(adapter->endpoint, io);
+    uet_end_answer(adapter, io);
 }
 
 static inline void uet_end_tick(struct node_adapter *adapter, ps_t now, struct node_io *io)
 {
+    if (adapter->credit) credit_port_tick(adapter->credit, now, &io->endpoint.credit);
     uet_tick(adapter->endpoint, now, io->pool);
-    uet_end_answer(adapter->endpoint, io);
+    uet_end_answer(adapter, io);
 }
 
 static inline void uet_end_gate(struct node_adapter *adapter, uint32_t word, ps_t now, struct node_io *io)
 {
-    uet_pause(adapter->endpoint, control_enable(word), control_quanta(word), now);
-    uet_end_answer(adapter->endpoint, io);
+    if (word & CREDIT_WORD && adapter->credit) {
+        uint16_t was = adapter->credit->dry;
+        credit_port_word(adapter->credit, word, now);
+        uet_end_obey(adapter, was, now);
+    } else if (!(word & CREDIT_WORD)) {
+        uet_pause(adapter->endpoint, control_enable(word), control_quanta(word), now);
+    }
+    uet_end_answer(adapter, io);
 }
 
 static inline void uet_end_link(struct node_adapter *adapter, bool up, ps_t now, struct node_io *io)
 {
-    (void)up;
     uet_link(adapter->endpoint, now);
-    uet_end_answer(adapter->endpoint, io);
+    if (adapter->credit) {
+        credit_port_link(adapter->credit, up, now, &io->endpoint.credit);
+        uet_end_obey(adapter, 0, now);
+    }
+    uet_end_answer(adapter, io);
 }
 
 static inline void uet_end_receive_rate(struct node_adapter *adapter, uint64_t bps, ps_t now, struct node_io *io)
 {
-    uet_receive_rate(adapter->endpoint, bps, now);
-    uet_end_answer(adapter->endpoint, io);
-}
-
-static inline ps_t uet_end_deadline(const struct node_adapter *adapter)
-{
-    return uet_deadline(adapter->endpoint);
+    if (adapter->credit) /* what slows the host down holds back credits, not packets */
+        credit_port_rate(adapter->credit, bps, now, &io->endpoint.credit);
+    else
+        uet_receive_rate(adapter->endpoint, bps, now);
+    uet_end_answer(adapter, io);
 }
 
 static inline bool uet_end_waits(const struct node_adapter *adapter)

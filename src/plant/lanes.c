@@ -13,6 +13,8 @@
 
 #define SHARED_BYTES 65536u /* a switch wants to share something; nobody may use it */
 
+#define CBFC_UPDATE_BYTES 262144u /* of line: an update at least so often */
+
 static uint32_t block_bytes(const struct fabric *fabric)
 {
     return CREDIT_BLOCK_BYTES << fabric->lanes.block_extra;
@@ -59,6 +61,15 @@ static uint32_t calm_of(const struct fabric *fabric, uint32_t port)
     return fabric->lanes.cbfc || calm > UINT32_MAX / 4 ? 0 : (uint32_t)calm;
 }
 
+static ps_t period_of(const struct fabric *fabric, uint32_t port)
+{
+    struct rate rate = rate_of(fabric->port[port].rate_bps);
+    ps_t skew = skew_of(fabric, port), period = rate_take(&rate, CBFC_UPDATE_BYTES);
+
+    if (!fabric->lanes.cbfc || fabric->port[port].rate_bps == 0) return 0;
+    return period > 2 * skew ? period : 2 * skew;
+}
+
 static struct sw_credit_port credit_port(const struct fabric *fabric, uint32_t port)
 {
     uint32_t peer = fabric->port[port].peer;
@@ -68,6 +79,8 @@ static struct sw_credit_port credit_port(const struct fabric *fabric, uint32_t p
                                    .peer_blocks = peer == FABRIC_NONE ? 0 : promised_by(fabric, peer),
                                    .calm_blocks = calm_of(fabric, port),
                                    .skew_ps = skew_of(fabric, port),
+                                   .period_ps = period_of(fabric, port),
+                                   .says_nothing = fabric->port[port].llr,
                                    .lifetime_ps = host ? fabric->lanes.host_lifetime_ps : fabric->lanes.lifetime_ps};
 }
 
@@ -77,7 +90,7 @@ static void lanes_of_port(const struct fabric *fabric, struct sw_port_config *co
     config->pfc_rx = config->pfc_tx = 0;
     for (uint32_t i = 0; i < SW_PRIOS; i++) {
         config->tc_to_queue[i] = config->tc_to_pg[i] = fabric->lanes.vl_of[i];
-        config->queue[i].strict = false;
+        if (!fabric->lanes.cbfc) config->queue[i].strict = false;
         config->queue[i].limit_bytes = FABRIC_UNLIMITED;
         config->queue[i].alpha_num = 0;
         config->pg[i] = (struct sw_pg_config){.lossless = true};
@@ -118,7 +131,7 @@ void plant_lanes_switch(const struct plant *plant, uint32_t index, struct sw_con
                                   .added_bytes = fabric_system(fabric)->line.after,
                                   .port = plant->credit_port + fabric->node[fabric->hosts + index].first_port,
                                   .mark_bytes = UINT64_MAX,
-                                  .arbitration = &lanes->arbitration};
+                                  .arbitration = lanes->cbfc ? NULL : &lanes->arbitration};
 }
 
 /* Thresholds are weights: 15 leaves a sixteenth of a lane's buffer unmarked, 1 all but one of it, 0 all. */
@@ -126,7 +139,7 @@ void plant_lanes_mark(struct plant *plant)
 {
     const struct fabric_lanes *lanes = &plant->fabric->lanes;
 
-    if (!lanes->vls || !lanes->fecn_threshold || !plant->needs.cnp) return;
+    if (!lanes->vls || lanes->cbfc || !lanes->fecn_threshold || !plant->needs.cnp) return;
     for (uint32_t i = 0; i < plant->fabric->switches; i++) {
         struct sw_credit_config *credit = &plant->sw[i].config.credit;
         credit->mark_bytes = lanes->switch_bytes * (16u - lanes->fecn_threshold) / 16;
@@ -142,12 +155,14 @@ struct credit_port_config plant_credit_port(const struct fabric *fabric, uint32_
     struct credit_port_config config = {.vls = (uint8_t)lanes->vls,
                                         .used = lanes->used,
                                         .block_extra = lanes->block_extra,
+                                        .says_nothing = fabric->port[port].llr,
                                         .packet_blocks = (uint16_t)fabric_packet_blocks(fabric),
                                         .added_bytes = fabric_system(fabric)->line.after,
                                         .own_blocks = promised_by(fabric, port),
                                         .peer_blocks = peer == FABRIC_NONE ? 0 : promised_by(fabric, peer),
                                         .calm_blocks = calm_of(fabric, port),
-                                        .skew_ps = skew_of(fabric, port)};
+                                        .skew_ps = skew_of(fabric, port),
+                                        .period_ps = period_of(fabric, port)};
     const struct fabric_settings *settings =
         &fabric->settings[fabric->port[peer == FABRIC_NONE ? port : peer].settings];
 

@@ -14,6 +14,7 @@
 
 #define TILES_A_THREAD 2
 #define MIN_LINE_BYTES 84
+#define CBFC_SET_BYTES 8 /* an update is a control ordered set */
 
 /* The tile of a node, at three finenesses; not yet numbered without holes. */
 static uint64_t tile_key(const struct fabric *fabric, uint32_t node, int fineness)
@@ -153,7 +154,7 @@ struct line_model sim_line_model(const struct fabric *fabric)
                                .before = system->line.before,
                                .after = system->line.after,
                                .gap = system->line.gap,
-                               .pause_bytes = system->line.control_bytes};
+                               .pause_bytes = fabric->lanes.cbfc ? CBFC_SET_BYTES : system->line.control_bytes};
 }
 
 static int check_ports(const struct fabric *fabric, struct fabric_errors *errors)

@@ -189,8 +189,9 @@ static int add_change(struct plan *plan, ps_t now, uint32_t table)
     if (at == NULL) return -ENOMEM;
     spread(plan, false);
     for (uint32_t s = 0; s < fabric->switches; s++)
-        at[s] = fabric->lanes.vls ? healed_at(plan, s, now)
-                                  : news_at(now, converge->detect_ps, converge->step_ps, plan->far[s]);
+        at[s] = fabric->lanes.vls && !fabric->lanes.cbfc
+                    ? healed_at(plan, s, now)
+                    : news_at(now, converge->detect_ps, converge->step_ps, plan->far[s]);
     spread(plan, true);
     plan->epoch++;
     int error = 0;

@@ -60,6 +60,16 @@ void uet_pause(struct uet *uet, uint8_t enable, uint16_t quanta, ps_t now)
     data_paused(uet, was, now);
 }
 
+void uet_hold(struct uet *uet, uint8_t prios, ps_t now)
+{
+    bool was = data_held(uet);
+
+    uet->paused = prios;
+    for (uint32_t p = 0; p < UET_PRIOS; p++)
+        uet->paused_until[p] = PS_NEVER;
+    data_paused(uet, was, now);
+}
+
 uint16_t uet_paused(const struct uet *uet)
 {
     return uet->paused;

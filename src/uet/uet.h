@@ -135,6 +135,8 @@ bool uet_completion(struct uet *uet, struct uet_completion *ret);
 
 /* The other end of the line paused these priorities, or resumed them (quanta 0). */
 void uet_pause(struct uet *uet, uint8_t enable, uint16_t quanta, ps_t now);
+/* These priorities may not send, without an end; all others may. */
+void uet_hold(struct uet *uet, uint8_t prios, ps_t now);
 uint16_t uet_paused(const struct uet *uet);
 void uet_link(struct uet *uet, ps_t now);
 /* The host takes no more than this; 0: anything. */

@@ -132,7 +132,7 @@ void switch_defaults(struct loader *loader, struct switch_raw *sw)
         .mark = hpcc,
         .refresh_pauses = !hpcc,
         .hash_fields = system->hash_fields,
-        .watchdog = {.on = !hpcc && system->link == FABRIC_LINK_PFC,
+        .watchdog = {.on = !hpcc && system->link == FABRIC_LINK_PFC && !loader->fabric->lanes.cbfc,
                      .drop = true,
                      .assumed = true,
                      .poll_ps = 100 * PS_MS,

@@ -3,12 +3,15 @@
  * The keys of InfiniBand's links: how many virtual lanes, which classes travel in which, how they are arbitrated, how
  * much each receiver promises; and what the subnet manager does.
  *
+ * Ethernet's credits (`cbfc`) are read here too: its channels are priorities.
+ *
  * Lanes are the whole fabric's: a lane that one switch has and the next has not would lose what travels in it.
  * Defaults are in docs/system-infiniband.md with their sources.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/credit.h"
 #include "fabric/qos/settings.h"
 
@@ -24,6 +27,8 @@
 #define BUFFER_MAX ((uint64_t)CREDIT_BLOCKS_MAX * CREDIT_BLOCK_BYTES)
 #define HEADERS_MAX (8 + 12 + 16 + 4 + 4 + 2) /* LRH, BTH, RETH, immediate data, ICRC, VCRC */
 #define CBFC_HEADERS_MAX 128                  /* of any system over Ethernet, with FCS */
+#define CBFC_EXTRA 1                          /* credits of 128 bytes */
+#define CREDIT_EXTRA_MAX 5
 #define FECN_MOST 15
 #define SHIELD_DEFAULT (10 * PS_US)
 #define SHIELD_STEP (2 * PS_MS)
@@ -147,6 +152,19 @@ void lanes_read_credits(struct loader *loader, const struct tree *value, void *i
         lanes->nic_bytes = lanes->switch_bytes;
 }
 
+static void read_credit_bytes(struct loader *loader, const struct tree *value, void *into)
+{
+    uint64_t bytes = 0;
+
+    if (!read_unit(loader, value, UNIT_SIZE, CREDIT_BLOCK_BYTES, CREDIT_BLOCK_BYTES << CREDIT_EXTRA_MAX, &bytes))
+        return;
+    if (!is_power_of_two(bytes)) {
+        read_error(loader, value->at, "credit: %llu bytes are no power of two; write 128B", (unsigned long long)bytes);
+        return;
+    }
+    ((struct fabric_lanes *)into)->block_extra = (uint8_t)(__builtin_ctzll(bytes) - 6);
+}
+
 void lanes_read_fecn(struct loader *loader, const struct tree *value, void *into)
 {
     static const struct field fields[] = {
@@ -169,6 +187,28 @@ void lanes_read_sm(struct loader *loader, const struct tree *value, void *into)
     struct field_set set = {fields, COUNT_OF(fields), &((struct fabric *)into)->sm};
 
     read_map(loader, value, "sm", &set, 1);
+}
+
+/* Credits on Ethernet's links: a switch, a size, or both ends' and more. */
+void lanes_read_cbfc(struct loader *loader, const struct tree *value, void *into)
+{
+    static const struct field fields[] = {
+        F_VALUE("switch", FIELD_SIZE, struct fabric_lanes, switch_bytes, 1, BUFFER_MAX),
+        F_VALUE("nic", FIELD_SIZE, struct fabric_lanes, nic_bytes, 1, BUFFER_MAX),
+        F_VALUE("reaction", FIELD_TIME, struct fabric_lanes, reaction_ps, 0, PS_US),
+        F_CALL("credit", read_credit_bytes),
+    };
+    struct fabric_lanes *lanes = &((struct fabric *)into)->lanes;
+    struct field_set set = {fields, COUNT_OF(fields), lanes};
+
+    *lanes = (struct fabric_lanes){
+        .cbfc = true, .block_extra = CBFC_EXTRA, .reaction_ps = REACTION_DEFAULT, .credits_at = value->at};
+    if (value->type != TREE_SCALAR)
+        read_map(loader, value, "cbfc", &set, 1);
+    else if (strcmp(value->text, "true") == 0 || strcmp(value->text, "false") == 0)
+        read_bool(loader, value, &lanes->cbfc);
+    else if (read_unit(loader, value, UNIT_SIZE, 1, BUFFER_MAX, &lanes->switch_bytes))
+        lanes->nic_bytes = lanes->switch_bytes;
 }
 
 static void no_such_lane(struct loader *loader, struct fabric_at at, uint32_t vl)
@@ -208,7 +248,9 @@ void lanes_finish(struct loader *loader)
     struct fabric_lanes *lanes = &loader->fabric->lanes;
 
     if (fabric_system(loader->fabric)->link != FABRIC_LINK_CREDITS) {
-        lanes->vls = 0;
+        lanes->vls = lanes->cbfc ? SW_PRIOS : 0;
+        for (uint32_t p = 0; p < SW_PRIOS; p++)
+            lanes->vl_of[p] = (uint8_t)p;
         return;
     }
     lanes->used = (uint8_t)((1u << lanes->vls) - 1);
@@ -256,6 +298,29 @@ uint64_t fabric_credit_needs(const struct fabric *fabric, uint32_t port)
     return (fabric_credit_loop(fabric, port) + packet) * CREDIT_SHARE / (CREDIT_SHARE - 1);
 }
 
+/* Channels are the priorities that anything is classified into; what a port promises where the file does not say is
+ * what the longest line needs. */
+static void channels(struct fabric *fabric)
+{
+    struct fabric_lanes *lanes = &fabric->lanes;
+    uint32_t packet = fabric_packet_blocks(fabric) * (CREDIT_BLOCK_BYTES << lanes->block_extra);
+    uint64_t most[2] = {packet, packet};
+
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        lanes->used |= (uint8_t)(1u << fabric->classes[c].priority);
+    for (uint32_t s = 0; s < fabric->settings_count; s++)
+        for (uint32_t d = 0; d < 64; d++)
+            lanes->used |= (uint8_t)(1u << fabric->settings[s].dscp_to_tc[d]);
+    for (uint32_t p = 0; p < fabric->ports; p++) {
+        bool host = fabric->port[p].node < fabric->hosts;
+        if (fabric->port[p].peer == FABRIC_NONE) continue;
+        uint64_t needs = fabric_credit_needs(fabric, p) + packet; /* an update waits for the frame on its line */
+        if (needs > most[host]) most[host] = needs;
+    }
+    if (!lanes->switch_bytes) lanes->switch_bytes = most[0];
+    if (!lanes->nic_bytes) lanes->nic_bytes = most[1];
+}
+
 /* From new tables where a link failed to new tables everywhere: 5 s up to 1,000 ports, 15 s at 10,000. */
 static ps_t reroute_usual(uint32_t ports)
 {
@@ -277,14 +342,19 @@ static void reactions(struct fabric *fabric)
 void lanes_check(struct loader *loader)
 {
     const struct fabric_lanes *lanes = &loader->fabric->lanes;
-    uint64_t least = lanes->switch_bytes < lanes->nic_bytes ? lanes->switch_bytes : lanes->nic_bytes;
-    uint32_t needed = fabric_packet_blocks(loader->fabric);
+    uint32_t needed = fabric_packet_blocks(loader->fabric), block = CREDIT_BLOCK_BYTES << lanes->block_extra;
 
     if (!lanes->vls) return;
-    reactions(loader->fabric);
-    if (least / CREDIT_BLOCK_BYTES >= needed) return;
+    if (lanes->cbfc)
+        channels(loader->fabric);
+    else
+        reactions(loader->fabric);
+    if (lanes->cbfc && fabric_systems_used(loader->fabric) & FABRIC_SYSTEM(FABRIC_TCP))
+        read_error(loader, lanes->credits_at, "cbfc: a class of TCP has no credits");
+    uint64_t least = lanes->switch_bytes < lanes->nic_bytes ? lanes->switch_bytes : lanes->nic_bytes;
+    if (least / block >= needed) return;
     read_error(loader, lanes->credits_at,
-               "credits: %llu bytes are %llu blocks of 64, and the largest packet needs %u: give at least %u bytes",
-               (unsigned long long)least, (unsigned long long)(least / CREDIT_BLOCK_BYTES), needed,
-               needed * CREDIT_BLOCK_BYTES);
+               "%s: %llu bytes are %llu blocks of %u, and the largest packet needs %u: give at least %u bytes",
+               lanes->cbfc ? "cbfc" : "credits", (unsigned long long)least, (unsigned long long)(least / block), block,
+               needed, needed * block);
 }

@@ -173,7 +173,7 @@ void settings_resolve(const struct loader *loader, const struct profile *profile
     }
     resolve_weights(ret, used);
     ret->pause_all = qos->pause_all;
-    uint8_t paused = fabric_system(fabric)->link == FABRIC_LINK_PFC ? ret->lossless : 0;
+    uint8_t paused = fabric_system(fabric)->link == FABRIC_LINK_PFC && !fabric->lanes.cbfc ? ret->lossless : 0;
     ret->pfc_rx = qos->pfc_rx == NOT_GIVEN ? paused : (uint8_t)qos->pfc_rx;
     ret->pfc_tx = qos->pfc_tx == NOT_GIVEN ? paused : (uint8_t)qos->pfc_tx;
     ret->pfc_auto = qos->pfc_auto;

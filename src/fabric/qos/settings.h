@@ -101,6 +101,7 @@ void lanes_read_vls(struct loader *loader, const struct tree *value, void *into)
 void lanes_read_map(struct loader *loader, const struct tree *value, void *into);
 void lanes_read_arbitration(struct loader *loader, const struct tree *value, void *into);
 void lanes_read_credits(struct loader *loader, const struct tree *value, void *into);
+void lanes_read_cbfc(struct loader *loader, const struct tree *value, void *into);
 void lanes_read_fecn(struct loader *loader, const struct tree *value, void *into);
 void lanes_read_sm(struct loader *loader, const struct tree *value, void *into);
 void lanes_finish(struct loader *loader);  /* when the system is known */

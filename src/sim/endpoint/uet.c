@@ -68,7 +68,7 @@ static size_t adapter_bytes(const struct sim *sim, uint32_t endpoint)
 {
     struct uet_config config = config_of(sim, endpoint);
 
-    return lines_up(uet_memory_bytes(&config));
+    return lines_up(uet_memory_bytes(&config)) + (sim->fabric->lanes.vls ? lines_up(sizeof(struct credit_port)) : 0);
 }
 
 static size_t end_bytes(const struct sim *sim, uint32_t connection, bool receives)
@@ -84,6 +84,12 @@ static void make_adapter(struct sim *sim, uint32_t endpoint)
     struct uet_config config = config_of(sim, endpoint);
 
     sim->adapter[endpoint].endpoint = uet_init(sim_take(sim, uet_memory_bytes(&config)), &config);
+    if (!sim->fabric->lanes.vls) return;
+    struct credit_port_config credit = plant_credit_port(sim->fabric, endpoint);
+    struct credit_port *port = sim_take(sim, sizeof(*port));
+    credit_port_init(port, &credit, 0);
+    uet_hold(sim->adapter[endpoint].endpoint, credit_port_prios(port, port->dry), 0);
+    sim->adapter[endpoint].credit = port;
 }
 
 /* Both ends know the same window: numbers outstanding are kept in a map at the sink. */
