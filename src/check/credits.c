@@ -12,6 +12,7 @@ RULE_FUNCTION(credits_cover)
 {
     const struct fabric *fabric = check->fabric;
     const struct fabric_lanes *lanes = &fabric->lanes;
+    const char *what = lanes->cbfc ? "channel" : "lane";
     char name[FABRIC_NAME], has[UNIT_TEXT], needs[UNIT_TEXT];
 
     for (uint32_t port = 0; port < fabric->ports && lanes->vls; port++) {
@@ -19,11 +20,11 @@ RULE_FUNCTION(credits_cover)
         uint64_t promised = is_switch_port(fabric, port) ? lanes->switch_bytes : lanes->nic_bytes;
         uint64_t needed = fabric_credit_needs(fabric, port);
         if (promised >= needed) continue;
-        check_find(
-            check, CHECK_WARNING, FABRIC_NONE, FABRIC_NONE, "credits",
-            "%s promises %s for a lane, and its line of %u m carries more until it hears that they are free: one "
-            "lane cannot fill it; %s would do",
-            port_label(fabric, port, name), unit_format_short(UNIT_SIZE, promised, 3, has),
-            (uint32_t)(fabric->port[port].cable_mm / 1000), unit_format_short(UNIT_SIZE, needed, 3, needs));
+        check_find(check, CHECK_WARNING, FABRIC_NONE, FABRIC_NONE, lanes->cbfc ? "cbfc" : "credits",
+                   "%s promises %s for a %s, and its line of %u m carries more until it hears that they are free: one "
+                   "%s cannot fill it; %s would do",
+                   port_label(fabric, port, name), unit_format_short(UNIT_SIZE, promised, 3, has), what,
+                   (uint32_t)(fabric->port[port].cable_mm / 1000), what,
+                   unit_format_short(UNIT_SIZE, needed, 3, needs));
     }
 }

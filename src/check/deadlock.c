@@ -23,6 +23,17 @@
 
 #include "base/check.h"
 
+/* With credits every port holds back every lane.  A packet keeps its lane, which is the same everywhere, so the lanes
+ * that classes travel in have the circles of the routes, and the others none. */
+static uint8_t lanes_sent(const struct fabric *fabric)
+{
+    uint8_t lanes = 0;
+
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        lanes |= (uint8_t)(1u << fabric->lanes.vl_of[fabric->classes[c].priority]);
+    return lanes;
+}
+
 static void find_links(struct deadlock *d)
 {
     const struct fabric *fabric = d->fabric;
@@ -39,7 +50,8 @@ static void find_links(struct deadlock *d)
         const struct fabric_settings *there = &fabric->settings[fabric->port[port->peer].settings];
         d->peer[p] = port->peer - base;
         d->neighbour[p] = fabric->port[port->peer].node - fabric->hosts;
-        for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
+        if (fabric->lanes.vls) d->mask[p] = lanes_sent(fabric);
+        for (unsigned tc = 0; tc < FABRIC_PRIOS && !fabric->lanes.vls; tc++)
             if (here->pg[here->tc_to_pg[tc]].lossless && (here->pfc_tx & there->pfc_rx) >> tc & 1)
                 d->mask[p] |= (uint8_t)(1u << tc);
         CHECK(d->peer[p] < d->ports && d->neighbour[p] < d->switches);

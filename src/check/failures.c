@@ -36,6 +36,12 @@ static const char *failure_text(const struct fabric *fabric, const struct deadlo
     return buf;
 }
 
+/* What a buffer is one of. */
+static const char *kind(const struct check *check)
+{
+    return check->fabric->lanes.vls && !check->fabric->lanes.cbfc ? "lane" : "priority";
+}
+
 static void tell(struct check *check, const struct deadlock_failure *failed, uint32_t count,
                  const struct deadlock_cycle *cycle)
 {
@@ -43,9 +49,9 @@ static void tell(struct check *check, const struct deadlock_failure *failed, uin
 
     cycle_text(check->fabric, cycle, path, sizeof(path));
     check_find(check, CHECK_ERROR, failed->node, failed->port, "",
-               "without %s%s%s buffers of priority %u can wait in a circle: %s",
-               failure_text(check->fabric, failed, one), count > 1 ? " and " : "",
-               count > 1 ? failure_text(check->fabric, failed + 1, two) : "", cycle->priority, path);
+               "without %s%s%s buffers of %s %u can wait in a circle: %s", failure_text(check->fabric, failed, one),
+               count > 1 ? " and " : "", count > 1 ? failure_text(check->fabric, failed + 1, two) : "", kind(check),
+               cycle->priority, path);
 }
 
 /* False: given up. */
@@ -94,7 +100,7 @@ static void all_failures(struct check *check, struct deadlock *d)
 /* The proof's state, which both rules use; NULL where there is nothing to prove. */
 static struct deadlock *proof_of(struct check *check)
 {
-    if (!lossless_anywhere(check->fabric) || check->fabric->switches < 2) return NULL;
+    if (!(lossless_anywhere(check->fabric) || check->fabric->lanes.vls) || check->fabric->switches < 2) return NULL;
     if (!check->proof && deadlock_open(check->fabric, &check->proof) < 0) check->no_memory = true;
     return check->proof;
 }
@@ -113,8 +119,8 @@ RULE_FUNCTION(top_deadlock)
     check->states++;
     if (!deadlock_circle(d, &cycle)) return;
     cycle_text(check->fabric, &cycle, path, sizeof(path));
-    check_find(check, CHECK_ERROR, FABRIC_NONE, FABRIC_NONE, "topology",
-               "buffers of priority %u can wait in a circle: %s", cycle.priority, path);
+    check_find(check, CHECK_ERROR, FABRIC_NONE, FABRIC_NONE, "topology", "buffers of %s %u can wait in a circle: %s",
+               kind(check), cycle.priority, path);
 }
 
 RULE_FUNCTION(top_failures)

@@ -8,6 +8,7 @@
 #include "check/rule.h"
 
 #define ROCE (FABRIC_SYSTEM(FABRIC_ROCEV2) | FABRIC_SYSTEM(FABRIC_ROCEV1))
+#define HELD_BACK (ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND) | FABRIC_SYSTEM(FABRIC_UET)) /* by pauses or credits */
 #define TCP (FABRIC_SYSTEM(FABRIC_TCP) | FABRIC_SYSTEM(FABRIC_IWARP))
 
 static const struct {
@@ -26,9 +27,9 @@ static const struct {
     {"HOST006", FABRIC_SYSTEM(FABRIC_ROCEV2) | TCP}, /* flows that a hash spreads */
     {"HOST", ROCE},
     {"MTU", ROCE},
-    {"CRD", FABRIC_SYSTEM(FABRIC_INFINIBAND)},
-    {"TOP001", ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND)}, /* buffers that wait for each other */
-    {"TOP002", ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND)},
+    {"CRD", ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND) | FABRIC_SYSTEM(FABRIC_UET)}, /* where links have credits */
+    {"TOP001", HELD_BACK},                                                        /* buffers that wait for each other */
+    {"TOP002", HELD_BACK},
     {"TOP003", ROCE},
     {"TOP004", FABRIC_SYSTEM(FABRIC_ROCEV2) | FABRIC_SYSTEM(FABRIC_UET) | TCP}, /* a source port */
 };

@@ -263,6 +263,20 @@ static void test_a_ring_waits_in_a_circle(void **state)
     assert_int_equal(line, 2);
     assert_int_equal(count_of(&checked, "TOP002", &line), 0);
     base_release(&checked);
+    /* Credits hold back as pauses do: InfiniBand's lanes, and the channels of Ethernet. */
+    base_edit(checked.text, "rocelab: 1\n", "rocelab: 1\nsystem: infiniband\n");
+    assert_true(base_check(&checked, 0, why, sizeof(why)));
+    assert_int_equal(count_of(&checked, "TOP001", &line), 1);
+    base_release(&checked);
+    base_edit(checked.text, "system: infiniband\n", "system: uet\n");
+    assert_true(base_check(&checked, 0, why, sizeof(why)));
+    assert_int_equal(count_of(&checked, "TOP001", &line), 0); /* nobody is held back */
+    base_release(&checked);
+    base_edit(checked.text, "system: uet\n", "system: uet\ncbfc: true\n");
+    assert_true(base_check(&checked, 0, why, sizeof(why)));
+    assert_int_equal(count_of(&checked, "TOP001", &line), 1);
+    base_release(&checked);
+    snprintf(checked.text, sizeof(checked.text), "%s", ring);
     /* One link without PFC breaks it: that buffer pauses nobody. */
     base_edit(checked.text, NULL, "devices: {sw0: {ports: {1: {pfc: false}}}, sw1: {ports: {1: {pfc: false}}}}\n");
     assert_true(base_check(&checked, 0, why, sizeof(why)));
