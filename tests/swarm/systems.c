@@ -19,12 +19,16 @@
 #include "base/check.h"
 #include "base/rng.h"
 #include "load/load.h"
+#include "nic/nic_int.h"
 #include "plant/plant.h"
 #include "sim/sim.h"
+#include "sim/sim_int.h"
+#include "switch/switch_int.h"
 
 #define STREAM 90
 #define LOSSLESS 3 /* priority of RDMA */
 #define TEXT 4096
+#define LOOK 300           /* windows from one look at the lines to the next */
 #define UNTIL (120 * PS_S) /* doubled timers of a transport that gives up late */
 
 struct plan {
@@ -33,7 +37,9 @@ struct plan {
     uint64_t seed;
     uint8_t system;
     bool faults;
-    bool mixed; /* TCP beside RoCE, in a class of its own */
+    bool mixed;   /* TCP beside RoCE, in a class of its own */
+    bool retries; /* ports send damaged frames again */
+    bool credits; /* CBFC in place of pauses */
 };
 
 struct outcome {
@@ -124,7 +130,7 @@ static void classes(struct plan *plan, struct rng *rng)
 {
     bool roce = fabric_systems[plan->system].link == FABRIC_LINK_PFC;
 
-    plan->mixed = roce && fabric_systems[FABRIC_TCP].runs && rng_chance(rng, 300000);
+    plan->mixed = roce && fabric_systems[FABRIC_TCP].runs && rng_chance(rng, 300000) && !plan->credits;
     if (!plan->mixed) return;
     say(plan,
         "classes:\n"
@@ -154,6 +160,37 @@ static void faults(struct plan *plan, struct rng *rng, unsigned hosts)
     }
 }
 
+/* Link-level retry on Ethernet, drawn apart: the plans of a seed are otherwise as without. */
+static void retries(struct plan *plan)
+{
+    struct rng rng;
+
+    rng_init(&rng, plan->seed, STREAM + FABRIC_SYSTEMS + plan->system);
+    plan->retries = plan->system != FABRIC_INFINIBAND && rng_chance(&rng, 400000);
+    if (!plan->retries) return;
+    if (rng_chance(&rng, 500000))
+        say(plan, "llr: true\n");
+    else
+        say(plan, "llr: {buffer: %uKB, timer: %uus, replays: %u}\n", pick(&rng, 10, 200), pick(&rng, 20, 60),
+            pick(&rng, 0, 3));
+}
+
+/* Credits on Ethernet's links, drawn apart too. */
+static void credits(struct plan *plan)
+{
+    bool can = fabric_systems[plan->system].link == FABRIC_LINK_PFC || plan->system == FABRIC_UET;
+    struct rng rng;
+
+    rng_init(&rng, plan->seed, STREAM + 2 * FABRIC_SYSTEMS + plan->system);
+    plan->credits = can && rng_chance(&rng, 400000);
+    if (!plan->credits) return;
+    if (rng_chance(&rng, 400000))
+        say(plan, "cbfc: true\n");
+    else
+        say(plan, "cbfc: {switch: %uKB, nic: %uKB, credit: %uB}\n", pick(&rng, 5, 200), pick(&rng, 5, 200),
+            64u << rng_below(&rng, 4));
+}
+
 static void make_plan(struct plan *plan, uint64_t seed, uint8_t system)
 {
     static const char *const rates[] = {"10G", "25G", "100G", "400G"};
@@ -166,6 +203,8 @@ static void make_plan(struct plan *plan, uint64_t seed, uint8_t system)
     const char *rate = rates[rng_below(&rng, 4)];
     unsigned host_m = pick(&rng, 1, 30), fabric_m = pick(&rng, 1, 100);
     say(plan, "links: {host: {rate: %s, cable: %um}, fabric: {rate: %s, cable: %um}}\n", rate, host_m, rate, fabric_m);
+    retries(plan);
+    credits(plan);
     bool lossy = fabric_systems[system].link == FABRIC_LINK_NONE; /* the others need room for headroom, or credits */
     unsigned buffer = lossy ? pick(&rng, 30, 600) : pick(&rng, 6000, 16000);
     say(plan, "switches: {model: generic, buffer: %uKB", buffer);
@@ -202,6 +241,119 @@ static void check_bytes(struct sim *sim, const struct sim_result *result)
     free(acked);
 }
 
+/* What one end of a line took is what the other sent, each once; a line that is not cut loses nothing that it damages;
+ * a line without damage sends nothing again. */
+static void check_retries(const struct sim *sim, const struct fabric *fabric, const struct sim_result *result)
+{
+    bool cut = strstr(now->text, "down:") != NULL, damaged = now->faults && !cut;
+
+    (void)sim;
+    for (uint32_t i = 0; i < result->ports; i++) {
+        const struct llr_counters *count = result->port[i].llr, *other = NULL;
+        for (uint32_t k = 0; k < result->ports; k++)
+            if (result->port[k].port == fabric->port[result->port[i].port].peer) other = result->port[k].llr;
+        HOLDS(count && other, "both ends of a line retry", "port %u", i);
+        HOLDS(other->rx_expected_seq_good + count->tx_discard <= count->tx_ok, "a frame is taken once",
+              "port %u: %lu of %lu", i, (unsigned long)other->rx_expected_seq_good, (unsigned long)count->tx_ok);
+        HOLDS(cut || count->tx_discard == 0, "a line that is not cut loses nothing", "port %u: %lu", i,
+              (unsigned long)count->tx_discard);
+        HOLDS(damaged || cut || count->tx_replayed == 0, "nothing is sent again in vain", "port %u: %lu", i,
+              (unsigned long)count->tx_replayed);
+        HOLDS(cut || count->rx_nack_ctl_os <= count->tx_replay, "a NACK begins a replay", "port %u", i);
+        HOLDS(cut || result->port[i].lost == 0, "no frame is lost on a line that retries", "port %u: %lu", i,
+              (unsigned long)result->port[i].lost);
+    }
+}
+
+/* Both halves of a line and lane. */
+static void halves(const struct sim *sim, uint32_t port, uint32_t vl, struct credit_tx *ret_tx,
+                   struct credit_rx *ret_rx)
+{
+    const struct fabric_port *at = &sim->fabric->port[port];
+    const struct credit_port *credit;
+
+    if (at->node >= sim->fabric->hosts) {
+        const struct sw_lane *lane = lane_at(sim->sw[at->node - sim->fabric->hosts].sw, at->index, vl);
+        *ret_tx = lane->tx;
+        *ret_rx = lane->rx;
+        return;
+    }
+    const struct node_adapter *adapter = &sim->adapter[sim->fabric->first_endpoint[at->node] + at->index];
+    credit = now->system == FABRIC_UET ? adapter->credit : &adapter->nic->credit;
+    *ret_tx = credit->lane[vl].tx;
+    *ret_rx = credit->lane[vl].rx;
+}
+
+static uint32_t group_held(const struct sim *sim, uint32_t port, uint32_t vl)
+{
+    const struct fabric_port *at = &sim->fabric->port[port];
+
+    return sw_pg_at(sim->sw[at->node - sim->fabric->hosts].sw, at->index, vl)->held;
+}
+
+static uint32_t blocks_in(const struct sim *sim, uint32_t port, uint32_t vl, pkt_t id)
+{
+    const struct fabric *fabric = sim->fabric;
+    const struct pkt *pkt = &engine_worker(sim->engine, 0)->pool.hot[id];
+    uint32_t peer = fabric->port[port].peer, sw = fabric->port[port].node < fabric->hosts ? peer : port;
+    const struct fabric_settings *settings = &fabric->settings[fabric->port[sw].settings];
+
+    if (fabric->lanes.vl_of[settings->dscp_to_tc[pkt->tos >> 2]] != vl) return 0;
+    return credit_blocks_of(pkt->frame_bytes + fabric_system(fabric)->line.after, fabric->lanes.block_extra);
+}
+
+/* Blocks of a lane that left by this port and have not reached the other end: on the link, or in the port's replay
+ * buffer. */
+static uint32_t on_line(const struct sim *sim, uint32_t port, uint32_t vl)
+{
+    const struct fabric_port *at = &sim->fabric->port[port];
+    const struct node *node = engine_node(sim->engine, at->node);
+    const struct fifo *fifo = &node->port[at->index].link->data;
+    uint32_t blocks = 0;
+
+    for (const struct link_entry *entry = fifo->read; fifo->write && entry != fifo->write; entry++) {
+        if (link_block_end(entry)) {
+            const struct link_block *block =
+                (const void *)((uintptr_t)(entry - 1) & ~(uintptr_t)(LINK_BLOCK_BYTES - 1));
+            entry = block->next->entry;
+        }
+        blocks += blocks_in(sim, port, vl, entry->what);
+    }
+    if (!at->llr) return blocks;
+    const struct llr *llr = &node->line[at->index].llr;
+    for (uint32_t n = llr->taken; n != llr->next; n++)
+        blocks += blocks_in(sim, port, vl, llr->frame[n & (llr->config.frames - 1)].id);
+    return blocks;
+}
+
+/* Nothing is sent without credit, and credits are conserved over a line: what the sender may send was promised, what
+ * was promised is free, and what was sent has arrived or is on its way. */
+static void check_credits(const struct sim *sim, const struct fabric *fabric)
+{
+    for (uint32_t port = 0; port < fabric->ports; port++) {
+        if (fabric->port[port].peer == FABRIC_NONE) continue;
+        for (uint32_t vl = 0; vl < fabric->lanes.vls; vl++) {
+            struct credit_tx tx, other_tx;
+            struct credit_rx rx, other_rx;
+            halves(sim, port, vl, &tx, &other_rx);
+            halves(sim, fabric->port[port].peer, vl, &other_tx, &rx);
+            int32_t left = credit_left(&tx), untold = (int32_t)(rx.limit - tx.limit);
+            HOLDS(left >= 0, "nothing is sent without credit", "port %u, lane %u: %d", port, vl, left);
+            HOLDS(untold >= 0, "no more is promised than there is", "port %u, lane %u: %d", port, vl, untold);
+            HOLDS(credit_held(&rx) <= rx.size, "a lane holds no more than its buffer", "port %u, lane %u", port, vl);
+            int32_t under_way = (int32_t)(tx.sent - rx.arrived);
+            HOLDS(under_way >= 0, "nothing arrives that was not sent", "port %u, lane %u: %d", port, vl, under_way);
+            uint32_t there = on_line(sim, port, vl);
+            HOLDS(now->faults ? there <= (uint32_t)under_way : there == (uint32_t)under_way,
+                  "what was sent has arrived or is on its way", "port %u, lane %u: %d sent, %u there", port, vl,
+                  under_way, there);
+            HOLDS(fabric->port[fabric->port[port].peer].node < fabric->hosts ||
+                      (credit_held(&rx) == 0) == (group_held(sim, fabric->port[port].peer, vl) == 0),
+                  "a lane is empty when its buffer is", "port %u, lane %u", port, vl);
+        }
+    }
+}
+
 static void check_result(struct sim *sim, const struct fabric *fabric, const struct sim_result *result)
 {
     uint64_t full = 0;
@@ -216,9 +368,11 @@ static void check_result(struct sim *sim, const struct fabric *fabric, const str
     for (uint32_t i = 0; i < result->ports; i++)
         if (result->port[i].sw && !now->faults)
             full += now->mixed ? result->port[i].sw->prio[LOSSLESS].drops : result->port[i].drops;
-    HOLDS(full == 0 || fabric_system(fabric)->link == FABRIC_LINK_NONE,
+    HOLDS(full == 0 || (fabric_system(fabric)->link == FABRIC_LINK_NONE && !now->credits),
           "nothing is lost for want of room where receivers hold senders back", "%lu dropped", (unsigned long)full);
     check_bytes(sim, result);
+    if (now->retries) check_retries(sim, fabric, result);
+    if (fabric->lanes.vls) check_credits(sim, fabric);
 }
 
 static uint64_t hash_counters(const struct sim_result *result)
@@ -242,8 +396,8 @@ static struct outcome run(const struct fabric *fabric, uint32_t threads, bool no
     struct sim *sim = NULL;
 
     if (sim_create(fabric, &options, &sim, &errors) != 0) broken("a plan can be built", "%s", errors.error[0].text);
-    while (sim_advance(sim, 1u << 20, PS_NEVER) == SIM_RUNNING)
-        ;
+    while (sim_advance(sim, LOOK, PS_NEVER) == SIM_RUNNING)
+        if (fabric->lanes.vls) check_credits(sim, fabric);
     CHECK(sim_result(sim, &result) == 0);
     check_result(sim, fabric, &result);
     struct outcome outcome = {.state = result.state,
