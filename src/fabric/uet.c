@@ -18,9 +18,14 @@
 static const char *const controls[] = {"nscc", "rccc", "both", NULL};
 static const char *const policies[] = {"oblivious", "bitmap", "reps", "mixed", NULL};
 static const char *const orders[] = {"rud", "rod", NULL};
+static const char *const headers[] = {"standard", "medium", "small", "native", NULL};
+/* SES of 44, 32 and 20 bytes; an entropy header of 4 bytes in the place of UDP's 8. */
+static const struct {
+    uint8_t data, control;
+} less[] = {{0, 0}, {12, 0}, {24, 0}, {4, 4}};
 
 struct raw {
-    uint8_t control, policy, ordering;
+    uint8_t control, policy, ordering, headers;
     uint64_t paths, retries, ack_bytes, rto_ps, base_rtt_ps;
     bool infer_loss, oversubscribed;
     const struct tree *control_class;
@@ -78,6 +83,7 @@ void uet_load(struct loader *loader)
         F_CHOICE("cc", struct raw, control, controls),
         F_CHOICE("policy", struct raw, policy, policies),
         F_CHOICE("ordering", struct raw, ordering, orders),
+        F_CHOICE("headers", struct raw, headers, headers),
         F_VALUE("paths", FIELD_COUNT, struct raw, paths, 1, PATHS_MAX),
         F_VALUE("ack", FIELD_SIZE, struct raw, ack_bytes, 1, 1 << 20),
         F_VALUE("rto", FIELD_TIME, struct raw, rto_ps, PS_US, PS_S),
@@ -99,6 +105,9 @@ void uet_load(struct loader *loader)
     if (!is_power_of_two(raw.paths))
         read_error(loader, tree_get(map, "paths")->at, "paths: %llu is no power of two; write 64 or 128",
                    (unsigned long long)raw.paths);
+    if (htsim && raw.headers)
+        read_error(loader, tree_get(map, "headers")->at,
+                   "headers: model 'uet-htsim' has its own: 64 bytes in every packet");
     if (!tree_get(map, "infer-loss")) raw.infer_loss = !trimming && !htsim;
     loader->fabric->uet = (struct fabric_uet){.control = (uint8_t)(raw.control + FABRIC_UET_NSCC),
                                               .policy = raw.policy,
@@ -108,6 +117,8 @@ void uet_load(struct loader *loader)
                                               .oversubscribed = raw.oversubscribed,
                                               .retries_given = raw.retries != NOT_GIVEN,
                                               .retries = (uint8_t)raw.retries,
+                                              .data_less = less[raw.headers].data,
+                                              .control_less = less[raw.headers].control,
                                               .last_hop_dscp = last_hop_dscp,
                                               .paths = (uint32_t)raw.paths,
                                               .ack_bytes = (uint32_t)raw.ack_bytes,

@@ -21,7 +21,8 @@ struct fabric_uet {
     bool infer_loss, oversubscribed;
     bool retries_given;
     uint8_t retries;
-    uint8_t last_hop_dscp; /* of what the last switch trimmed; 255: it is not told apart */
+    uint8_t data_less, control_less; /* bytes that the file's headers have less than the standard ones */
+    uint8_t last_hop_dscp;           /* of what the last switch trimmed; 255: it is not told apart */
     uint32_t paths;
     uint32_t ack_bytes;
     uint32_t control_class; /* FABRIC_NONE: that of the data */

@@ -138,9 +138,9 @@ static uint64_t hash_switch(uint64_t hash, const struct fabric_switch *from)
 /* What is not resolved into arrays, as it is written. */
 static uint64_t hash_written(uint64_t hash, const struct loader *loader)
 {
-    static const char *const seen[] = {"model",    "system", "vls",    "sl-to-vl", "vl-arbitration",
-                                       "credits",  "fecn",   "sm",     "seed",     "stop",
-                                       "topology", "jobs",   "faults", "llr",      "cbfc"};
+    static const char *const seen[] = {"model",  "system", "vls",  "sl-to-vl", "vl-arbitration", "credits",
+                                       "fecn",   "sm",     "seed", "stop",     "topology",       "jobs",
+                                       "faults", "llr",    "cbfc", "uet"};
 
     for (uint32_t i = 0; i < COUNT_OF(seen); i++) {
         const struct tree *value = tree_get(loader->root, seen[i]);

@@ -48,6 +48,8 @@ static struct uet_config config_of(const struct sim *sim, uint32_t endpoint)
         (uint16_t)fabric->nic[fabric->endpoint[endpoint].nic].mtu_bytes,
         fabric->port[fabric->endpoint[endpoint].port].rate_bps, sim->base_rtt_ps ? sim->base_rtt_ps : PS_US);
 
+    config.data_bytes -= from->data_less;
+    config.control_bytes -= from->control_less;
     config.policy = from->policy;
     config.ordered = from->ordered;
     config.oversubscribed = from->oversubscribed;
