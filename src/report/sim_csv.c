@@ -72,7 +72,7 @@ static void csv_ports(FILE *out, const struct fabric *fabric, const struct sim_r
         out);
     for (int i = 0; i < SW_DROPS; i++)
         fprintf(out, ",drop_%s", sw_drop_name[i]);
-    fputs("\r\n", out);
+    fputs(",credits_tx,credits_rx\r\n", out);
     for (uint32_t i = 0; i < result->ports; i++) {
         const struct sim_port *port = &result->port[i];
         sim_csv_port_name(out, fabric, port->port);
@@ -84,7 +84,7 @@ static void csv_ports(FILE *out, const struct fabric *fabric, const struct sim_r
                 port->drops, port->lost);
         for (int d = 0; d < SW_DROPS; d++)
             fprintf(out, ",%" PRIu64, port->sw ? port->sw->drop[d] : 0);
-        fputs("\r\n", out);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 "\r\n", port->credits_sent, port->credits_received);
     }
 }
 

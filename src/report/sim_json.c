@@ -200,6 +200,10 @@ static void json_port(struct jout *jout, const struct sim_report *report, const 
     jout_u64(jout, "line_bytes", port->line_bytes);
     jout_u64(jout, "pfc_tx", port->pauses_sent);
     jout_u64(jout, "pfc_rx", port->pauses_received);
+    if (port->credits_sent || port->credits_received) {
+        jout_u64(jout, "credits_tx", port->credits_sent);
+        jout_u64(jout, "credits_rx", port->credits_received);
+    }
     jout_u64(jout, "paused_ps", port->paused_ps);
     jout_u64(jout, "ecn_marked", port->ecn_marked);
     jout_u64(jout, "queue_max_bytes", port->queue_max_bytes);

@@ -210,6 +210,8 @@ static void read_switch_port(struct sim *sim, uint32_t index, struct sim_port *p
     port->pfc_sends = rules->pfc_tx;
     port->pfc_obeys = rules->pfc_rx;
     port->pauses_received = counters->rx_pfc_frames;
+    port->credits_sent = counters->tx_credit_words;
+    port->credits_received = counters->rx_credit_words;
     for (int p = 0; p < SW_PRIOS; p++) {
         port->paused_ps += counters->prio[p].rx_pause_ps;
         port->ecn_marked += counters->prio[p].ecn_marked;
@@ -230,6 +232,8 @@ static void read_host_port(struct sim *sim, uint32_t index, struct sim_port *por
     port->drops = common.drops;
     if (sim->endpoint->nic_counters == NULL) return;
     const struct nic_counters *counters = sim->endpoint->nic_counters(adapter);
+    port->credits_sent = counters->tx_credit_words;
+    port->credits_received = counters->rx_credit_words;
     for (int p = 0; p < NIC_PRIOS; p++)
         port->pauses_received += counters->prio[p].rx_pause + counters->prio[p].rx_resume;
 }
@@ -278,6 +282,7 @@ static void read_port(struct sim *sim, uint32_t index, ps_t now, struct sim_port
         read_switch_port(sim, index, port, copy);
     else
         read_host_port(sim, index, port);
+    port->pauses_sent -= port->credits_sent < port->pauses_sent ? port->credits_sent : port->pauses_sent;
 }
 
 static uint32_t switch_ports(const struct fabric *fabric)

@@ -93,11 +93,12 @@ struct sim_port { /* of switches and hosts, by the fabric's numbers */
     uint64_t pauses_sent; /* PFC frames */
     uint64_t
         pauses_received; /* of a switch's port frames; of a host's a frame counts once for each priority it names */
-    ps_t paused_ps;      /* sum over priorities */
-    uint64_t ecn_marked; /* switch ports */
-    uint64_t queue_max_bytes;          /* longest queue; switch ports */
-    uint64_t drops;                    /* all reasons; a host's are its adapter's */
-    uint64_t lost_bytes;               /* of what was lost */
+    uint64_t credits_sent, credits_received; /* flow-control words */
+    ps_t paused_ps;                          /* paused, or with packets and no credits: sum over priorities */
+    uint64_t ecn_marked;                     /* switch ports */
+    uint64_t queue_max_bytes;                /* longest queue; switch ports */
+    uint64_t drops;                          /* all reasons; a host's are its adapter's */
+    uint64_t lost_bytes;                     /* of what was lost */
     uint64_t lost;                     /* on the wire: sent and corrupted or dropped, or arrived when it was down */
     bool up;                           /* the link works now */
     uint64_t rate_bps;                 /* that it has now: less where lanes are lost */

@@ -95,13 +95,14 @@ static void sum_ports(const struct sim_result *result, uint64_t *value)
 {
     static const uint8_t sums[] = {MEASURE_PAUSES,  MEASURE_PAUSED,  MEASURE_DROPS, MEASURE_LOST, MEASURE_MARKS,
                                    MEASURE_QUEUE,   MEASURE_CNPS,    MEASURE_AGAIN, MEASURE_HELD, MEASURE_TIMEOUTS,
-                                   MEASURE_TRIMMED, MEASURE_PAYLOAD, MEASURE_LINE,  MEASURE_CPU};
+                                   MEASURE_TRIMMED, MEASURE_PAYLOAD, MEASURE_LINE,  MEASURE_CPU,  MEASURE_CREDITS};
 
     for (size_t i = 0; i < sizeof sums; i++)
         value[sums[i]] = 0;
     for (uint32_t i = 0; i < result->ports; i++) {
         const struct sim_port *port = &result->port[i];
         value[MEASURE_PAUSES] += port->pauses_sent;
+        value[MEASURE_CREDITS] += port->credits_sent;
         value[MEASURE_PAUSED] += port->paused_ps;
         value[MEASURE_DROPS] += port->drops;
         value[MEASURE_LOST] += port->lost;

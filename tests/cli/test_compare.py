@@ -70,6 +70,14 @@ class Compare(Case):
         self.assertGreater(tcp["time_ps"], 3.1e9)
         self.assertGreater(tcp["cpu_wait_ps"], 0.9 * tcp["time_ps"])
 
+    def test_credits_are_no_pauses(self):
+        system = self.document("--systems", "infiniband")["systems"][0]
+        self.assertEqual(system["pauses"], 0)
+        run = self.sim(PAIR + "system: infiniband\n")
+        self.assertEqual(sum(port["pfc_tx"] for port in run["ports"]), 0)
+        self.assertEqual(system["credits"], sum(port.get("credits_tx", 0) for port in run["ports"]))
+        self.assertGreater(system["credits"], 100)
+
     def test_a_lossless_class_trims_under_ultra_ethernet(self):
         uet = self.document("--systems", "uet", text=TUNED.replace("size: 100KB", "size: 2MB"))["systems"][0]
         self.assertGreater(uet["trimmed"], 0)

@@ -196,6 +196,8 @@ class Json(Sim):
         found = set(keys(self.document(BAD, "--series", "1ms", status=1))) | set(keys(self.document(STUCK, status=1)))
         for text in (SMALL, LOSSY, MOVES, TRAINS, PAUSES, HOT, SMALL + "llr: true\n"):
             found |= set(keys(self.document(text, "--series", "10us")))
+        for system in ("infiniband", "uet", "tcp"):
+            found |= set(keys(self.document(HEAD + f"system: {system}\ntopology: {{single: {{hosts: 3}}}}\n" + LINKS + "jobs: [{allreduce: ring, size: 64KB}]\n")))
         text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
         part = text[text.index("\n## sim\n") + 1:]
         part = part[:part.index("\n## ", 5)]

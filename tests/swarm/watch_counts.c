@@ -116,7 +116,7 @@ void counts_check(struct watch *watch, const struct sim_result *result)
               "nobody is paused for longer than the run", "port %u: %lu ps", port->port,
               (unsigned long)port->paused_ps);
         same(watch, port->port, "frames", port->frames, line->count.frames + line->count.pauses);
-        same(watch, port->port, "pauses", port->pauses_sent, line->count.pauses);
+        same(watch, port->port, "pauses and credits", port->pauses_sent + port->credits_sent, line->count.pauses);
         same(watch, port->port, "bytes of line", port->line_bytes, line->count.line_bytes);
         HOLDS(port->utilisation_ppm / 1e6 <= share + slack && port->utilisation_ppm / 1e6 >= share - slack,
               "what is reported is what happened", "port %u: utilisation %u ppm, should be %.6f", port->port,
