@@ -139,6 +139,22 @@ static void add_switch_priorities(struct observe_catalogue *into)
     }
 }
 
+static void add_infiniband_counter(struct observe_catalogue *into, const char *name, const char *help, size_t offset)
+{
+    struct observe_metric *metric = add(into, OBSERVE_OBJECT_INFINIBAND, name, help, offset);
+
+    if (ends_in(name, "_bytes_total")) metric->unit = OBSERVE_BYTES;
+    snprintf(metric->name, sizeof metric->name, "%s", name);
+}
+
+static void add_infiniband(struct observe_catalogue *into)
+{
+#define IB(field, word, metric, per, help)                                                                             \
+    add_infiniband_counter(into, metric, word ": " help, offsetof(struct observe_infiniband, field));
+#include "observe/infiniband.def"
+#undef IB
+}
+
 static const struct observe_metric others[] = {
 #define LABELLED(object_, struct_, field_, kind_, unit_, name_, series_, label_, word_, help_)                         \
     {.name = name_,                                                                                                    \
@@ -168,6 +184,7 @@ void observe_catalogue(struct observe_catalogue *ret)
         CHECK(ret->count < OBSERVE_METRICS_MAX);
         ret->metric[ret->count++] = others[i];
     }
+    add_infiniband(ret);
 }
 
 uint32_t observe_priorities(enum observe_object object)

@@ -7,7 +7,8 @@
  * that is up, a live NIC) fills the structs and walks the list.
  *
  * NICs have the names that dashboards for real ones ask for: rdma_<counter>_total as rdma_exporter makes them of mlx5's
- * hw_counters, and pauses as rdma_roce_pfc_*.
+ * hw_counters, and pauses as rdma_roce_pfc_*.  Ports of InfiniBand and connections of TCP have node_exporter's:
+ * node_infiniband_*, node_netstat_*.
  */
 #ifndef ROCELAB_OBSERVE_CATALOGUE_H
 #define ROCELAB_OBSERVE_CATALOGUE_H
@@ -32,6 +33,7 @@ enum observe_object {                               /* and the struct its values
                       OBSERVE_OBJECT_RANK,          /* observe_rank: of training jobs */
                       OBSERVE_OBJECT_TIER,          /* observe_tier: known when the run is over */
                       OBSERVE_OBJECT_COMMUNICATOR,  /* observe_communicator: of live programs alone (src/nccl) */
+                      OBSERVE_OBJECT_INFINIBAND,    /* observe_infiniband: a port of a fabric of InfiniBand */
                       OBSERVE_OBJECTS
 };
 
@@ -60,7 +62,7 @@ struct observe_metric {
     size_t offset; /* of the uint64_t, in the object's struct */
 };
 
-#define OBSERVE_METRICS_MAX 256
+#define OBSERVE_METRICS_MAX 384
 struct observe_catalogue {
     struct observe_metric metric[OBSERVE_METRICS_MAX]; /* of one name together, of one object mostly */
     uint32_t count;

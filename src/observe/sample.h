@@ -10,6 +10,11 @@
 struct observe_port_prio { /* a switch's port and priority */
     uint64_t queue_bytes, headroom_bytes, group_bytes, queue_delay_ps;
 };
+struct observe_infiniband { /* a port of a host or switch */
+#define IB(field, name, metric, per, help) uint64_t field;
+#include "observe/infiniband.def"
+#undef IB
+};
 struct observe_switch {
     uint64_t buffer_bytes;
 };

@@ -77,6 +77,13 @@ static void of_tcp(const struct each *each, const struct tcp_counters *counters)
         one(each, counter->name, counter->help, value_at(counters, counter->offset));
 }
 
+static void of_infiniband(const struct each *each, const struct observe_infiniband *from)
+{
+#define IB(field, name, metric, per, help) one(each, name, help, from->field / (per));
+#include "observe/infiniband.def"
+#undef IB
+}
+
 static void of_endpoint(const struct each *each, const struct endpoint_counters *common)
 {
 #define X(name, help) one(each, #name, help, common->name);
@@ -127,6 +134,7 @@ static uint32_t all_ports(const struct each *each, const char *which)
             of_tcp(each, &nic->tcp);
         else
             of_endpoint(each, &nic->common);
+        if (port->has_infiniband) of_infiniband(each, &port->infiniband);
         if (each->jout) {
             jout_close(each->jout);
             jout_close(each->jout);

@@ -187,6 +187,16 @@ static void json_llr(struct jout *jout, const struct llr_counters *llr)
     jout_close(jout);
 }
 
+/* As perfquery prints them. */
+static void json_infiniband(struct jout *jout, const struct observe_infiniband *from)
+{
+    jout_open(jout, "perfquery", '{');
+#define IB(field, name, metric, per, help) jout_u64(jout, name, from->field / (per));
+#include "observe/infiniband.def"
+#undef IB
+    jout_close(jout);
+}
+
 static void json_port(struct jout *jout, const struct sim_report *report, const struct sim_port *port)
 {
     const struct fabric *fabric = report->fabric;
@@ -205,6 +215,7 @@ static void json_port(struct jout *jout, const struct sim_report *report, const 
         jout_u64(jout, "credits_rx", port->credits_received);
     }
     jout_u64(jout, "paused_ps", port->paused_ps);
+    if (port->has_infiniband) json_infiniband(jout, &port->infiniband);
     jout_u64(jout, "ecn_marked", port->ecn_marked);
     jout_u64(jout, "queue_max_bytes", port->queue_max_bytes);
     jout_u64(jout, "drops", port->drops);

@@ -165,6 +165,10 @@ static void object_labels(const struct exposition *e, enum observe_object object
     char name[FABRIC_NAME];
 
     switch (object) {
+    case OBSERVE_OBJECT_INFINIBAND:
+        label(to, "device", fabric_port_name(fabric, number, name));
+        label(to, "port", "1");
+        break;
     case OBSERVE_OBJECT_NIC:
     case OBSERVE_OBJECT_NIC_PRIO:
         label(to, "device", fabric_port_name(fabric, fabric->endpoint[number].port, name));

@@ -34,6 +34,9 @@ int sim_series_create(const struct sim *sim, const struct sim_series_options *op
                                                [OBSERVE_OBJECT_CLASS] = fabric->class_count,
                                                [OBSERVE_OBJECT_RANK] = workload_ranks(sim->workload),
                                                [OBSERVE_OBJECT_TIER] = FABRIC_ROLES * FABRIC_ROLES}};
+    uint32_t *objects = config.objects;
+
+    if (fabric->system == FABRIC_INFINIBAND) objects[OBSERVE_OBJECT_INFINIBAND] = fabric->ports;
 
     if (config.objects[OBSERVE_OBJECT_CONNECTION] > options->connections)
         config.objects[OBSERVE_OBJECT_CONNECTION] = options->connections;
@@ -119,6 +122,10 @@ static void observe_ports(struct sim *sim, struct series *series, ps_t now)
         observe_link(sim, i, now, &link);
         series_put(series, OBSERVE_OBJECT_LINK, i, &link, 0);
         if (fabric->node[from->node].kind == FABRIC_SWITCH) observe_switch_port(sim, series, i);
+        if (fabric->system != FABRIC_INFINIBAND) continue;
+        struct observe_infiniband infiniband;
+        sim_infiniband(sim, i, &infiniband);
+        series_put(series, OBSERVE_OBJECT_INFINIBAND, i, &infiniband, 0);
     }
 }
 

@@ -282,6 +282,8 @@ static void read_port(struct sim *sim, uint32_t index, ps_t now, struct sim_port
         read_switch_port(sim, index, port, copy);
     else
         read_host_port(sim, index, port);
+    port->has_infiniband = sim->fabric->system == FABRIC_INFINIBAND;
+    if (port->has_infiniband) sim_infiniband(sim, index, &port->infiniband);
     port->pauses_sent -= port->credits_sent < port->pauses_sent ? port->credits_sent : port->pauses_sent;
 }
 

@@ -227,6 +227,8 @@ uint16_t sim_source_port(const struct sim *sim, const struct workload_connection
 /* observe.c: the end of a step of the series is here */
 void sim_series_look(struct sim *sim);
 /* What a fault says of the optic at a port: of those that hold the last to begin.  Untouched: none does. */
+/* infiniband.c: what a port of a fabric of InfiniBand counts */
+void sim_infiniband(const struct sim *sim, uint32_t index, struct observe_infiniband *ret);
 void sim_optic(const struct fabric *fabric, uint32_t port, ps_t now, uint64_t *ret_celsius, uint64_t *ret_ber);
 
 /* capture.c: writes down what crossed captured ports before `now` */

@@ -17,6 +17,7 @@
 #include "nic/counters.h"
 #include "node/endpoint.h"
 #include "node/llr.h"
+#include "observe/sample.h"
 #include "switch/counters.h"
 #include "tcp/counters.h"
 
@@ -93,6 +94,8 @@ struct sim_port { /* of switches and hosts, by the fabric's numbers */
     uint64_t pauses_sent; /* PFC frames */
     uint64_t
         pauses_received; /* of a switch's port frames; of a host's a frame counts once for each priority it names */
+    bool has_infiniband; /* it is of a fabric of InfiniBand: */
+    struct observe_infiniband infiniband;
     uint64_t credits_sent, credits_received; /* flow-control words */
     ps_t paused_ps;                          /* paused, or with packets and no credits: sum over priorities */
     uint64_t ecn_marked;                     /* switch ports */

@@ -431,7 +431,9 @@ class Counters(Sim):
         ours = {name for name in families if not name.startswith("node_infiniband_")}
         training = {"rocelab_gpu_step_compute_seconds", "rocelab_gpu_step_wait_seconds"}
         self.assertLessEqual(ours, set(listed))
-        elsewhere = {name for name in listed if name.startswith(("rocelab_tier_", "rocelab_nccl_"))}  # at a run's end; of live programs
+        # at a run's end; of live programs; of other systems (test_systems.py)
+        others = ("rocelab_tier_", "rocelab_nccl_", "rocelab_uet_", "rocelab_tcp_", "node_netstat_", "node_infiniband_", "rocelab_infiniband_")
+        elsewhere = {name for name in listed if name.startswith(others)}
         self.assertLessEqual(set(listed) - ours, training | elsewhere)
         for name in ours:
             kind, samples = families[name]

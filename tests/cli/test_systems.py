@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counters of InfiniBand, Ultra Ethernet and TCP by the names that their users know, and what reports say of them."""
+import json
+import re
+import unittest
+
+from support import Case, rocelab
+
+FILE = """rocelab: 1
+system: %s
+topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 3}}
+links: {host: {rate: 100G, cable: 3m}}
+jobs: [{incast: 5, to: h0, size: 1MB}]
+"""
+RATE = 100e9
+
+
+class Systems(Case):
+    def run_of(self, system, *arguments, more=""):
+        result = rocelab("sim", *arguments, self.file("f.yaml", (FILE % system + more).encode()), cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def metric(self, text, name, device):
+        return int(re.search(rf'^{name}{{[^}}]*device="{device}",port="1"}} (\d+)$', text, re.M)[1])
+
+    def test_ports_of_infiniband(self):
+        ports = {port["port"]: port for port in json.loads(self.run_of("infiniband", "--json"))["ports"]}
+        text = self.run_of("infiniband", "--counters", "prometheus")
+        sender = ports["h5:0"]["perfquery"]
+        # what the sender had to wait, in words that its line would have carried
+        self.assertAlmostEqual(sender["PortXmitWait"], ports["h5:0"]["paused_ps"] * RATE / 8e12 / 4, delta=8)
+        self.assertGreater(sender["PortXmitWait"], sender["PortXmitData"])
+        self.assertEqual(sender["PortXmitPkts"], ports["leaf1:2"]["perfquery"]["PortRcvPkts"])
+        for port in ports.values():
+            self.assertEqual({port["perfquery"][name] for name in ("PortXmitDiscards", "VL15Dropped", "ExcessiveBufferOverrunErrors")}, {0})
+        self.assertEqual(self.metric(text, "node_infiniband_port_transmit_wait_total", "h5:0"), sender["PortXmitWait"])
+        self.assertEqual(self.metric(text, "node_infiniband_port_data_transmitted_bytes_total", "h5:0") // 4, sender["PortXmitData"])
+
+    def test_marks_of_infiniband(self):
+        ports = json.loads(self.run_of("infiniband", "--json", more="nics: {congestion: ibcc/default}\n"))["ports"]
+        counts = {port["port"]: port["perfquery"] for port in ports}
+        self.assertGreater(counts["h0:0"]["PortRcvFECN"], 0)
+        self.assertGreater(counts["h5:0"]["PortRcvBECN"], 0)
+
+
+
+if __name__ == "__main__":
+    unittest.main()
