@@ -12,6 +12,8 @@
 #include "nic/counters.h"
 #include "observe/sample.h"
 #include "switch/counters.h"
+#include "tcp/counters.h"
+#include "uet/counters.h"
 
 /* Counters of machines that have a name in JSON's series. */
 static const struct {
@@ -155,6 +157,46 @@ static void add_infiniband(struct observe_catalogue *into)
 #undef IB
 }
 
+/* "rocelab_uet_timeouts_total", "rocelab_tcp_cpu_wait_seconds_total" */
+static struct observe_metric *add_own(struct observe_catalogue *into, enum observe_object object, const char *prefix,
+                                      const char *field, const char *help, size_t offset)
+{
+    bool is_time = ends_in(field, "_ps");
+    struct observe_metric *metric = add(into, object, field, help, offset);
+
+    if (is_time) metric->unit = OBSERVE_SECONDS;
+    snprintf(metric->name, sizeof metric->name, "%s_%.*s%s_total", prefix, (int)strlen(field) - (is_time ? 3 : 0),
+             field, is_time ? "_seconds" : "");
+    return metric;
+}
+
+/* "TcpExtTCPTimeouts" of nstat is node_netstat_TcpExt_TCPTimeouts of node_exporter, which gives it no type. */
+static void add_tcp_counter(struct observe_catalogue *into, const char *field, const char *name, const char *help,
+                            size_t offset)
+{
+    static const char *const groups[] = {"TcpExt", "IpExt", "Tcp"};
+    struct observe_metric *metric = add_own(into, OBSERVE_OBJECT_TCP, "rocelab_tcp", field, help, offset);
+
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        size_t length = strlen(groups[i]);
+        if (strncmp(name, groups[i], length) != 0) continue;
+        snprintf(metric->name, sizeof metric->name, "node_netstat_%s_%s", groups[i], name + length);
+        metric->kind = OBSERVE_GAUGE;
+        return;
+    }
+}
+
+static void add_transports(struct observe_catalogue *into)
+{
+#define COUNTER(field, help)                                                                                           \
+    add_own(into, OBSERVE_OBJECT_UET, "rocelab_uet", #field, help, offsetof(struct uet_counters, field));
+#include "uet/counters.def"
+#undef COUNTER
+#define COUNTER(field, name, help) add_tcp_counter(into, #field, name, help, offsetof(struct tcp_counters, field));
+#include "tcp/counters.def"
+#undef COUNTER
+}
+
 static const struct observe_metric others[] = {
 #define LABELLED(object_, struct_, field_, kind_, unit_, name_, series_, label_, word_, help_)                         \
     {.name = name_,                                                                                                    \
@@ -185,6 +227,7 @@ void observe_catalogue(struct observe_catalogue *ret)
         ret->metric[ret->count++] = others[i];
     }
     add_infiniband(ret);
+    add_transports(ret);
 }
 
 uint32_t observe_priorities(enum observe_object object)

@@ -34,6 +34,8 @@ enum observe_object {                               /* and the struct its values
                       OBSERVE_OBJECT_TIER,          /* observe_tier: known when the run is over */
                       OBSERVE_OBJECT_COMMUNICATOR,  /* observe_communicator: of live programs alone (src/nccl) */
                       OBSERVE_OBJECT_INFINIBAND,    /* observe_infiniband: a port of a fabric of InfiniBand */
+                      OBSERVE_OBJECT_UET,           /* uet_counters: an adapter of Ultra Ethernet */
+                      OBSERVE_OBJECT_TCP,           /* tcp_counters: an adapter of TCP or iWARP */
                       OBSERVE_OBJECTS
 };
 

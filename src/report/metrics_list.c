@@ -27,6 +27,8 @@ static const char *labels_of(enum observe_object object)
                                                         [OBSERVE_OBJECT_RANK] = "fabric job_name rank gpu",
                                                         [OBSERVE_OBJECT_TIER] = "fabric from to",
                                                         [OBSERVE_OBJECT_INFINIBAND] = "fabric device port",
+                                                        [OBSERVE_OBJECT_UET] = "fabric device port",
+                                                        [OBSERVE_OBJECT_TCP] = "fabric device port",
                                                         [OBSERVE_OBJECT_COMMUNICATOR] =
                                                             "comm comm_name rank ranks program pid"};
     return labels[object];

@@ -77,6 +77,12 @@ static void of_tcp(const struct each *each, const struct tcp_counters *counters)
         one(each, counter->name, counter->help, value_at(counters, counter->offset));
 }
 
+static void of_uet(const struct each *each, const struct uet_counters *counters)
+{
+    for (const struct uet_counter *counter = uet_counter_list; counter->name; counter++)
+        one(each, counter->name, counter->help, value_at(counters, counter->offset));
+}
+
 static void of_infiniband(const struct each *each, const struct observe_infiniband *from)
 {
 #define IB(field, name, metric, per, help) one(each, name, help, from->field / (per));
@@ -132,6 +138,8 @@ static uint32_t all_ports(const struct each *each, const char *which)
             of_nic(each, nic->counters);
         else if (nic->has_tcp)
             of_tcp(each, &nic->tcp);
+        else if (nic->has_uet)
+            of_uet(each, &nic->uet);
         else
             of_endpoint(each, &nic->common);
         if (port->has_infiniband) of_infiniband(each, &port->infiniband);

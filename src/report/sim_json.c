@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *state_name(enum sim_state state)
 {
@@ -234,6 +235,29 @@ static void json_port(struct jout *jout, const struct sim_report *report, const 
     jout_close(jout);
 }
 
+/* The transport's own counters, by the names that its users know. */
+static void json_own(struct jout *jout, const struct sim_nic *nic)
+{
+    uint64_t value;
+
+    if (nic->has_tcp) {
+        jout_open(jout, "nstat", '{');
+        for (const struct tcp_counter *counter = tcp_counter_list; counter->name; counter++) {
+            memcpy(&value, (const char *)&nic->tcp + counter->offset, sizeof(value));
+            jout_u64(jout, counter->name, value);
+        }
+        jout_close(jout);
+    }
+    if (nic->has_uet) {
+        jout_open(jout, "uet", '{');
+        for (const struct uet_counter *counter = uet_counter_list; counter->name; counter++) {
+            memcpy(&value, (const char *)&nic->uet + counter->offset, sizeof(value));
+            jout_u64(jout, counter->name, value);
+        }
+        jout_close(jout);
+    }
+}
+
 static void json_nic(struct jout *jout, const struct fabric *fabric, const struct sim_nic *nic)
 {
     const struct endpoint_counters *common = &nic->common;
@@ -264,6 +288,7 @@ static void json_nic(struct jout *jout, const struct fabric *fabric, const struc
     jout_u64(jout, "duplicates", common->duplicates);
     jout_u64(jout, "trimmed", common->trimmed);
     jout_u64(jout, "held_ps", common->held_ps);
+    json_own(jout, nic);
     jout_open_line(jout, "priorities", '[');
     for (unsigned p = 0; c && p < FABRIC_PRIOS; p++)
         json_nic_prio(jout, p, &c->prio[p]);

@@ -171,6 +171,8 @@ static void object_labels(const struct exposition *e, enum observe_object object
         break;
     case OBSERVE_OBJECT_NIC:
     case OBSERVE_OBJECT_NIC_PRIO:
+    case OBSERVE_OBJECT_UET:
+    case OBSERVE_OBJECT_TCP:
         label(to, "device", fabric_port_name(fabric, fabric->endpoint[number].port, name));
         label(to, "port", "1");
         break;

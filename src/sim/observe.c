@@ -37,6 +37,8 @@ int sim_series_create(const struct sim *sim, const struct sim_series_options *op
     uint32_t *objects = config.objects;
 
     if (fabric->system == FABRIC_INFINIBAND) objects[OBSERVE_OBJECT_INFINIBAND] = fabric->ports;
+    if (fabric->system == FABRIC_UET) objects[OBSERVE_OBJECT_UET] = fabric->endpoints;
+    if (fabric->system == FABRIC_TCP || fabric->system == FABRIC_IWARP) objects[OBSERVE_OBJECT_TCP] = fabric->endpoints;
 
     if (config.objects[OBSERVE_OBJECT_CONNECTION] > options->connections)
         config.objects[OBSERVE_OBJECT_CONNECTION] = options->connections;
@@ -161,6 +163,12 @@ static void observe_nics(struct sim *sim, struct series *series, ps_t now)
         const struct nic_counters as = as_nic(sim, i), *counters = &as;
         series_put(series, OBSERVE_OBJECT_NIC, i, counters, 0);
         series_put(series, OBSERVE_OBJECT_NIC_PRIO, i, counters->prio, sizeof(counters->prio[0]));
+        if (sim->endpoint->own == NULL) continue;
+        struct sim_nic own = {0};
+        sim->endpoint->own(&sim->adapter[i], &own);
+        if (own.has_uet) series_put(series, OBSERVE_OBJECT_UET, i, &own.uet, 0);
+        if (own.has_tcp && series_objects(series, OBSERVE_OBJECT_TCP))
+            series_put(series, OBSERVE_OBJECT_TCP, i, &own.tcp, 0);
     }
 }
 

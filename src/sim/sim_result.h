@@ -20,6 +20,7 @@
 #include "observe/sample.h"
 #include "switch/counters.h"
 #include "tcp/counters.h"
+#include "uet/counters.h"
 
 enum sim_state {
     SIM_RUNNING,
@@ -134,6 +135,8 @@ struct sim_nic {
     const struct nic_counters *counters; /* RoCE's and InfiniBand's, into sim_result.nic_counters; NULL: of another */
     bool has_tcp;                        /* TCP's or iWARP's: */
     struct tcp_counters tcp;
+    bool has_uet; /* Ultra Ethernet's: */
+    struct uet_counters uet;
     const struct histo *rtt_ns; /* of its packets, into sim_result.rtt_ns; NULL: not asked for */
 };
 

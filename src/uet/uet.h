@@ -23,6 +23,7 @@
 
 #include "base/time.h"
 #include "packet/pktpool.h"
+#include "uet/counters.h"
 
 enum uet_model {
     UET_SPECIFICATION,
@@ -81,17 +82,6 @@ struct uet_config uet_config_default(enum uet_model model, enum uet_control cont
                                      uint16_t payload_bytes, uint64_t line_bps, ps_t base_rtt_ps);
 /* After a change of paths, window, line or round trip: false where they make no sense. */
 bool uet_config_valid(const struct uet_config *config);
-
-struct uet_counters {
-#define COUNTER(name, help) uint64_t name;
-#include "uet/counters.def"
-#undef COUNTER
-};
-struct uet_counter {
-    const char *name, *help; /* NULL: the list ends */
-    size_t offset;
-};
-extern const struct uet_counter uet_counter_list[];
 
 struct uet;
 struct uet_source;

@@ -43,6 +43,23 @@ class Systems(Case):
         self.assertGreater(counts["h0:0"]["PortRcvFECN"], 0)
         self.assertGreater(counts["h5:0"]["PortRcvBECN"], 0)
 
+    def test_tcp_as_nstat_has_it(self):
+        small = "classes: [{name: data, dscp: 0, priority: 0, limit: 100KB}]\n"
+        nics = {nic["nic"]: nic for nic in json.loads(self.run_of("tcp", "--json", more=small))["nics"]}
+        text = self.run_of("tcp", "--counters", "prometheus", more=small)
+        self.assertGreater(nics["h5:0"]["nstat"]["TcpRetransSegs"], 0)
+        for nic in nics.values():
+            self.assertEqual(nic["nstat"]["TcpRetransSegs"], nic["retransmitted"])
+            self.assertEqual(nic["nstat"]["TcpExtTCPTimeouts"], nic["timeouts"])
+            self.assertEqual(self.metric(text, "node_netstat_Tcp_RetransSegs", nic["nic"]), nic["retransmitted"])
+            self.assertEqual(self.metric(text, "node_netstat_TcpExt_TCPTimeouts", nic["nic"]), nic["timeouts"])
+
+    def test_ultra_ethernet(self):
+        nics = json.loads(self.run_of("uet", "--json"))["nics"]
+        text = self.run_of("uet", "--counters", "prometheus")
+        self.assertGreater(nics[0]["uet"]["rx_trimmed"], 0)
+        self.assertEqual(self.metric(text, "rocelab_uet_rx_trimmed_total", "h0:0"), nics[0]["trimmed"])
+
 
 
 if __name__ == "__main__":

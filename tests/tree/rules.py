@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "base": set(),
     "packet": {"base"},
     "packet/capfile": {"base"},
-    "observe": {"nic/counters.h", "nic/counters.def", "switch/counters.h", "switch/counters.def", "base"},
+    "observe": {"nic/counters.h", "nic/counters.def", "switch/counters.h", "switch/counters.def", "uet/counters.h", "uet/counters.def", "tcp/counters.h", "tcp/counters.def", "base"},
     "nic": {"observe/event.h", "packet", "base"},
     "nic/cc": {"nic/nic.h", "nic/nic_int.h", "packet", "base"},
     "switch": {"observe/event.h", "packet", "base"},

@@ -138,6 +138,12 @@ static struct endpoint_counters counters(const struct node_adapter *adapter)
     return uet_end_counters(adapter);
 }
 
+static void own_counters(const struct node_adapter *adapter, struct sim_nic *ret)
+{
+    ret->has_uet = true;
+    ret->uet = *uet_counters(adapter->endpoint);
+}
+
 static uint64_t acked_bytes(const struct node_end *from)
 {
     return uet_acked_bytes(from->handle);
@@ -177,6 +183,7 @@ const struct sim_endpoint_ops sim_endpoint_uet = {.visit = sim_visit_uet,
                                                   .observe = uet_host_observe,
                                                   .settle = settle,
                                                   .counters = counters,
+                                                  .own = own_counters,
                                                   .acked_bytes = acked_bytes,
                                                   .pace = pace,
                                                   .queued = queued,
