@@ -13,9 +13,9 @@
 #define TEXT 300
 
 const char *const walk_kind_names[WALK_KINDS] = {
-    [WALK_DOWN] = "down",     [WALK_FLAPS] = "flaps",   [WALK_RATE] = "rate",
-    [WALK_ERRORS] = "errors", [WALK_PAUSES] = "pauses", [WALK_LOST] = "lost",
-    [WALK_MTU] = "mtu",       [WALK_PFC] = "pfc",       [WALK_NEIGHBOUR] = "neighbour",
+    [WALK_DOWN] = "down",     [WALK_FLAPS] = "flaps", [WALK_RATE] = "rate",           [WALK_ERRORS] = "errors",
+    [WALK_PAUSES] = "pauses", [WALK_LOST] = "lost",   [WALK_CREDITS] = "credits",     [WALK_DISCARDS] = "discards",
+    [WALK_MTU] = "mtu",       [WALK_PFC] = "pfc",     [WALK_NEIGHBOUR] = "neighbour",
 };
 
 static const struct diagnose_limits limits = {
@@ -198,6 +198,31 @@ static void lost_on_cable(struct walk *walk, uint32_t from, uint32_t to)
             unit, came->grown, called(walk, to));
 }
 
+/* InfiniBand: an end that waited for credits, and what was dropped at it.  A tick of waiting is a word of 4 bytes. */
+static void infiniband(struct walk *walk, struct walk_link *link, unsigned e)
+{
+    static const enum evidence_counter kinds[] = {EVIDENCE_XMIT_DISCARDS, EVIDENCE_BUFFER_OVERRUNS,
+                                                  EVIDENCE_VL15_DROPPED};
+    const struct evidence *evidence = walk->evidence;
+    const struct evidence_value *waits = port_find(evidence, link->end[e], EVIDENCE_XMIT_WAIT);
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const struct evidence_value *value = port_find(evidence, link->end[e], kinds[i]);
+        if (value && value->grown)
+            problem(walk, WALK_DISCARDS, value, "%s: %s %" PRIu64, called(walk, link->end[e]),
+                    evidence_counters[kinds[i]].name, value->grown);
+    }
+    if (!waits || !waits->grown) return;
+    link->waits[e] = waits->grown;
+    double sent = (double)port_get(evidence, link->end[e], EVIDENCE_PORT_TX_BYTES) / 4;
+    double share = (double)waits->grown / ((double)waits->grown + sent);
+    if (share > limits.credit_share)
+        problem(walk, WALK_CREDITS, waits,
+                "%s: PortXmitWait %" PRIu64 ", %.0f %% of the time that it had something to "
+                "send: %s gave too few credits",
+                called(walk, link->end[e]), waits->grown, share * 100, called(walk, link->end[!e]));
+}
+
 static void both_ends(struct walk *walk, struct walk_link *link)
 {
     const struct evidence *evidence = walk->evidence;
@@ -209,6 +234,7 @@ static void both_ends(struct walk *walk, struct walk_link *link)
         if (!link->paused_frames[e]) link->paused_frames[e] = port_get(evidence, port, EVIDENCE_PORT_RX_PAUSE_FRAMES);
         pause_frames(walk, port, link->end[!e]);
         lost_on_cable(walk, port, link->end[!e]);
+        infiniband(walk, link, e);
     }
 }
 

@@ -16,6 +16,8 @@ enum walk_kind {
     WALK_ERRORS,
     WALK_PAUSES,
     WALK_LOST,
+    WALK_CREDITS,
+    WALK_DISCARDS,
     WALK_MTU,
     WALK_PFC,
     WALK_NEIGHBOUR,
@@ -33,6 +35,7 @@ struct walk_problem {
 struct walk_link {
     uint32_t end[2];                                             /* ports */
     uint64_t rate_bps[2], errors[2], paused_frames[2], bytes[2]; /* errors and pauses received, bytes sent */
+    uint64_t waits[2];                                           /* InfiniBand: PortXmitWait */
     int8_t up;                                                   /* 1, 0; -1: not known */
     uint32_t problems;
 };

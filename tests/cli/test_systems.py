@@ -43,6 +43,14 @@ class Systems(Case):
         self.assertGreater(counts["h0:0"]["PortRcvFECN"], 0)
         self.assertGreater(counts["h5:0"]["PortRcvBECN"], 0)
 
+    def test_a_walk_knows_credits(self):
+        self.file("ib.json", self.run_of("infiniband", "--json").encode())
+        walk = rocelab("diagnose", "--walk", "ib.json", cwd=self.folder)
+        self.assertEqual(walk.returncode, 1, walk.stderr)
+        self.assertRegex(walk.stdout, r"credits: h5:0: PortXmitWait \d+, \d+ % of the time that it had something to send: leaf1:2 gave too few credits")
+        document = json.loads(rocelab("diagnose", "--walk", "--json", "ib.json", cwd=self.folder).stdout)
+        self.assertIn("credits", {problem["kind"] for link in document["links"] for problem in link["problems"]})
+
     def test_tcp_as_nstat_has_it(self):
         small = "classes: [{name: data, dscp: 0, priority: 0, limit: 100KB}]\n"
         nics = {nic["nic"]: nic for nic in json.loads(self.run_of("tcp", "--json", more=small))["nics"]}

@@ -78,6 +78,12 @@ static void breaks(struct bed *bed, enum walk_kind kind)
     case WALK_LOST:
         grew(bed, spine, NONE, EVIDENCE_PORT_RX_PACKETS, 9000);
         break;
+    case WALK_CREDITS:
+        grew(bed, spine, NONE, EVIDENCE_XMIT_WAIT, 100000000);
+        break;
+    case WALK_DISCARDS:
+        grew(bed, leaf, NONE, EVIDENCE_XMIT_DISCARDS, 1);
+        break;
     case WALK_MTU:
         is(bed, spine, NONE, EVIDENCE_MTU, 1500);
         break;

@@ -67,9 +67,9 @@ static const char *kinds_cell(const struct walk *walk, uint32_t link, uint32_t f
 static void links_text(FILE *out, const struct walk *walk, const struct text_style *style)
 {
     static const struct table_column columns[] = {
-        {"link", false, false, 8, 0},      {"", false, false, 8, 0},          {"up", false, false, 0, 2},
-        {"rate", true, false, 0, 0},       {"errors", true, false, 0, 0},     {"paused", true, true, 0, 3},
-        {"bytes sent", true, false, 0, 4}, {"problems", false, false, 10, 0},
+        {"link", false, false, 8, 0},       {"", false, false, 8, 0},          {"up", false, false, 0, 2},
+        {"rate", true, false, 0, 0},        {"errors", true, false, 0, 0},     {"paused", true, true, 0, 3},
+        {"PortXmitWait", true, true, 0, 3}, {"bytes sent", true, false, 0, 4}, {"problems", false, false, 10, 0},
     };
     struct table table;
     uint32_t from = 0;
@@ -77,12 +77,19 @@ static void links_text(FILE *out, const struct walk *walk, const struct text_sty
     table_init(&table, columns, sizeof columns / sizeof columns[0]);
     for (uint32_t i = 0; i < walk->links; i++) {
         const struct walk_link *link = &walk->link[i];
-        char a[CELL], b[CELL], rate[CELL], errors[CELL], paused[CELL], bytes[CELL], kinds[CELL];
+        char a[CELL], b[CELL], rate[CELL], errors[CELL], paused[CELL], waits[CELL], bytes[CELL], kinds[CELL];
         const char *cell[] = {
-            plain(object(walk, link->end[0])->name, a),    plain(object(walk, link->end[1])->name, b),
-            link->up < 0 ? "?" : link->up ? "yes" : "no",  rate_cell(link, rate),
-            two(link->errors[0], link->errors[1], errors), two(link->paused_frames[0], link->paused_frames[1], paused),
-            two(link->bytes[0], link->bytes[1], bytes),    kinds_cell(walk, i, from, kinds),
+            plain(object(walk, link->end[0])->name, a),
+            plain(object(walk, link->end[1])->name, b),
+            link->up < 0 ? "?"
+            : link->up   ? "yes"
+                         : "no",
+            rate_cell(link, rate),
+            two(link->errors[0], link->errors[1], errors),
+            two(link->paused_frames[0], link->paused_frames[1], paused),
+            two(link->waits[0], link->waits[1], waits),
+            two(link->bytes[0], link->bytes[1], bytes),
+            kinds_cell(walk, i, from, kinds),
         };
         table_row(&table, cell);
         from += link->problems;
@@ -135,6 +142,7 @@ static void end_json(struct jout *jout, const struct walk *walk, const struct wa
     jout_u64(jout, "rate_bps", link->rate_bps[e]);
     jout_u64(jout, "errors", link->errors[e]);
     jout_u64(jout, "rx_pause_frames", link->paused_frames[e]);
+    if (link->waits[e]) jout_u64(jout, "PortXmitWait", link->waits[e]);
     jout_u64(jout, "tx_bytes", link->bytes[e]);
     jout_close(jout);
 }

@@ -146,6 +146,9 @@ const struct counter_name host_rdma_names[] = {
     {"port_rcv_errors", EVIDENCE_CRC_ERRORS, 0, true},
     {"symbol_error", EVIDENCE_SYMBOL_ERRORS, 0, true},
     {"port_xmit_discards", EVIDENCE_PORT_TX_DROPS, 0, true},
+    {"port_xmit_wait", EVIDENCE_XMIT_WAIT, 0, false},
+    {"excessive_buffer_overrun_errors", EVIDENCE_BUFFER_OVERRUNS, 0, false},
+    {"VL15_dropped", EVIDENCE_VL15_DROPPED, 0, false},
     {NULL, 0, 0, false},
 };
 /* clang-format on */

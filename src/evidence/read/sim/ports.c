@@ -24,6 +24,13 @@ static const struct key port_keys[] = {
     {"mtu_bytes", EVIDENCE_MTU, false},
     {NULL, 0, false},
 };
+static const struct key perfquery_keys[] = {
+    {"PortXmitWait", EVIDENCE_XMIT_WAIT, false},
+    {"PortXmitDiscards", EVIDENCE_XMIT_DISCARDS, false},
+    {"ExcessiveBufferOverrunErrors", EVIDENCE_BUFFER_OVERRUNS, false},
+    {"VL15Dropped", EVIDENCE_VL15_DROPPED, false},
+    {NULL, 0, false},
+};
 static const struct key priority_keys[] = {
     {"tx_bytes", EVIDENCE_TX_BYTES, false},          {"tx_packets", EVIDENCE_TX_PACKETS, false},
     {"rx_bytes", EVIDENCE_RX_BYTES, false},          {"rx_packets", EVIDENCE_RX_PACKETS, false},
@@ -152,6 +159,9 @@ static void port_lists(struct document *document, uint32_t port, struct port_see
 
     if (json->type == JSON_OBJECT && json_key_is(json, "drops_by")) {
         read_reasons(document, &seen->drops);
+    } else if (json->type == JSON_OBJECT && json_key_is(json, "perfquery")) {
+        while (document_value(document))
+            take_keys(document, perfquery_keys, port, EVIDENCE_NO_PRIORITY);
     } else if (json->type == JSON_ARRAY && json_key_is(json, "priorities")) {
         read_priorities(document, port, &seen->drops);
     } else if (json->type == JSON_ARRAY && json_key_is(json, "pfc_sends")) {
