@@ -426,16 +426,20 @@ static void print_ports(FILE *out, const struct sim_report *report, const struct
 
 static void print_nics(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    static const struct table_column columns[NIC_COLUMNS + 1] = {{.title = ""},
-                                                                 {.title = "CE received", .right = true, .drop = 1},
-                                                                 {.title = "CNPs sent", .right = true},
-                                                                 {.title = "CNPs handled", .right = true},
-                                                                 {.title = "sent again", .right = true},
-                                                                 {.title = "timeouts", .right = true},
-                                                                 {.title = "NAKs", .right = true},
-                                                                 {.title = "trimmed", .right = true, .optional = true},
-                                                                 {.title = "RNR NAKs", .right = true, .optional = true},
-                                                                 {.title = "failed", .right = true, .optional = true}};
+    uint8_t system = report->fabric->system;
+    bool ib = system == FABRIC_INFINIBAND, roce = system == FABRIC_ROCEV2 || system == FABRIC_ROCEV1;
+    bool tcp = system == FABRIC_TCP || system == FABRIC_IWARP;
+    const struct table_column columns[NIC_COLUMNS + 1] = {
+        {.title = ""},
+        {.title = ib ? "FECN received" : "CE received", .right = true, .drop = 1},
+        {.title = ib ? "BECN sent" : "CNPs sent", .right = true, .optional = !ib && !roce},
+        {.title = ib ? "BECN handled" : "CNPs handled", .right = true, .optional = !ib && !roce},
+        {.title = "sent again", .right = true},
+        {.title = "timeouts", .right = true},
+        {.title = system == FABRIC_UET ? "NACKs" : "NAKs", .right = true, .optional = tcp},
+        {.title = "trimmed", .right = true, .optional = true},
+        {.title = "RNR NAKs", .right = true, .optional = true},
+        {.title = "failed", .right = true, .optional = true}};
     const struct sim_result *result = report->result;
     uint64_t sum[NIC_COLUMNS] = {0}, most[NIC_COLUMNS] = {0};
     char text[2][NIC_COLUMNS][TEXT_COUNT];

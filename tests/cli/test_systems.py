@@ -68,6 +68,22 @@ class Systems(Case):
         self.assertGreater(nics[0]["uet"]["rx_trimmed"], 0)
         self.assertEqual(self.metric(text, "rocelab_uet_rx_trimmed_total", "h0:0"), nics[0]["trimmed"])
 
+    def test_adapters_have_columns_of_their_own(self):
+        titles = {system: self.run_of(system).split("ADAPTERS\n")[1].splitlines()[0] for system in ("rocev2", "infiniband", "uet", "tcp", "iwarp")}
+        self.assertIn("CNPs sent", titles["rocev2"])
+        self.assertIn("BECN sent", titles["infiniband"])
+        for system in ("uet", "tcp", "iwarp"):
+            self.assertNotIn("CNP", titles[system])
+        self.assertIn("NACKs", titles["uet"])
+        self.assertNotIn("NAK", titles["tcp"])
+
+    def test_a_slow_job_is_limited_by_credits_or_cores(self):
+        ring = "jobs: [{allreduce: ring, size: 4MB}, {incast: 5, to: h0, size: 2MB}]\n"
+        verdict = " ".join(rocelab("sim", self.file("f.yaml", (FILE % "infiniband").replace("jobs: [{incast: 5, to: h0, size: 1MB}]\n", ring).encode()), cwd=self.folder).stdout.split())
+        self.assertRegex(verdict, r"Limited by credits: h\d:0 had packets and no credits for ")
+        alone = (FILE % "tcp").replace("incast: 5", "incast: 1").replace("size: 1MB", "size: 20MB")
+        verdict = " ".join(rocelab("sim", self.file("f.yaml", alone.encode()), cwd=self.folder).stdout.split())
+        self.assertRegex(verdict, r"Limited by cores: connections of h\d:0 waited for one for ")
 
 
 if __name__ == "__main__":

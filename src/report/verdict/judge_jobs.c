@@ -90,6 +90,44 @@ static const struct verdict_finding *explains(const struct judge *judge, uint32_
     return NULL;
 }
 
+#define WAITED(judge, ps) ((ps) > (judge)->result->virtual_ps / 20) /* a share that explains something */
+
+/* The port on the job's way that had packets and no credits for longest. */
+static bool waits_for_credits(const struct judge *judge, const uint8_t *used, struct verdict_finding *finding)
+{
+    const struct sim_port *worst = NULL;
+    char name[FABRIC_NAME], time[TEXT_COUNT];
+
+    for (uint32_t i = 0; i < judge->result->ports; i++) {
+        const struct sim_port *port = &judge->result->port[i];
+        if (port->credits_received && used[port->port] && (!worst || port->paused_ps > worst->paused_ps)) worst = port;
+    }
+    if (!worst || !WAITED(judge, worst->paused_ps)) return false;
+    judge_object(finding, worst->port);
+    judge_why(finding, "Limited by credits: %s had packets and no credits for %s",
+              fabric_port_name(judge->fabric, worst->port, name), text_ps(worst->paused_ps, time));
+    return true;
+}
+
+/* The adapter of the job whose connections waited for a core of their host for longest. */
+static bool waits_for_cores(const struct judge *judge, const uint8_t *used, struct verdict_finding *finding)
+{
+    const struct sim_nic *worst = NULL;
+    char name[FABRIC_NAME], time[TEXT_COUNT];
+
+    for (uint32_t i = 0; i < judge->result->nics; i++) {
+        const struct sim_nic *nic = &judge->result->nic[i];
+        if (!nic->has_tcp || !used[judge->fabric->endpoint[nic->endpoint].port]) continue;
+        if (!worst || nic->tcp.cpu_wait_ps > worst->tcp.cpu_wait_ps) worst = nic;
+    }
+    if (!worst || !WAITED(judge, worst->tcp.cpu_wait_ps)) return false;
+    uint32_t port = judge->fabric->endpoint[worst->endpoint].port;
+    judge_object(finding, port);
+    judge_why(finding, "Limited by cores: connections of %s waited for one for %s in all",
+              fabric_port_name(judge->fabric, port, name), text_ps(worst->tcp.cpu_wait_ps, time));
+    return true;
+}
+
 static void slow_job(struct judge *judge, uint32_t findings, const struct group *group, uint8_t *used)
 {
     const struct fabric *fabric = judge->fabric;
@@ -109,6 +147,7 @@ static void slow_job(struct judge *judge, uint32_t findings, const struct group 
     judge_what(finding, ", ideal %s: %u.%u%%", text_ps((ps_t)group->ideal_ps, ideal), group->milli / 10,
                group->milli % 10);
     if (id == VERDICT_IDS) {
+        if (waits_for_credits(judge, used, finding) || waits_for_cores(judge, used, finding)) return;
         judge_why(finding, "No queue, pause or loss explains it: it waited for its own steps, not for the network");
         return;
     }
