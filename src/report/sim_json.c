@@ -54,6 +54,7 @@ static void json_job(struct jout *jout, const struct sim_report *report, const s
     jout_time(jout, "start_ps", job->start);
     jout_time(jout, "time_ps", job->end == PS_NEVER ? PS_NEVER : job->end - job->start);
     jout_time(jout, "ideal_ps", job->ideal_ps);
+    if (job->sharp_ps != PS_NEVER) jout_time(jout, "sharp_ps", job->sharp_ps);
     jout_time(jout, "failed_ps", job->failed_at);
     jout_fixed(jout, "algbw_GBps", sim_bandwidth_kBps(job, false), 6);
     jout_fixed(jout, "busbw_GBps", sim_bandwidth_kBps(job, true), 6);

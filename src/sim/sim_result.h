@@ -37,6 +37,8 @@ struct sim_job {
     ps_t start, end; /* PS_NEVER: not reached */
     ps_t failed_at;  /* given up: a queue pair of its collectives failed, or the job it waits for did; PS_NEVER: not */
     ps_t ideal_ps;   /* no network of these lines could be faster: expected/roofline.c; PS_NEVER: not known */
+    ps_t
+        sharp_ps; /* InfiniBand's allreduce by a ring: with reduction in the switches, by the same; PS_NEVER: no such */
     uint64_t bus_num, bus_den;
     bool failed; /* it was, or a flow of it: its bytes over its time are no bandwidth */
     bool collective;

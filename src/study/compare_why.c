@@ -201,6 +201,11 @@ static void explain(struct compared *own, const struct compared *fastest, uint32
     add_overhead(&causes);
     add_latency(&causes);
     tell(&causes, own->why, sizeof own->why);
+    if (!has(own, MEASURE_SHARP)) return;
+    size_t used = strlen(own->why);
+    snprintf(own->why + used, sizeof own->why - used,
+             "; with SHARP an allreduce would take %s, which is a closed form and not simulated",
+             text_ps(own->value[MEASURE_SHARP], times));
 }
 
 void compare_explain(struct comparison *comparison, uint32_t endpoints)

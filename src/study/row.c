@@ -125,6 +125,18 @@ static void sum_ports(const struct sim_result *result, uint64_t *value)
             (uint64_t)((u128)(value[MEASURE_LINE] - value[MEASURE_PAYLOAD]) * 1000000 / value[MEASURE_LINE]);
 }
 
+static void sum_sharp(const struct sim_result *result, uint64_t *value)
+{
+    uint64_t sum = 0, count = 0;
+
+    for (uint32_t i = 0; i < result->jobs; i++) {
+        if (result->job[i].sharp_ps == PS_NEVER) continue;
+        sum += result->job[i].sharp_ps;
+        count++;
+    }
+    if (count) value[MEASURE_SHARP] = sum / count;
+}
+
 /* Time of all, and bandwidth: of collectives, or of all where there is none. */
 static void sum_jobs(const struct sim_result *result, uint64_t *value)
 {
@@ -140,6 +152,7 @@ static void sum_jobs(const struct sim_result *result, uint64_t *value)
         count[job->collective]++;
     }
     if (end != PS_NEVER && start != PS_NEVER) value[MEASURE_TIME] = end - start;
+    sum_sharp(result, value);
     bool collective = count[1] > 0;
     if (count[collective]) value[MEASURE_BUSBW] = sum[collective] / count[collective];
     for (uint32_t i = 0; i < result->trainings && value[MEASURE_STEP] == MEASURE_NOTHING; i++) {

@@ -77,6 +77,19 @@ class Systems(Case):
         self.assertIn("NACKs", titles["uet"])
         self.assertNotIn("NAK", titles["tcp"])
 
+    def test_sharp_is_a_closed_form_beside_the_ring(self):
+        """n / (2 (n - 1)) of the ring's bytes: its buffer once, at the line's rate, and the way up and down."""
+        text = (FILE % "infiniband").replace("jobs: [{incast: 5, to: h0, size: 1MB}]", "jobs: [{allreduce: ring, size: 64MB, protocol: %s}]")
+        for protocol in ("simple", "ll128"):
+            path = self.file("f.yaml", (text % protocol).encode())
+            job = json.loads(rocelab("sim", "--json", path, cwd=self.folder).stdout)["jobs"][0]
+            line = 64e6 * 8 / RATE * 4122 / 4096 * 1e12
+            self.assertTrue(line < job["sharp_ps"] < line * 1.001 + 3e6, (protocol, job["sharp_ps"], line))
+        self.assertIn("with SHARP: ", rocelab("sim", path, cwd=self.folder).stdout)
+        self.assertIn("closed form", rocelab("compare", path, "--systems", "infiniband", cwd=self.folder).stdout.replace("\n  ", " "))
+        other = json.loads(rocelab("sim", "--json", self.file("f.yaml", (text % "simple").replace("infiniband", "rocev2").encode()), cwd=self.folder).stdout)
+        self.assertNotIn("sharp_ps", other["jobs"][0])
+
     def test_a_slow_job_is_limited_by_credits_or_cores(self):
         ring = "jobs: [{allreduce: ring, size: 4MB}, {incast: 5, to: h0, size: 2MB}]\n"
         verdict = " ".join(rocelab("sim", self.file("f.yaml", (FILE % "infiniband").replace("jobs: [{incast: 5, to: h0, size: 1MB}]\n", ring).encode()), cwd=self.folder).stdout.split())

@@ -10,6 +10,11 @@
  * three: the busiest adapter's bytes on its line, with a packet's way and what software takes for it; the busiest link
  * between GPUs of a host; and the longest chain of messages that wait for each other.
  *
+ * SHARP, of an allreduce by a ring on InfiniBand: a closed form, for nothing of it is simulated.  Each adapter sends
+ * what it has of the buffer up the tree of switches once and gets the result once, instead of 2 (n - 1) / n times: the
+ * busiest adapter's line, and a packet's longest way, which is up to the root and down.  What hosts do inside is not in
+ * it.
+ *
  * Training: the compute of a rank, the mean; that is, all communication hidden.
  *
  * All of it is a bound from below, with packets of a whole MTU and without acknowledgements, so that nothing is ever
@@ -19,6 +24,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/wide.h"
 #include "sim/sim_int.h"
 #include "workload/collective/coll.h"
 
@@ -181,6 +187,34 @@ static ps_t collective_ideal(const struct roof *roof, uint32_t coll)
     return longest(time, bound.hops * (bound.hop_ps + bound.software_ps) + bound.hops_inside_ps);
 }
 
+/* After collective_ideal(), which has found what each adapter sends. */
+static ps_t collective_sharp(const struct roof *roof, const struct sim_job *job)
+{
+    static const uint8_t payload[] = {
+        [FABRIC_PROTOCOL_LL] = 64, [FABRIC_PROTOCOL_LL128] = 120, [FABRIC_PROTOCOL_SIMPLE] = 128}; /* of 128 */
+    const struct sim *sim = roof->sim;
+    const struct fabric *fabric = sim->fabric;
+    uint32_t first = fabric->endpoints;
+    ps_t line = 0, way = 0;
+
+    for (uint32_t e = 0; e < fabric->endpoints; e++) {
+        u128 data = (u128)roof->tx_bytes[e] * payload[job->protocol] / 128;
+        uint64_t share = (uint64_t)(data * job->ranks / (2ull * (job->ranks - 1)));
+        if (share == 0) continue;
+        if (first == fabric->endpoints) first = e;
+        line = longest(line, sim_ideal_line(sim, e, sends_at(fabric, e), share));
+        ps_t one = e == first ? 0 : sim_ideal_arrival(sim, first, e, 1);
+        if (one != PS_NEVER) way = longest(way, one);
+    }
+    return line ? line + way : PS_NEVER;
+}
+
+static bool may_reduce_in_switches(const struct fabric *fabric, const struct sim_job *job)
+{
+    return fabric->system == FABRIC_INFINIBAND && fabric->job[job->job].kind == FABRIC_JOB_ALLREDUCE &&
+           job->algorithm == FABRIC_ALGORITHM_RING && job->ranks > 1;
+}
+
 static ps_t training_ideal(const struct sim_result *result, uint32_t job)
 {
     for (uint32_t i = 0; i < result->trainings; i++)
@@ -193,19 +227,24 @@ static ps_t training_ideal(const struct sim_result *result, uint32_t job)
 static void read_all(const struct roof *roof, struct sim_result *ret)
 {
     uint32_t before = WORKLOAD_NONE;
-    ps_t of_before = PS_NEVER;
+    ps_t of_before = PS_NEVER, sharp = PS_NEVER;
 
     for (uint32_t i = 0; i < ret->jobs; i++) {
         const struct workload_instance *instance = workload_instance(roof->sim->workload, i);
         struct sim_job *job = &ret->job[i];
+        job->sharp_ps = PS_NEVER;
         if (instance->train != WORKLOAD_NONE) {
             job->ideal_ps = training_ideal(ret, i);
         } else if (instance->coll == WORKLOAD_NONE) {
             job->ideal_ps = instance->transfers ? flows_ideal(roof, instance) : PS_NEVER;
         } else { /* repetitions are the same operation */
-            if (instance->coll != before) of_before = collective_ideal(roof, instance->coll);
+            if (instance->coll != before) {
+                of_before = collective_ideal(roof, instance->coll);
+                sharp = may_reduce_in_switches(roof->sim->fabric, job) ? collective_sharp(roof, job) : PS_NEVER;
+            }
             before = instance->coll;
             job->ideal_ps = of_before;
+            job->sharp_ps = sharp;
         }
     }
 }
