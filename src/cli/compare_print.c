@@ -21,11 +21,11 @@ static const struct column {
     const char *title;
     uint8_t drop; /* when lines are too short for it, the highest first */
 } columns[] = {
-    {MEASURE_TIME, "time", 0},       {MEASURE_BUSBW, "busbw", 0}, {MEASURE_STEP, "step", 0},
-    {MEASURE_IDLE, "idle", 0},       {MEASURE_FCT50, "p50", 2},   {MEASURE_FCT, "p99", 0},
-    {MEASURE_FCT999, "p99.9", 3},    {MEASURE_SMALL, "8 B", 0},   {MEASURE_SMALL4K, "4 KiB", 1},
-    {MEASURE_DROPS, "drops", 4},     {MEASURE_AGAIN, "again", 5}, {MEASURE_HELD, "held", 6},
-    {MEASURE_TRIMMED, "trimmed", 6}, {MEASURE_QUEUE, "queue", 7}, {MEASURE_OVERHEAD, "overhead", 8},
+    {MEASURE_TIME, "time", 0},       {MEASURE_BUSBW, "busbw", 0},   {MEASURE_STEP, "step", 0},
+    {MEASURE_IDLE, "idle", 0},       {MEASURE_FCT50, "p50", 2},     {MEASURE_FCT, "p99", 0},
+    {MEASURE_FCT999, "p99.9", 3},    {MEASURE_SMALL, "8 B", 0},     {MEASURE_SMALL4K, "4 KiB", 1},
+    {MEASURE_DROPS, "drops", 4},     {MEASURE_AGAIN, "again", 5},   {MEASURE_HELD, "held", 6},
+    {MEASURE_TRIMMED, "trimmed", 6}, {MEASURE_BUFFER, "buffer", 7}, {MEASURE_OVERHEAD, "overhead", 8},
     {MEASURE_WATTS, "W", 0},         {MEASURE_USD, "USD", 0},
 };
 #define COLUMNS (sizeof columns / sizeof columns[0])

@@ -47,17 +47,6 @@ struct lines { /* of the table */
     bool jobs; /* each by itself: there are several */
 };
 
-/* For programs and `compare`: a table for people has better lines to spend. */
-static bool only_for_programs(const char *key)
-{
-    static const char *const keys[] = {"fct_p50_ps", "fct_p999_ps", "payload_bytes", "line_bytes", "overhead",
-                                       "watts",      "usd"};
-
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (strcmp(key, keys[i]) == 0) return true;
-    return false;
-}
-
 static void text_value(void *to, const char *key, const char *name, const char *job, const struct summary *summary,
                        enum measure_kind kind)
 {
@@ -65,7 +54,7 @@ static void text_value(void *to, const char *key, const char *name, const char *
 
     struct lines *lines = to;
 
-    if (only_for_programs(key)) return;
+    (void)key;
     if (summary->most == 0 || (job && !lines->jobs)) return;
     snprintf(title, sizeof title, "%s%s%s", name, job ? ":" : "", job ? job : "");
     for (char *c = title; *c; c++)

@@ -80,16 +80,41 @@ static void add_overhead(struct causes *causes)
         "%s of the hosts' bytes are headers, acknowledgements and repeats%s", own, beside(causes, other, words));
 }
 
-/* Time that hosts' ports stood still, as a share of the run on each of them. */
-static void add_standing(struct causes *causes, enum measure measure, const char *what)
+/* Time that ports stood still, as a share of the run on each host's. */
+static void add_standing(struct causes *causes, double own, double other, const char *what)
 {
     double all = of(causes->own, MEASURE_TIME) * causes->endpoints;
+    char own_text[TEXT_COUNT], other_text[TEXT_COUNT], words[CAUSE_TEXT];
+
+    if (all <= 0) return;
+    text_ps((uint64_t)own, own_text);
+    text_ps((uint64_t)other, other_text);
+    add(causes, (causes->own == causes->fastest ? own : own - other) / all, "%s for %s, summed over ports%s", what,
+        own_text, beside(causes, other_text, words));
+}
+
+static void add_standing_of(struct causes *causes, enum measure measure, const char *what)
+{
+    add_standing(causes, of(causes->own, measure), of(causes->fastest, measure), what);
+}
+
+/* Of all ports but the hosts'. */
+static double switches_paused(const struct compared *system)
+{
+    return fmax(of(system, MEASURE_PAUSED) - of(system, MEASURE_HELD), 0);
+}
+
+/* What it held senders back is not counted: no more than what is missing to the fastest. */
+static void add_congestion(struct causes *causes)
+{
+    double cnps = more(causes, MEASURE_CNPS), time = of(causes->own, MEASURE_TIME);
     char own[TEXT_COUNT], other[TEXT_COUNT], words[CAUSE_TEXT];
 
-    if (all <= 0 || !has(causes->own, measure)) return;
-    text_ps(causes->own->value[measure], own);
-    text_ps(has(causes->fastest, measure) ? causes->fastest->value[measure] : 0, other);
-    add(causes, more(causes, measure) / all, "%s for %s, summed over ports%s", what, own, beside(causes, other, words));
+    if (cnps <= 0 || time <= 0 || causes->own == causes->fastest) return;
+    text_count_short(causes->own->value[MEASURE_CNPS], own);
+    text_count_short((uint64_t)of(causes->fastest, MEASURE_CNPS), other);
+    add(causes, 1 - of(causes->fastest, MEASURE_TIME) / time, "%s CNPs made senders slow down%s", own,
+        beside(causes, other, words));
 }
 
 static void add_imbalance(struct causes *causes)
@@ -109,17 +134,25 @@ static void add_imbalance(struct causes *causes)
 
 static void add_losses(struct causes *causes)
 {
-    double again = of(causes->own, MEASURE_AGAIN), payload = of(causes->own, MEASURE_PAYLOAD);
+    double again = fmax(of(causes->own, MEASURE_AGAIN) - of(causes->own, MEASURE_TRIMMED), 0);
+    double payload = of(causes->own, MEASURE_PAYLOAD);
     double timeouts = of(causes->own, MEASURE_TIMEOUTS),
            lost = of(causes->own, MEASURE_DROPS) + of(causes->own, MEASURE_LOST);
     char count[3][TEXT_COUNT];
+    const char *was_lost = lost == 1 ? "packet was lost" : "packets were lost";
 
     if (again + timeouts + lost <= 0) return;
     double share = payload > 0 ? again * MTU / payload : 0;
     if (timeouts > 0) share += 1; /* a timer takes longer than anything else here */
-    add(causes, fmax(share, 2 * LEAST), "%s packets were lost, %s sent again, %s timers ran out",
-        text_count_short((uint64_t)lost, count[0]), text_count_short((uint64_t)again, count[1]),
-        text_count_short((uint64_t)timeouts, count[2]));
+    text_count_short((uint64_t)again, count[0]);
+    if (lost + timeouts <= 0) {
+        add(causes, fmax(share, 2 * LEAST), "%s packet%s came late, taken for lost and sent again", count[0],
+            again == 1 ? "" : "s");
+        return;
+    }
+    add(causes, fmax(share, 2 * LEAST), "%s %s, %s sent again, %s timer%s ran out",
+        text_count_short((uint64_t)lost, count[1]), was_lost, count[0], text_count_short((uint64_t)timeouts, count[2]),
+        timeouts == 1 ? "" : "s");
 }
 
 static void add_trims(struct causes *causes)
@@ -128,8 +161,8 @@ static void add_trims(struct causes *causes)
     char count[TEXT_COUNT];
 
     if (payload <= 0 || trimmed <= 0) return;
-    add(causes, trimmed * MTU / payload, "switches cut the payload of %s packets, which were sent again",
-        text_count_short((uint64_t)trimmed, count));
+    add(causes, trimmed * MTU / payload, "switches cut the payload of %s packet%s, sent again",
+        text_count_short((uint64_t)trimmed, count), trimmed == 1 ? "" : "s");
 }
 
 static void add_latency(struct causes *causes)
@@ -194,8 +227,10 @@ static void explain(struct compared *own, const struct compared *fastest, uint32
         snprintf(own->why, sizeof own->why, "its jobs did not end: ");
     }
     add_losses(&causes);
-    add_standing(&causes, MEASURE_CPU, "connections waited for a core of their host");
-    add_standing(&causes, MEASURE_HELD, "hosts were held back by pauses or want of credit");
+    add_standing_of(&causes, MEASURE_CPU, "connections waited for a core of their host");
+    add_standing_of(&causes, MEASURE_HELD, "hosts were held back by pauses or want of credit");
+    add_standing(&causes, switches_paused(own), switches_paused(fastest), "switches were held back in the same way");
+    add_congestion(&causes);
     add_trims(&causes);
     add_imbalance(&causes);
     add_overhead(&causes);

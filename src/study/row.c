@@ -91,6 +91,24 @@ static bool sum_flows(const struct sim_result *result, uint64_t *value)
     return enough;
 }
 
+/* Ports of a switch follow each other. */
+static void sum_buffers(const struct fabric *fabric, const struct sim_result *result, uint64_t *value)
+{
+    uint64_t held = 0;
+    uint32_t node = UINT32_MAX;
+
+    value[MEASURE_BUFFER] = 0;
+    for (uint32_t i = 0; i < result->ports; i++) {
+        const struct sim_port *port = &result->port[i];
+        if (port->sw == NULL) continue;
+        if (fabric->port[port->port].node != node) held = 0;
+        node = fabric->port[port->port].node;
+        for (int p = 0; p < FABRIC_PRIOS; p++)
+            held += port->sw->prio[p].pg_max_bytes;
+        if (held > value[MEASURE_BUFFER]) value[MEASURE_BUFFER] = held;
+    }
+}
+
 static void sum_ports(const struct sim_result *result, uint64_t *value)
 {
     static const uint8_t sums[] = {MEASURE_PAUSES,  MEASURE_PAUSED,  MEASURE_DROPS, MEASURE_LOST, MEASURE_MARKS,
@@ -208,6 +226,7 @@ bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
     bool good = sim_imbalance(sim, &result) == 0 && sum_flows(&result, value) && sum_parts(fabric, value);
     if (good) {
         sum_ports(&result, value);
+        sum_buffers(fabric, &result, value);
         sum_jobs(&result, value);
         value[MEASURE_HOPS] = result.packet_hops;
         for (uint32_t i = 0; i < result.tiers; i++)

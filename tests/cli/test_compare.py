@@ -70,6 +70,12 @@ class Compare(Case):
         self.assertGreater(tcp["time_ps"], 3.1e9)
         self.assertGreater(tcp["cpu_wait_ps"], 0.9 * tcp["time_ps"])
 
+    def test_switches_that_stood_paused_are_a_cause(self):
+        text = PAIR.replace("size: 100KB", "size: 5MB") + "switches: {buffer: 1MB}\nnics: {congestion: none}\n"
+        system = self.document("--systems", "rocev2", text=text)["systems"][0]
+        self.assertGreater(system["paused_ps"], system["held_ps"])
+        self.assertRegex(system["why"], "switches were held back in the same way for [0-9.]+[mun]s")
+
     def test_credits_are_no_pauses(self):
         system = self.document("--systems", "infiniband")["systems"][0]
         self.assertEqual(system["pauses"], 0)
@@ -77,6 +83,11 @@ class Compare(Case):
         self.assertEqual(sum(port["pfc_tx"] for port in run["ports"]), 0)
         self.assertEqual(system["credits"], sum(port.get("credits_tx", 0) for port in run["ports"]))
         self.assertGreater(system["credits"], 100)
+
+    def test_the_buffer_is_what_a_switch_held(self):
+        for system in self.document("--systems", "rocev2,infiniband")["systems"]:
+            self.assertGreaterEqual(system["buffer_max_bytes"], system["queue_max_bytes"])
+            self.assertGreater(system["queue_max_bytes"], 0)
 
     def test_a_lossless_class_trims_under_ultra_ethernet(self):
         uet = self.document("--systems", "uet", text=TUNED.replace("size: 100KB", "size: 2MB"))["systems"][0]
