@@ -31,7 +31,7 @@ DEFECTS = {"disagreement.yaml": ("HR001", "MAP001", "PFC001"), "headroom.yaml": 
 WARNINGS = {"disagreement.yaml": ("PFC009", "TOP005"), "ecmp-256.yaml": ("HOST006",), "fat-tree-128.yaml": ("HOST006", "HR008"),
             "headroom.yaml": ("TOP005",), "inference.yaml": ("HOST006",), "links.yaml": ("HOST006", "HR008", "TOP005"),
             "llama3-405b.yaml": ("HOST006",), "nccl-tests.yaml": ("HOST006",), "nvl72.yaml": ("HOST006", "HR008"),
-            "pipeline.yaml": ("HOST006",), "qps.yaml": ("HOST006",), "rail-256.yaml": ("HOST006",), "rails.yaml": ("HOST006",),
+            "pipeline.yaml": ("HOST006",), "qps.yaml": ("HOST006",), "rail-256.yaml": ("HOST006",), "rails.yaml": ("HOST006",), "sizes.yaml": ("HOST006",),
             "spine.yaml": ("ECN003",), "spray.yaml": ("HOST006",), "storage.yaml": ("HR008",)}
 
 
