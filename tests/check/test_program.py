@@ -32,7 +32,7 @@ WARNINGS = {"disagreement.yaml": ("PFC009", "TOP005"), "ecmp-256.yaml": ("HOST00
             "headroom.yaml": ("TOP005",), "inference.yaml": ("HOST006",), "links.yaml": ("HOST006", "HR008", "TOP005"),
             "llama3-405b.yaml": ("HOST006",), "nccl-tests.yaml": ("HOST006",), "nvl72.yaml": ("HOST006", "HR008"),
             "pipeline.yaml": ("HOST006",), "qps.yaml": ("HOST006",), "rail-256.yaml": ("HOST006",), "rails.yaml": ("HOST006",), "sizes.yaml": ("HOST006",),
-            "spine.yaml": ("ECN003",), "spray.yaml": ("HOST006",), "storage.yaml": ("HR008",)}
+            "spine.yaml": ("ECN003",), "spray.yaml": ("HOST006",), "storage.yaml": ("HR008",), "systems.yaml": ("HOST006",)}
 
 
 class Program(unittest.TestCase):
