@@ -28,7 +28,8 @@ static const struct {
     {"HOST", ROCE},
     {"MTU", ROCE},
     {"CRD", ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND) | FABRIC_SYSTEM(FABRIC_UET)}, /* where links have credits */
-    {"TOP001", HELD_BACK},                                                        /* buffers that wait for each other */
+    {"TRM", FABRIC_SYSTEM(FABRIC_UET)},
+    {"TOP001", HELD_BACK}, /* buffers that wait for each other */
     {"TOP002", HELD_BACK},
     {"TOP003", ROCE},
     {"TOP004", FABRIC_SYSTEM(FABRIC_ROCEV2) | FABRIC_SYSTEM(FABRIC_UET) | TCP}, /* a source port */
