@@ -171,6 +171,8 @@ void nic_audit(const struct nic *nic, const struct pktpool *pool)
         audit_qp(nic, &nic->qp[i]);
     }
     CHECK(qps == nic->qps);
+    CHECK(nic->stopped == (nic->fetch_at == PS_NEVER ? nic->paused : UINT16_MAX));
+    CHECK(nic->pause_next <= nic->fetch_at);
     audit_heap(nic, HEAP_PACE);
     audit_heap(nic, HEAP_TIMER);
     for (unsigned p = 0; p < NIC_PRIOS; p++) {

@@ -81,6 +81,9 @@ struct nic *nic_init(void *memory, const struct nic_config *config)
     nic->extension_mask = config->fixed_headers ? 0 : UINT8_MAX;
     nic->pause_next = nic->rx_resume_at = nic->rx_refresh_at = nic->pause_deadline = PS_NEVER;
     nic->rx_rate = rate_of(config->rx_bps);
+    nic->tx_rate = rate_of(config->tx_bps);
+    nic->fetch_at = PS_NEVER;
+    nic->sent_more = config->telemetry || config->tx_bps;
     nic_credit_init(nic);
     nic->starved = true;
     nic->free_head = nic->free_tail = nic->event_head = nic->event_tail = QP_NONE;
@@ -213,7 +216,10 @@ static pkt_t qp_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
     nic->counters.prio[prio].tx_packets++;
     nic->counters.prio[prio].tx_bytes += p->frame_bytes;
     nic->counters.tx_payload_bytes += p->payload_bytes;
-    if (nic->config.telemetry) io->pool->telemetry[id] = (struct pkt_int){.hops = 0};
+    if (nic->sent_more) {
+        if (nic->config.telemetry) io->pool->telemetry[id] = (struct pkt_int){.hops = 0};
+        if (nic->config.tx_bps && p->payload_bytes) fetch_begin(nic, p, now);
+    }
     if (qp->cc.wants_sent) {
         cc_on_sent(&qp->cc, p->frame_bytes + nic->config.line_overhead_bytes, now);
         pace_rate(nic, qp, now, io);
@@ -235,7 +241,7 @@ pkt_t nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
     }
     if (heap_first(nic, HEAP_PACE) <= now) pace_release(nic, now);
     for (;;) {
-        unsigned mask = nic->ready_mask & (uint16_t)~nic->paused;
+        unsigned mask = nic->ready_mask & (uint16_t)~nic->stopped;
         if (mask == 0) break;
         unsigned later = mask & (0xfffeu << nic->last_prio);
         unsigned prio = (unsigned)__builtin_ctz(later ? later : mask);
@@ -402,7 +408,7 @@ void nic_tick(struct nic *nic, ps_t now, struct nic_io *io)
 
 bool nic_ready(const struct nic *nic, ps_t now)
 {
-    return nic->ready_mask & (uint16_t)~nic->paused || heap_first(nic, HEAP_PACE) <= now;
+    return nic->ready_mask & (uint16_t)~nic->stopped || heap_first(nic, HEAP_PACE) <= now;
 }
 
 bool nic_idle(const struct nic *nic)

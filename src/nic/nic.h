@@ -271,6 +271,9 @@ struct nic_config {
     uint64_t rx_bps;
     uint32_t rx_buffer_bytes, rx_xoff_bytes, rx_xon_bytes;
     uint16_t rx_pause_quanta;
+    /* A bus that is slow to fetch what is sent: packets with payload leave no faster.  0: as fast as the line. */
+    uint64_t tx_bps;
+    uint32_t tx_behind_bytes; /* fetching waits for up to so much of what arrived and is not drained; 0: for none */
     struct credit_port_config credit; /* instead of pauses; credit.c */
     uint16_t event_port;              /* the port that events name */
     struct observe_ring *events;      /* where they are noted (observe/event.h); NULL: nowhere */

@@ -216,6 +216,8 @@ struct qp_list { /* linked by nic_qp.ready_next */
 struct nic {
     struct nic_qp *qp;
     uint16_t paused, control_mask, ready_mask; /* a bit for each priority */
+    uint16_t stopped;                          /* those paused; all of them while payload is fetched */
+    bool sent_more;                            /* something is to be done after a packet was sent: qp_tx */
     uint8_t last_prio;
     bool starved;           /* nic_tx had nothing to give: pacing times are deadlines now */
     uint8_t extension_mask; /* 0 when extended headers take no room */
@@ -237,6 +239,9 @@ struct nic {
     uint64_t rx_level;
     ps_t rx_level_at, rx_resume_at, rx_refresh_at;
     uint16_t rx_paused;
+    /* the bus; fetch.c */
+    struct rate tx_rate;
+    ps_t fetch_at; /* payload of the next packet is there; PS_NEVER: it is */
     uint32_t mrs, mr_mask;
     struct nic_mr *mr;  /* open addressing; a slot that is not live is empty */
     uint32_t *qpn_hash; /* index + 1 of QPs whose number is not first_qpn + index */
@@ -297,12 +302,20 @@ static inline void nic_note(const struct nic *nic, enum observe_event_kind kind,
                                                             .kind = (uint8_t)kind});
 }
 
+static inline void stopped_set(struct nic *nic)
+{
+    nic->stopped = nic->fetch_at == PS_NEVER ? nic->paused : UINT16_MAX;
+}
+
 static inline void drop(struct nic *nic, pkt_t id, enum nic_drop why, struct nic_io *io)
 {
     nic->counters.drop[why]++;
     pktpool_put(io->pool, id);
 }
 
+/* fetch.c: a packet left, and the payload of the next is being fetched; that is there */
+void fetch_begin(struct nic *nic, const struct pkt *p, ps_t now);
+void fetch_end(struct nic *nic);
 /* pace.c */
 void heap_set(struct nic *nic, enum heap_kind kind, struct nic_qp *qp, ps_t at); /* enters or moves */
 void heap_remove(struct nic *nic, enum heap_kind kind, struct nic_qp *qp);
@@ -516,6 +529,8 @@ bool receive_admit(struct nic *nic, const struct pkt *p, unsigned prio, ps_t now
 void receive_drain(struct nic *nic, ps_t now, struct nic_io *io);
 /* How long what the slow receiver holds will take it, as of the last packet. */
 ps_t receive_delay(const struct nic *nic);
+/* The same of at most so many bytes, as of now. */
+ps_t receive_ahead(struct nic *nic, uint64_t most, ps_t now);
 
 /* notify.c */
 void notify_marked(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io);

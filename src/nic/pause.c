@@ -21,7 +21,7 @@ void pause_set_deadline(struct nic *nic)
 
 static void find_next_end(struct nic *nic)
 {
-    nic->pause_next = PS_NEVER;
+    nic->pause_next = nic->fetch_at;
     for (unsigned p = 0; p < NIC_PRIOS; p++)
         if (nic->paused & 1u << p && nic->paused_until[p] < nic->pause_next) nic->pause_next = nic->paused_until[p];
     pause_set_deadline(nic);
@@ -38,6 +38,7 @@ void pause_end(struct nic *nic, unsigned prio, ps_t at)
 {
     if (!(nic->paused & 1u << prio)) return;
     nic->paused &= (uint16_t) ~(1u << prio);
+    stopped_set(nic);
     if (nic->paused_since[prio] != PS_NEVER) nic->counters.prio[prio].rx_pause_ps += at - nic->paused_since[prio];
     nic_note(nic, OBSERVE_RESUMED, prio, 0, 0, at);
     if (__builtin_expect(nic->helds != 0, 0)) tell_held(nic, (uint16_t)(1u << prio), at);
@@ -50,6 +51,7 @@ void pause_begin(struct nic *nic, unsigned prio, bool counts, ps_t now)
     nic->paused_since[prio] = counts ? now : PS_NEVER;
     nic->paused_until[prio] = PS_NEVER;
     nic->paused |= (uint16_t)(1u << prio);
+    stopped_set(nic);
     nic_note(nic, OBSERVE_PAUSED, prio, 0, 0, now);
 }
 
@@ -65,6 +67,7 @@ void nic_settle(struct nic *nic, ps_t now)
 
 void pause_expire(struct nic *nic, ps_t now)
 {
+    if (nic->fetch_at <= now) fetch_end(nic);
     for (unsigned p = 0; p < NIC_PRIOS; p++)
         if (nic->paused & 1u << p && nic->paused_until[p] <= now) pause_end(nic, p, nic->paused_until[p]);
     find_next_end(nic);
@@ -101,6 +104,7 @@ void nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[NIC_PRIOS]
             counters->rx_pause_transition++;
             nic->paused_since[p] = now;
             nic->paused |= (uint16_t)(1u << p);
+            stopped_set(nic);
             nic_note(nic, OBSERVE_PAUSED, p, 0, 0, now);
         }
         nic->paused_until[p] =
@@ -189,6 +193,15 @@ ps_t receive_delay(const struct nic *nic)
 {
     struct rate rate = nic->rx_rate;
     return rate_take(&rate, nic->rx_level);
+}
+
+ps_t receive_ahead(struct nic *nic, uint64_t most, ps_t now)
+{
+    struct rate rate = nic->rx_rate;
+
+    if (nic->config.rx_bps == 0) return 0;
+    drain(nic, now);
+    return rate_take(&rate, nic->rx_level < most ? nic->rx_level : most);
 }
 
 void receive_drain(struct nic *nic, ps_t now, struct nic_io *io)

@@ -406,6 +406,78 @@ static void test_slow_receiver_overflows(void **state)
     expect_cqe(&end[0].send_cq, 0, NIC_SUCCESS);
 }
 
+/* A bus that fetches at a quarter of the line: packets with payload are so far apart, requests of two QPs and answers
+ * to READs alike; ACKs go in between. */
+static void test_slow_bus(void **state)
+{
+    struct nic_config config[2] = {nic_config_default(LINE_BPS, 10), nic_config_default(LINE_BPS, 11)};
+    struct nic_qp_config qp = pair_qp_config();
+    ps_t before = 0, span = 0;
+    uint32_t carried = 0, between = 0;
+    (void)state;
+    config[0].any_key = config[1].any_key = true;
+    config[0].tx_bps = LINE_BPS / 4;
+    qp.ack_every = qp.ack_request_every = 1;
+    pair_release(&pair);
+    pair_init(&pair, config, 1);
+    rig_connect(&qp);
+    pair_connect(&pair, &qp, more[0]);
+    pair_send(&pair, 0, &end[0], (struct nic_wr){.verb = NIC_WRITE, .length = 100 * 1024, .flags = NIC_SIGNALED});
+    pair_send(&pair, 0, &more[0][0], (struct nic_wr){.verb = NIC_WRITE, .length = 100 * 1024});
+    pair_send(&pair, 1, &end[1], (struct nic_wr){.verb = NIC_READ, .length = 100 * 1024});
+    pair_send(&pair, 1, &more[0][1], (struct nic_wr){.verb = NIC_WRITE, .length = 100 * 1024});
+    pair_run(&pair, PS_NEVER);
+    expect_cqe(&end[0].send_cq, 0, NIC_SUCCESS);
+    for (uint32_t i = 0; i < pair.seen_count; i++) {
+        if (pair.seen[i].from != 0) continue;
+        if (seen(i)->payload_bytes == 0) {
+            between += carried && pair.seen[i].at < before + span;
+            continue;
+        }
+        if (carried++) assert_true(pair.seen[i].at >= before + span);
+        before = pair.seen[i].at;
+        span = (ps_t)seen(i)->frame_bytes * 8 * PS_S / (LINE_BPS / 4);
+    }
+    assert_int_equal(carried, 300);
+    assert_true(between > 20);
+    /* one after the other, with no more between them than a longer header and the first round trip */
+    assert_in_range(before, 297 * span, 300 * span + 5 * PS_US);
+    pair_disconnect(&pair, more[0]);
+}
+
+/* Where fetching waits for what is not drained, a host that receives sends more slowly; pauses and losses change
+ * nothing about its end. */
+static void test_bus_in_order(void **state)
+{
+    struct nic_config config[2] = {nic_config_default(LINE_BPS, 10), nic_config_default(LINE_BPS, 11)};
+    struct nic_qp_config qp = pair_qp_config();
+    ps_t took[2];
+    (void)state;
+    qp.prio = 3;
+    qp.retry = NIC_RETRY_FOREVER;
+    for (int in_order = 0; in_order < 2; in_order++) {
+        config[0].any_key = config[1].any_key = true;
+        config[0].rx_bps = LINE_BPS / 4;
+        config[0].rx_buffer_bytes = 100000;
+        config[0].rx_xoff_bytes = 40000;
+        config[0].rx_xon_bytes = 30000;
+        config[0].tx_bps = LINE_BPS;
+        config[0].tx_behind_bytes = in_order ? 4096 : 0;
+        pair_release(&pair);
+        pair_init(&pair, config, 7);
+        pair.lose_ppm = 2000;
+        rig_connect(&qp);
+        pair_send(&pair, 1, &end[1], (struct nic_wr){.verb = NIC_WRITE, .length = 1000000});
+        pair_send(&pair, 0, &end[0], (struct nic_wr){.verb = NIC_WRITE, .length = 300000, .flags = NIC_SIGNALED});
+        while (end[0].send_cq.head == end[0].send_cq.tail)
+            assert_true(pair_step(&pair, PS_NEVER));
+        took[in_order] = pair.now;
+        pair_run(&pair, PS_NEVER);
+        expect_cqe(&end[0].send_cq, 0, NIC_SUCCESS);
+    }
+    assert_true(took[1] > 2 * took[0]);
+}
+
 /* UC: the message with the lost packet is gone, its receive serves the next. */
 static enum pair_fate lose_sixth(struct pair *p, int from, struct pkt *pkt, ps_t now)
 {
@@ -504,6 +576,8 @@ int main(void)
         T(test_telemetry),
         T(test_slow_receiver),
         T(test_slow_receiver_overflows),
+        T(test_slow_bus),
+        T(test_bus_in_order),
         T(test_uc),
         T(test_ud),
         T(test_counter_names),
