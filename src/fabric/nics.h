@@ -40,6 +40,19 @@ struct fabric_tcp {    /* of TCP and iWARP: qos/tcp.c */
     ps_t receive_ps, jitter_ps; /* of the receiving side, and up to so much more at random */
 };
 
+struct fabric_pcie {      /* the bus of a NIC, as the file says it; what follows from it is in rx_ and tx_rate_bps */
+    uint64_t rate_bps;    /* each way; 0: no limit */
+    uint32_t reads;       /* outstanding at a time ... */
+    uint32_t read_bytes;  /* ... of so much each ... */
+    ps_t read_ps;         /* ... until the data is there */
+    uint32_t writes;      /* posted at a time: credits */
+    uint32_t write_bytes; /* of each */
+    ps_t write_ps;        /* until its credit is back */
+    uint32_t ordered;     /* writes at a time where each waits for those before it */
+    uint8_t relaxed;      /* truth: writes may overtake each other */
+    bool windows;         /* the file says something of reads and writes: their number counts */
+};
+
 struct fabric_nic {         /* NICs configured alike share one */
     uint8_t system;         /* enum fabric_system: the fabric's */
     uint32_t mtu_bytes;     /* payload a packet at most */
@@ -56,10 +69,12 @@ struct fabric_nic {         /* NICs configured alike share one */
     ps_t adaptive_ps;         /* adaptive retransmission: the first timeout; 0: none */
     uint32_t adaptive_each;   /* and how many of one length there are before it doubles */
     uint32_t max_read;
-    uint32_t window_packets;  /* 0: no limit but the machine's own */
-    uint64_t window_bytes;    /* 0: none */
-    ps_t latency_ps;          /* receive: from the last bit to the adapter's answer */
-    uint64_t pcie_bps;        /* of the bus, as the file says; it is in rx_rate_bps where it matters */
+    uint32_t window_packets; /* 0: no limit but the machine's own */
+    uint64_t window_bytes;   /* 0: none */
+    ps_t latency_ps;         /* receive: from the last bit to the adapter's answer */
+    struct fabric_pcie pcie;
+    uint64_t tx_rate_bps;     /* the bus fetches what is sent no faster; 0: line rate */
+    uint32_t tx_behind_bytes; /* fetching waits for so much of what is not yet drained; 0: for none */
     uint64_t rx_rate_bps;     /* the host drains no faster; 0: line rate */
     uint64_t rx_buffer_bytes; /* 0: none, and rx_rate_bps is 0 */
     uint64_t rx_xoff_bytes, rx_xon_bytes;

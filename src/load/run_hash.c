@@ -86,7 +86,8 @@ static uint64_t hash_nic(uint64_t hash, const struct fabric_nic *from, bool faul
     seen.congestion_at = (struct fabric_at){0, 0};
     seen.param = seen.nccl = NULL;
     seen.nccls = 0;
-    seen.pcie_bps = seen.cable_mm = 0;
+    memset(&seen.pcie, 0, sizeof(seen.pcie));
+    seen.cable_mm = 0;
     seen.cnp_dscp = seen.dcqcn_rp = seen.dcqcn_np = seen.dcbx_willing = seen.dcbx_mode = 0;
     if (!seen.rx_rate_bps && !faults) seen.rx_buffer_bytes = seen.rx_xoff_bytes = seen.rx_xon_bytes = 0;
     seen.software.clock_ps = seen.software.hop_ps = 0; /* of programs; jobs read no clock */

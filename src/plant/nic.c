@@ -9,9 +9,11 @@
 
 #define SLOW_BUFFER_BYTES (1u << 20)
 
-static void receive_buffer(struct nic_config *config, const struct fabric_nic *nic)
+static void bus_and_buffer(struct nic_config *config, const struct fabric_nic *nic)
 {
     config->rx_bps = nic->rx_rate_bps;
+    config->tx_bps = nic->tx_rate_bps;
+    config->tx_behind_bytes = nic->tx_behind_bytes;
     config->rx_buffer_bytes = (uint32_t)nic->rx_buffer_bytes;
     config->rx_xoff_bytes = (uint32_t)nic->rx_xoff_bytes;
     config->rx_xon_bytes = (uint32_t)nic->rx_xon_bytes;
@@ -48,7 +50,7 @@ struct nic_config plant_nic_config(const struct plant_nic *from)
 
     nic_config_cc(&config, from->cc, from->peers);
     config.nak_repeat_ps = from->nic->nak_repeat_ps;
-    receive_buffer(&config, from->nic);
+    bus_and_buffer(&config, from->nic);
     if (from->ack_class) {
         config.ack_tos = (uint8_t)(from->ack_class->dscp << 2);
         config.ack_prio = from->ack_class->priority;

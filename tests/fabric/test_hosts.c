@@ -90,19 +90,29 @@ static void test_nvlink(void **state)
     }
 }
 
-/* The bus limits where it is slower than the port, and then there is a buffer; the slower of bus and host counts. */
+/* The bus and its credits limit where they are slower than the port, each way; receiving, there is a buffer then, and
+ * the slower of bus and host counts. */
 static void test_pcie(void **state)
 {
     static const struct {
         const char *nics;
-        uint64_t rate_bps, buffer_bytes;
-    } bus[] = {{"pcie: gen5-x16", 0, 0},
-               {"pcie: gen4-x16", 230456263735, 1048576},
-               {"pcie: 300G", 300000000000, 1048576},
-               {"pcie: 500G", 0, 0},
-               {"pcie: gen4-x16, receive: {rate: 100G, buffer: 2MiB}", 100000000000, 2097152},
-               {"pcie: gen4-x16, receive: {rate: 300G}", 230456263735, 1048576},
-               {"receive: {rate: 300G}", 300000000000, 1048576}};
+        uint64_t rate_bps, buffer_bytes, sent_bps;
+        uint32_t behind_bytes;
+    } bus[] = {{"pcie: gen5-x16", 0, 0, 0, 0},
+               {"pcie: gen4-x16", 230456263735, 1048576, 230456263735, 0},
+               {"pcie: 300G", 300000000000, 1048576, 300000000000, 0},
+               {"pcie: 500G", 0, 0, 0, 0},
+               {"pcie: {}", 0, 0, 0, 0},
+               {"pcie: {use: 300G}", 300000000000, 1048576, 300000000000, 0},
+               /* 32 x 512 B a microsecond; 64 x 128 B in half of one */
+               {"pcie: {reads: 32}", 0, 0, 131072000000, 0},
+               {"pcie: {writes: 64, write-size: 128B, write-time: 500ns}", 131072000000, 1048576, 0, 0},
+               /* 16 x 256 B in 250 ns, and fetching behind them */
+               {"pcie: {relaxed-ordering: false}", 131072000000, 1048576, 1048576000000, 4096},
+               {"pcie: {use: 100G, relaxed-ordering: false, ordered: 512}", 100000000000, 1048576, 100000000000, 65536},
+               {"pcie: gen4-x16, receive: {rate: 100G, buffer: 2MiB}", 100000000000, 2097152, 230456263735, 0},
+               {"pcie: gen4-x16, receive: {rate: 300G}", 230456263735, 1048576, 230456263735, 0},
+               {"receive: {rate: 300G}", 300000000000, 1048576, 0, 0}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(bus) / sizeof(bus[0]); i++) {
@@ -112,6 +122,8 @@ static void test_pcie(void **state)
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[0].nic];
         assert_int_equal(nic->rx_rate_bps, bus[i].rate_bps);
         assert_int_equal(nic->rx_buffer_bytes, bus[i].buffer_bytes);
+        assert_int_equal(nic->tx_rate_bps, bus[i].sent_bps);
+        assert_int_equal(nic->tx_behind_bytes, bus[i].behind_bytes);
         if (nic->rx_buffer_bytes) {
             assert_true(nic->rx_xoff_bytes > 0 && nic->rx_xoff_bytes < nic->rx_buffer_bytes);
             assert_true(nic->rx_xon_bytes < nic->rx_xoff_bytes);

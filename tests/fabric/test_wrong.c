@@ -218,6 +218,9 @@ static const struct {
      "f.yaml:3:32: error: links.gpu: unknown 'h10'; did you mean 'h100'?\n"},
     {"PCIe", GOOD "nics: {pcie: agp}\n",
      "f.yaml:4:14: error: pcie: unknown 'agp'; known are gen3-x16, gen4-x8, gen4-x16, gen5-x8, gen5-x16\n"},
+    {"PCIe reads", GOOD "nics: {pcie: {reads: 0, read-tim: 1us}}\n",
+     "f.yaml:4:22: error: reads: 0 is too small, the least is 1\n"
+     "f.yaml:4:25: error: unknown key 'read-tim' in pcie; did you mean 'read-time'?\n"},
     {"dumbbell half", FIRST "topology: {dumbbell: {left: 4}}\n" LINKS,
      "f.yaml:2:22: error: topology.dumbbell needs hosts (on each side), or left and right, as in {left: 4, right: "
      "1}\n"},

@@ -96,7 +96,7 @@ static struct tree *add(struct tree *map, const char *key, struct arena *arena)
 /* `congestion: dcqcn/paper` with a parameter is `congestion: {use: dcqcn/paper, ...}`. */
 static bool usable(const struct tree *scalar)
 {
-    static const char *const words[] = {"congestion", "balance", "architecture", "gpu"};
+    static const char *const words[] = {"congestion", "balance", "architecture", "gpu", "pcie"};
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (scalar->key && strcmp(scalar->key, words[i]) == 0 && scalar->text[0]) return true;

@@ -408,7 +408,7 @@ static bool resolve_nics(struct layers *layers)
             if (profile->nic_index == FABRIC_NONE) profile->nic_index = count++;
             if (!pass) continue;
             if (!nic[profile->nic_index].congestion) nic[profile->nic_index] = profile->nic;
-            nic_receive(&nic[profile->nic_index], fabric->port[e].rate_bps);
+            nic_bus(&nic[profile->nic_index], fabric->port[e].rate_bps);
             nic_thresholds(profile, &fabric->port[e], &nic[profile->nic_index]);
             endpoint[e].nic = profile->nic_index;
         }

@@ -123,9 +123,9 @@ void operations_load(struct loader *loader);
 void tcp_read(struct loader *loader, const struct tree *value, void *into);
 void tcp_defaults(const struct fabric *fabric, struct fabric_tcp *tcp);
 
-/* hosts.c: the value of `pcie`, a rate or a name; and what it means for a port. */
+/* hosts.c: the value of `pcie`, a rate, a name or a map; and what it means for a port. */
 void pcie_read(struct loader *loader, const struct tree *value, void *into);
-void nic_receive(struct fabric_nic *nic, uint64_t port_bps);
+void nic_bus(struct fabric_nic *nic, uint64_t port_bps);
 
 /* A port's settings: the layers' result met with rate, cable, cell. */
 void settings_resolve(const struct loader *loader, const struct profile *profile, const struct fabric_port *port,

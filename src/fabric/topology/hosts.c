@@ -99,20 +99,64 @@ void gpu_links_read(struct loader *loader, const struct tree *value)
     fabric->gpu_rate_bps = (uint64_t)((u128)fabric->gpu_line_bps * links.efficiency_ppm / 1000000);
 }
 
-void pcie_read(struct loader *loader, const struct tree *value, void *into)
+static void pcie_rate(struct loader *loader, const struct tree *value, struct fabric_pcie *pcie)
 {
-    struct fabric_nic *nic = into;
-
     if (value->type == TREE_SCALAR && value->text[0] >= '0' && value->text[0] <= '9')
-        read_unit(loader, value, UNIT_RATE, 1000, 0, &nic->pcie_bps);
+        read_unit(loader, value, UNIT_RATE, 1000, 0, &pcie->rate_bps);
     else
-        rate_of_name(loader, value, "pcie", pcie_names, COUNT_OF(pcie_names), &nic->pcie_bps);
+        rate_of_name(loader, value, "pcie", pcie_names, COUNT_OF(pcie_names), &pcie->rate_bps);
 }
 
-/* The slower of bus and `receive` counts, where it is slower than the port; then there is a buffer that can fill. */
-void nic_receive(struct fabric_nic *nic, uint64_t port_bps)
+void pcie_read(struct loader *loader, const struct tree *value, void *into)
 {
-    if (nic->pcie_bps && nic->pcie_bps < port_bps && (!nic->rx_rate_bps || nic->pcie_bps < nic->rx_rate_bps))
-        nic->rx_rate_bps = nic->pcie_bps;
+#define PCIE(name, kind, member, min, max) F_VALUE(name, kind, struct fabric_pcie, member, min, max)
+    static const struct field fields[] = {
+        PCIE("reads", FIELD_COUNT, reads, 1, 65535),
+        PCIE("read-size", FIELD_SIZE, read_bytes, 64, 4096),
+        PCIE("read-time", FIELD_TIME, read_ps, PS_NS, PS_MS),
+        PCIE("writes", FIELD_COUNT, writes, 1, 65535),
+        PCIE("write-size", FIELD_SIZE, write_bytes, 64, 4096),
+        PCIE("write-time", FIELD_TIME, write_ps, PS_NS, PS_MS),
+        PCIE("ordered", FIELD_COUNT, ordered, 1, 65535),
+        PCIE("relaxed-ordering", FIELD_BOOL, relaxed, 0, 1),
+        F_IGNORE("use"),
+    };
+#undef PCIE
+    struct fabric_pcie *pcie = &((struct fabric_nic *)into)->pcie;
+    struct field_set set = {fields, COUNT_OF(fields), pcie};
+    const struct tree *use = value->type == TREE_MAP ? tree_get(value, "use") : value;
+
+    if (use) pcie_rate(loader, use, pcie);
+    if (use == value) return;
+    pcie->windows = true;
+    read_map(loader, value, "pcie", &set, 1);
+}
+
+/* What so many of this size a round trip carry. */
+static uint64_t window_bps(uint32_t count, uint32_t bytes, ps_t round)
+{
+    return (uint64_t)((u128)count * bytes * 8 * PS_S / round);
+}
+
+/* A way of the bus: its rate, and what its credits carry. */
+static uint64_t way_bps(const struct fabric_pcie *pcie, uint64_t window)
+{
+    uint64_t rate = pcie->rate_bps ? pcie->rate_bps : UINT64_MAX;
+
+    return pcie->windows && window < rate ? window : rate;
+}
+
+/* The slowest of bus, its credits and `receive` counts, where it is slower than the port; then there is a buffer that
+ * can fill. */
+void nic_bus(struct fabric_nic *nic, uint64_t port_bps)
+{
+    const struct fabric_pcie *pcie = &nic->pcie;
+    uint32_t writes = pcie->relaxed || pcie->ordered > pcie->writes ? pcie->writes : pcie->ordered;
+    uint64_t takes = way_bps(pcie, window_bps(writes, pcie->write_bytes, pcie->write_ps));
+    uint64_t gives = way_bps(pcie, window_bps(pcie->reads, pcie->read_bytes, pcie->read_ps));
+
+    if (takes < port_bps && (!nic->rx_rate_bps || takes < nic->rx_rate_bps)) nic->rx_rate_bps = takes;
+    if (!pcie->relaxed && nic->rx_rate_bps) nic->tx_behind_bytes = writes * pcie->write_bytes;
+    if (gives < port_bps || nic->tx_behind_bytes) nic->tx_rate_bps = gives;
     if (nic->rx_rate_bps && !nic->rx_buffer_bytes) nic->rx_buffer_bytes = RECEIVE_BUFFER_BYTES;
 }

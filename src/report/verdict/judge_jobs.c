@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "jobs/training.h"
 #include "report/verdict/judge.h"
 
@@ -90,6 +91,18 @@ static const struct verdict_finding *explains(const struct judge *judge, uint32_
     return NULL;
 }
 
+/* At which adapters fetch what they send, where that is slower than their lines; 0: none is. */
+static uint64_t slowest_bus(const struct fabric *fabric)
+{
+    uint64_t slowest = 0;
+
+    for (uint32_t e = 0; e < fabric->endpoints; e++) {
+        uint64_t bus = fabric->nic[fabric->endpoint[e].nic].tx_rate_bps;
+        if (bus && bus < fabric->port[e].rate_bps && (!slowest || bus < slowest)) slowest = bus;
+    }
+    return slowest;
+}
+
 #define WAITED(judge, ps) ((ps) > (judge)->result->virtual_ps / 20) /* a share that explains something */
 
 /* The port on the job's way that had packets and no credits for longest. */
@@ -148,7 +161,12 @@ static void slow_job(struct judge *judge, uint32_t findings, const struct group 
                group->milli % 10);
     if (id == VERDICT_IDS) {
         if (waits_for_credits(judge, used, finding) || waits_for_cores(judge, used, finding)) return;
-        judge_why(finding, "No queue, pause or loss explains it: it waited for its own steps, not for the network");
+        uint64_t bus = slowest_bus(fabric);
+        if (bus)
+            judge_why(finding, "No queue, pause or loss explains it; the slowest bus (pcie) fetches what is sent at %s",
+                      unit_format_short(UNIT_RATE, bus, 3, took));
+        else
+            judge_why(finding, "No queue, pause or loss explains it: it waited for its own steps, not for the network");
         return;
     }
     judge_why(finding, "Limited by %s (%s)", verdict_kind[id].name, verdict_kind[id].title);
