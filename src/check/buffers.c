@@ -13,16 +13,13 @@
 #include "fabric/qos/headroom.h"
 #include "fabric/qos/models.h"
 
-#define POOL_MOST 4 /* the sum of the headrooms over a pool that is still taken for a decision */
-
 /* Cabled ports of switches with a lossless group g of a class: calls for each. */
 #define EACH_GROUP(fabric, p, g)                                                                                       \
     for (uint32_t p = (fabric)->endpoints; p < (fabric)->ports; p++)                                                   \
         for (unsigned g = 0; g < FABRIC_PRIOS && port_used(check, p); g++)                                             \
             if (settings_of(fabric, p)->pg[g].lossless)
 
-/* The priority whose group this is. */
-static unsigned priority_of(const struct fabric_settings *settings, unsigned group)
+unsigned priority_of(const struct fabric_settings *settings, unsigned group)
 {
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
         if (settings->tc_to_pg[tc] == group && settings->lossless >> tc & 1) return tc;
@@ -229,12 +226,6 @@ RULE_FUNCTION(hr_monotone)
     }
 }
 
-/* A pause is repeated when half of it is over, behind a frame that may just have begun; in quanta of 512 bits. */
-static uint32_t quanta_least(uint32_t mtu_bytes)
-{
-    return (2 * (mtu_bytes + HEADROOM_PFC_BYTES) * 8 + 511) / 512;
-}
-
 RULE_FUNCTION(hr_hysteresis)
 {
     const struct fabric *fabric = check->fabric;
@@ -286,7 +277,7 @@ RULE_FUNCTION(hr_nic_cable)
 
     for (uint32_t e = 0; e < fabric->endpoints; e++) {
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
-        uint64_t assumed = nic->cable_mm ? nic->cable_mm : 7000;
+        uint64_t assumed = nic->cable_mm ? nic->cable_mm : NIC_CABLE_MM;
         if (node_unknown(fabric, fabric->endpoint[e].host) || fabric->port[e].cable_mm <= assumed) continue;
         check_find(check, CHECK_WARNING, fabric->endpoint[e].host, e, "cable-length",
                    "%s has a cable of %s; the adapter %s %s", port_label(fabric, e, name),

@@ -152,6 +152,19 @@ uint64_t headroom_need(const struct fabric *fabric, uint32_t port)
     return headroom_model(sw->model, as->rate_bps, as->cable_mm, settings_of(fabric, port)->mtu_bytes, sw->cell_bytes);
 }
 
+uint64_t hop_bytes(const struct fabric *fabric, uint32_t port)
+{
+    const struct fabric_port *as = &fabric->port[port];
+    ps_t round = 2 * (as->propagation_ps + switch_of(fabric, port)->latency_ps);
+
+    return (uint64_t)((u128)as->rate_bps * round / PS_S / 8);
+}
+
+uint32_t quanta_least(uint32_t mtu_bytes)
+{
+    return (2 * (mtu_bytes + HEADROOM_PFC_BYTES) * 8 + 511) / 512;
+}
+
 const struct fabric_param *nccl_of(const struct fabric_nic *nic, const char *name)
 {
     for (uint32_t i = 0; i < nic->nccls; i++)

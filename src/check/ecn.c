@@ -12,8 +12,6 @@
 #include "base/wide.h"
 #include "check/rule.h"
 
-#define PROBABILITY_LEAST_PPM 1000 /* a curve that ends lower marks next to nothing */
-
 /* Cabled ports of switches with a queue for a lossless class. */
 #define EACH_QUEUE(fabric, p, tc)                                                                                      \
     for (uint32_t p = (fabric)->endpoints; p < (fabric)->ports; p++)                                                   \
@@ -196,8 +194,7 @@ RULE_FUNCTION(ecn_bdp)
     {
         const struct sw_ecn *ecn = ecn_of(fabric, p, tc);
         const struct fabric_port *as = &fabric->port[p];
-        ps_t round = 2 * (as->propagation_ps + switch_of(fabric, p)->latency_ps);
-        uint64_t product = (uint64_t)((u128)as->rate_bps * round / PS_S / 8);
+        uint64_t product = hop_bytes(fabric, p);
         if (!ecn->on || ecn->min_bytes >= product) continue;
         check_find(check, CHECK_INFO, as->node, p, class_path(fabric, tc, "ecn.min", path),
                    "%s marks '%s' from %s, less than the %s that one hop holds", port_label(fabric, p, name),

@@ -29,7 +29,7 @@ static void spectrum_numbers(const struct headroom_sonic *in, FILE *to)
     uint64_t flight = (uint64_t)((u128)2 * in->cable_mm * in->rate_bps / ((u128)8000 * HEADROOM_SONIC_SPEED_MPS));
     uint64_t tiles = in->tiles ? in->rate_bps * 120 / 8000000000ull : 0;
 
-    fprintf(to, "    H = %u + %llu * (%u + %llu + %u + %llu + %llu)", in->mtu_ll_bytes,
+    fprintf(to, "H = %u + %llu * (%u + %llu + %u + %llu + %llu)", in->mtu_ll_bytes,
             (unsigned long long)headroom_sonic_fill(in->cell_bytes), in->port_mtu_bytes, (unsigned long long)flight,
             HEADROOM_SONIC_MAC_BYTES, (unsigned long long)headroom_sonic_peer_bytes(in), (unsigned long long)tiles);
     fputs(", up to whole KiB (lossless packet; cells for small frames; MTU, cable, MAC, peer's response, tiles)", to);
@@ -42,8 +42,22 @@ static void general_numbers(const struct fabric_port *port, uint32_t mtu, uint32
     uint32_t num, den;
 
     headroom_fill(cell, &num, &den);
-    fprintf(to, "    H = %u/%u * (%u + %u + %u + %llu + 64 * %u + %llu)", num, den, mtu, mtu, HEADROOM_PFC_BYTES,
+    fprintf(to, "H = %u/%u * (%u + %u + %u + %llu + 64 * %u + %llu)", num, den, mtu, mtu, HEADROOM_PFC_BYTES,
             (unsigned long long)flight, headroom_quanta(port->rate_bps), (unsigned long long)local);
+}
+
+void headroom_formula(const struct fabric *fabric, uint32_t p, FILE *to)
+{
+    const struct fabric_port *port = &fabric->port[p];
+    const struct fabric_switch *sw = switch_of(fabric, p);
+    uint32_t mtu = settings_of(fabric, p)->mtu_bytes;
+    struct headroom_sonic spectrum;
+
+    if (headroom_spectrum(sw->model, port->rate_bps, port->cable_mm, mtu, sw->cell_bytes, &spectrum))
+        spectrum_numbers(&spectrum, to);
+    else
+        general_numbers(port, mtu, sw->cell_bytes, to);
+    fprintf(to, " = %llu B", (unsigned long long)headroom_need(fabric, p));
 }
 
 static void headroom_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
@@ -52,18 +66,14 @@ static void headroom_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
     const struct fabric_settings *settings = settings_of(fabric, p);
     const struct fabric_switch *sw = switch_of(fabric, p);
     unsigned tc = (unsigned)__builtin_ctz(settings->lossless);
-    struct headroom_sonic spectrum;
     char name[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT];
 
     fprintf(to, "  %s: %s, %s, frames of %u B, cells of %u B\n", port_label(fabric, p, name),
             unit_format(UNIT_RATE, port->rate_bps, a), unit_format(UNIT_LENGTH, port->cable_mm, b), settings->mtu_bytes,
             sw->cell_bytes);
-    if (headroom_spectrum(sw->model, port->rate_bps, port->cable_mm, settings->mtu_bytes, sw->cell_bytes, &spectrum))
-        spectrum_numbers(&spectrum, to);
-    else
-        general_numbers(port, settings->mtu_bytes, sw->cell_bytes, to);
-    fprintf(to, " = %llu B; configured: %llu B\n", (unsigned long long)headroom_need(fabric, p),
-            (unsigned long long)settings->pg[settings->tc_to_pg[tc]].headroom_bytes);
+    fputs("    ", to);
+    headroom_formula(fabric, p, to);
+    fprintf(to, "; configured: %llu B\n", (unsigned long long)settings->pg[settings->tc_to_pg[tc]].headroom_bytes);
 }
 
 /* A port to hosts and one to switches of each role; `once`: either, for what is the whole switch's. */
@@ -123,8 +133,7 @@ static void curve_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
 {
     const struct sw_ecn *ecn = marks_of(fabric, p);
     const struct fabric_port *port = &fabric->port[p];
-    ps_t round = 2 * (port->propagation_ps + switch_of(fabric, p)->latency_ps);
-    uint64_t product = (uint64_t)((u128)port->rate_bps * round / PS_S / 8);
+    uint64_t product = hop_bytes(fabric, p);
     char name[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT], c[UNIT_TEXT], d[UNIT_TEXT], e[UNIT_TEXT];
 
     fprintf(to, "  %s (%s): ", port_label(fabric, p, name), unit_format(UNIT_RATE, port->rate_bps, a));

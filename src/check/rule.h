@@ -91,6 +91,23 @@ uint32_t design_fan_in(const struct fabric *fabric, uint32_t node);
 /* What the formula asks for at this port.  (The loader keeps a frame more, for the one that crosses the threshold: a
  * matter of its own buffer, which no configuration of a real switch has to know.) */
 uint64_t headroom_need(const struct fabric *fabric, uint32_t port);
+/* What one hop holds both ways: rate times 2 (cable and switch).  Marking below it costs throughput. */
+uint64_t hop_bytes(const struct fabric *fabric, uint32_t port);
+/* A pause is repeated when half of it is over, behind a frame that may just have begun; in quanta of 512 bits. */
+uint32_t quanta_least(uint32_t mtu_bytes);
+/* "H = ...", with the numbers of this port. */
+void headroom_formula(const struct fabric *fabric, uint32_t port, FILE *to);
+/* The priority whose lossless group this is. */
+unsigned priority_of(const struct fabric_settings *settings, unsigned group);
+
+#define PACKET_BYTES 4096u              /* of RDMA's payload at most */
+#define PROBABILITY_LEAST_PPM 1000      /* a marking curve that ends lower marks next to nothing */
+#define POOL_MOST 4                     /* the sum of the headrooms over a pool that is still taken for a decision */
+#define NIC_CABLE_MM 7000u              /* what an adapter assumes that was told nothing */
+#define WD_SONIC_LEAST_PS (100 * PS_MS) /* SONiC's YANG model: of detection and restoration ... */
+#define WD_SONIC_DETECT_PS (5000 * PS_MS)
+#define WD_SONIC_RESTORE_PS (60000 * PS_MS)
+#define WD_SLOW_PS PS_S /* a storm that is seen later is seen after programs gave up */
 /* An NCCL variable of a NIC, NULL: not said. */
 const struct fabric_param *nccl_of(const struct fabric_nic *nic, const char *name);
 /* The file says something of what hosts are set to. */

@@ -7,11 +7,6 @@
  */
 #include "check/rule.h"
 
-#define SONIC_LEAST_PS (100 * PS_MS)
-#define SONIC_DETECT_PS (5000 * PS_MS)
-#define SONIC_RESTORE_PS (60000 * PS_MS)
-#define SLOW_PS PS_S
-
 static uint8_t pfc_bits(const struct fabric_settings *settings)
 {
     return settings->pfc_rx | settings->pfc_tx;
@@ -57,11 +52,11 @@ static void wd_system(struct check *check, uint32_t node, const struct fabric_sw
     ps_t shorter = wd->detect_ps < wd->restore_ps ? wd->detect_ps : wd->restore_ps;
     char a[UNIT_TEXT], b[UNIT_TEXT];
 
-    if (sw->nos == FABRIC_NOS_SONIC && (wd->detect_ps < SONIC_LEAST_PS || wd->detect_ps > SONIC_DETECT_PS))
+    if (sw->nos == FABRIC_NOS_SONIC && (wd->detect_ps < WD_SONIC_LEAST_PS || wd->detect_ps > WD_SONIC_DETECT_PS))
         check_find(check, CHECK_ERROR, node, FABRIC_NONE, "watchdog.detect",
                    "%s: SONiC takes a detection time of 100 to 5000 ms, not %s", name,
                    unit_format(UNIT_TIME, wd->detect_ps, a));
-    if (sw->nos == FABRIC_NOS_SONIC && (wd->restore_ps < SONIC_LEAST_PS || wd->restore_ps > SONIC_RESTORE_PS))
+    if (sw->nos == FABRIC_NOS_SONIC && (wd->restore_ps < WD_SONIC_LEAST_PS || wd->restore_ps > WD_SONIC_RESTORE_PS))
         check_find(check, CHECK_ERROR, node, FABRIC_NONE, "watchdog.restore",
                    "%s: SONiC takes a restoration time of 100 to 60000 ms, not %s", name,
                    unit_format(UNIT_TIME, wd->restore_ps, a));
@@ -179,7 +174,7 @@ RULE_FUNCTION(wd_slow)
 
     for (uint32_t s = 0; s < fabric->switches; s++) {
         const struct fabric_watchdog *wd = &fabric->sw[s].watchdog;
-        if (!wd->on || wd->detect_ps + wd->poll_ps <= SLOW_PS) continue;
+        if (!wd->on || wd->detect_ps + wd->poll_ps <= WD_SLOW_PS) continue;
         check_find(check, CHECK_INFO, fabric->hosts + s, FABRIC_NONE, "watchdog.detect",
                    "%s: a storm is seen after up to %s (poll and detect)", fabric->node[fabric->hosts + s].name,
                    unit_format(UNIT_TIME, wd->detect_ps + wd->poll_ps, a));
