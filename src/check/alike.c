@@ -133,9 +133,7 @@ static bool told_already(const struct check *check, uint32_t p, enum matter matt
 
     for (uint32_t f = 0; f < check->findings; f++) {
         const struct check_finding *finding = &check->finding[f];
-        bool all =
-            finding->noted && finding->also; /* one note for many ports; one of the device says nothing of them */
-        if (finding->node != as->node || (finding->number != as->index && !all)) continue;
+        if (finding->node != as->node || finding->number != as->index) continue;
         for (unsigned i = 0; i < sizeof(matters[0].rules) / sizeof(matters[0].rules[0]) && matters[matter].rules[i];
              i++)
             if (strncmp(check_rules[finding->rule].id, matters[matter].rules[i], strlen(matters[matter].rules[i])) == 0)

@@ -114,8 +114,7 @@ static void keep_causes(const struct check *check, struct places *places, const 
 
     places->anywhere[finding->node] |= bits;
     if (port != FABRIC_NONE) places->port[port] |= bits;
-    /* A note that stands for many ports does not say which. */
-    if (port == FABRIC_NONE || (finding->noted && finding->also)) places->device[finding->node] |= bits;
+    if (port == FABRIC_NONE) places->device[finding->node] |= bits;
 }
 
 int check_fold_consequences(struct check *check)

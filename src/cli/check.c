@@ -4,7 +4,7 @@
  *
  * Fabric files are checked one by one; configurations belong to one fabric and are checked together.  Rules are in
  * src/check, importers in src/config; here are the command line, what goes in (check_input.c) and what comes out
- * (check_text.c, check_print.c).
+ * (check_fold.c, check_text.c, check_print.c).
  */
 #include "cli/check.h"
 
@@ -187,7 +187,7 @@ static int run(struct settings *settings, char **path, int paths, FILE *out)
     bool fabrics = !settings->from && check_is_fabric(path[0]);
     uint32_t count = fabrics ? (uint32_t)paths : 1, opened = 0;
     struct check_input *input = calloc(count, sizeof(*input));
-    bool good = input != NULL, text = !settings->sarif && !settings->junit && !settings->common.json;
+    bool good = input != NULL;
 
     while (good && opened < count) {
         struct cli_inputs from = {.path = path + opened,
@@ -196,7 +196,7 @@ static int run(struct settings *settings, char **path, int paths, FILE *out)
                                   .links = &settings->links,
                                   .given = &settings->given};
         input[opened].choice = settings->explain == FABRIC_NONE ? &settings->choice : NULL;
-        good = check_input_open(&input[opened], &from, &settings->run, text);
+        good = check_input_open(&input[opened], &from, &settings->run);
         opened++;
     }
     int answer = good ? CLI_DONE : CLI_WRONG;

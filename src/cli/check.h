@@ -18,15 +18,21 @@ struct check_choice {         /* of rules: --select and --ignore */
     bool *selected, *ignored; /* [check_rule_count]; NULL: the option was not given */
 };
 
+struct check_cause { /* findings that are one thing to mend; the first is told */
+    uint32_t *finding;
+    uint32_t count;
+};
+
 struct check_input { /* a fabric file, or all configurations together */
     struct cli_source source;
     struct check check;
     const struct check_choice *choice;
+    struct check_cause *cause; /* in order of the first of each */
+    uint32_t causes;
 };
 
-/* Reads, loads, runs; false after messages.  apart: findings of configurations that are alike stay apart. */
-bool check_input_open(struct check_input *input, const struct cli_inputs *from, const struct check_options *options,
-                      bool apart);
+/* Reads, loads, runs; false after messages. */
+bool check_input_open(struct check_input *input, const struct cli_inputs *from, const struct check_options *options);
 void check_input_close(struct check_input *input);
 /* Whether the file is a fabric file: it begins so. */
 bool check_is_fabric(const char *path);
@@ -41,6 +47,10 @@ static inline const struct config_set *check_set(const struct check_input *input
 const char *check_subject(const struct check_input *input, char buf[CHECK_SUBJECT]);
 /* A finding's file. */
 const char *check_file(const struct check_input *input, const struct check_finding *finding);
+/* check_fold.c; each: none are put together.  False: no memory. */
+bool check_fold(struct check_input *input, bool each);
+/* Findings of the cause besides the first. */
+uint32_t check_also(const struct check_input *input, const struct check_cause *cause);
 /* check_text.c; all: nothing is folded. */
 void check_print_text(const struct check_input *input, bool quiet, bool all, FILE *out);
 void check_print_json(const struct check_input *input, uint32_t count, FILE *out);

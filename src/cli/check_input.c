@@ -64,32 +64,20 @@ static bool is_about_nothing(const struct config_set *set, const struct check_fi
     return strncmp(rule, "TOP", 3) != 0 && strcmp(rule, "HR002") != 0;
 }
 
-#define NOTES_ALIKE 64 /* findings that were made of notes, looked back at for one that says the same of another port */
-
-static void add_note(struct check *check, const struct config_set *set, const struct config_note *note, bool apart)
+static void add_note(struct check *check, const struct config_set *set, const struct config_note *note)
 {
     static const enum check_severity most[] = {
         [CONFIG_ERROR] = CHECK_ERROR, [CONFIG_WARNING] = CHECK_WARNING, [CONFIG_INFO] = CHECK_INFO};
     char text[700];
-    const char *file = set->path[note->at.source];
 
-    for (uint32_t back = 1; !apart && note->port && back <= check->findings && back <= NOTES_ALIKE; back++) {
-        struct check_finding *as = &check->finding[check->findings - back];
-        const char *words = as->noted && as->port ? strstr(as->message, ": ") : NULL;
-        if (!words || strcmp(words + 2, note->message) != 0 || strcmp(check_rules[as->rule].id, note->rule) != 0 ||
-            strcmp(as->file, file) != 0)
-            continue;
-        as->also++;
-        return;
-    }
     snprintf(text, sizeof text, "%s%s%s%s%s", note->port && note->device ? note->device : "", note->port ? " " : "",
              note->port ? note->port : "", note->port ? ": " : "", note->message);
-    check_note(check, note->rule, file, note->at.line, 1, note->device, note->port, note->number, most[note->most],
-               text);
+    check_note(check, note->rule, set->path[note->at.source], note->at.line, 1, note->device, note->port, note->number,
+               most[note->most], text);
 }
 
 /* Before the rules run: importers' notes become findings; what was not read, and what nothing uses, is left out. */
-static void bring_in(struct check *check, const struct config_set *set, bool apart)
+static void bring_in(struct check *check, const struct config_set *set)
 {
     check->imported = true;
     for (uint32_t u = 0; u < set->unjudgeds; u++)
@@ -102,7 +90,7 @@ static void bring_in(struct check *check, const struct config_set *set, bool apa
             if (set->device[d].port[p].toward)
                 check_set_kind(check, set->device[d].name, p, set->device[d].port[p].toward);
     for (uint32_t n = 0; n < set->notes; n++)
-        if (set->note[n].rule) add_note(check, set, &set->note[n], apart);
+        if (set->note[n].rule) add_note(check, set, &set->note[n]);
 }
 
 /* The port as its system calls it. */
@@ -138,7 +126,7 @@ static struct origin of_device(const struct config_set *set, const struct check_
 }
 
 /* Places of the imported file become the configurations', and ports are called by their names there. */
-static void go_back(struct check_input *input, bool every)
+static void go_back(struct check_input *input)
 {
     struct check *check = &input->check;
     const struct config_set *set = &input->source.set;
@@ -162,7 +150,6 @@ static void go_back(struct check_input *input, bool every)
         finding->port = port_name(set, finding);
     }
     check_leave_out_known(check); /* a baseline has ports by these names */
-    check->options.every = every;
     check_sort(check);
 }
 
@@ -178,22 +165,23 @@ static void leave_out(struct check_input *input)
     check->findings = kept;
 }
 
-bool check_input_open(struct check_input *input, const struct cli_inputs *from, const struct check_options *options,
-                      bool apart)
+bool check_input_open(struct check_input *input, const struct cli_inputs *from, const struct check_options *options)
 {
     if (!cli_source_load(&input->source, from)) return false;
     check_init(&input->check, input->source.fabric, input->source.places, options);
     if (input->source.imported) {
-        bring_in(&input->check, &input->source.set, apart || options->every || options->knowns);
-        input->check.options.every = true; /* what is alike is known once places are the configurations' */
+        bring_in(&input->check, &input->source.set);
+        input->check.options.every = true; /* check_fold() puts together what is alike */
     }
     if (check_run(&input->check) < 0) {
         cli_error("check: not enough memory");
         return false;
     }
-    if (input->source.imported) go_back(input, options->every || apart);
+    if (input->source.imported) go_back(input);
     leave_out(input);
-    return true;
+    if (check_fold(input, !input->source.imported || options->every)) return true;
+    cli_error("check: not enough memory");
+    return false;
 }
 
 /* All configurations together are one thing; the first file's name would be that of an innocent. */

@@ -16,8 +16,27 @@ const char *check_file(const struct check_input *input, const struct check_findi
     return finding->file ? finding->file : input->source.path;
 }
 
-static void finding_json(struct jout *jout, const struct check_input *input, const struct check_finding *finding)
+/* The other places of a cause; for thousands of ports the first are enough. */
+#define PLACES_MAX 1000u
+static void places_json(struct jout *jout, const struct check_input *input, const struct check_cause *cause)
 {
+    jout_open(jout, "places", '[');
+    for (uint32_t c = 1; c < cause->count && c <= PLACES_MAX; c++) {
+        const struct check_finding *finding = &input->check.finding[cause->finding[c]];
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "device", finding->device);
+        jout_text(jout, "port", finding->port);
+        jout_text(jout, "file", check_file(input, finding));
+        jout_u64(jout, "line", finding->line);
+        jout_close(jout);
+    }
+    jout_close(jout);
+}
+
+static void cause_json(struct jout *jout, const struct check_input *input, const struct check_cause *cause)
+{
+    const struct check_finding *finding = &input->check.finding[cause->finding[0]];
+
     jout_open_line(jout, NULL, '{');
     jout_text(jout, "rule", check_rules[finding->rule].id);
     jout_text(jout, "severity", check_severity_names[finding->severity]);
@@ -27,7 +46,8 @@ static void finding_json(struct jout *jout, const struct check_input *input, con
     jout_text(jout, "device", finding->device);
     jout_text(jout, "port", finding->port);
     jout_text(jout, "message", finding->message);
-    if (finding->also) jout_u64(jout, "also", finding->also);
+    if (check_also(input, cause)) jout_u64(jout, "also", check_also(input, cause));
+    if (cause->count > 1) places_json(jout, input, cause);
     if (finding->ignored) jout_text(jout, "ignored", finding->ignored);
     jout_close(jout);
 }
@@ -59,8 +79,8 @@ void check_print_json(const struct check_input *input, uint32_t count, FILE *out
     for (uint32_t i = 0; i < count; i++) {
         states += input[i].check.states;
         searched += input[i].check.searched;
-        for (uint32_t f = 0; f < input[i].check.findings; f++)
-            finding_json(&jout, &input[i], &input[i].check.finding[f]);
+        for (uint32_t c = 0; c < input[i].causes; c++)
+            cause_json(&jout, &input[i], &input[i].cause[c]);
     }
     jout_close(&jout);
     for (int assumed = 0; assumed < 2; assumed++) {
@@ -102,11 +122,10 @@ static const char *sarif_uri(const char *path, char *buf, size_t size)
     return buf;
 }
 
-void check_sarif_locations(struct jout *jout, const char *path, uint32_t line, uint32_t column)
+static void sarif_location(struct jout *jout, const char *path, uint32_t line, uint32_t column)
 {
     char uri[4096];
 
-    jout_open(jout, "locations", '[');
     jout_open(jout, NULL, '{');
     jout_open(jout, "physicalLocation", '{');
     jout_open_line(jout, "artifactLocation", '{');
@@ -118,11 +137,18 @@ void check_sarif_locations(struct jout *jout, const char *path, uint32_t line, u
     jout_close(jout);
     jout_close(jout);
     jout_close(jout);
+}
+
+void check_sarif_locations(struct jout *jout, const char *path, uint32_t line, uint32_t column)
+{
+    jout_open(jout, "locations", '[');
+    sarif_location(jout, path, line, column);
     jout_close(jout);
 }
 
-static void sarif_result(struct jout *jout, const struct check_input *input, const struct check_finding *finding)
+static void sarif_result(struct jout *jout, const struct check_input *input, const struct check_cause *cause)
 {
+    const struct check_finding *finding = &input->check.finding[cause->finding[0]];
     static const char *const levels[] = {"note", "warning", "error"};
 
     jout_open(jout, NULL, '{');
@@ -131,6 +157,14 @@ static void sarif_result(struct jout *jout, const struct check_input *input, con
     jout_text(jout, "level", levels[finding->severity]);
     sarif_text(jout, "message", finding->message);
     check_sarif_locations(jout, check_file(input, finding), finding->line, finding->column);
+    if (cause->count > 1) {
+        jout_open(jout, "relatedLocations", '[');
+        for (uint32_t c = 1; c < cause->count && c <= PLACES_MAX; c++) {
+            const struct check_finding *other = &input->check.finding[cause->finding[c]];
+            sarif_location(jout, check_file(input, other), other->line, other->column);
+        }
+        jout_close(jout);
+    }
     if (finding->ignored) {
         jout_open(jout, "suppressions", '[');
         jout_open_line(jout, NULL, '{');
@@ -179,30 +213,12 @@ void check_print_sarif(const struct check_input *input, uint32_t count, FILE *ou
     jout_close(&jout);
     jout_open(&jout, "results", '[');
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t f = 0; f < input[i].check.findings; f++)
-            sarif_result(&jout, &input[i], &input[i].check.finding[f]);
+        for (uint32_t c = 0; c < input[i].causes; c++)
+            sarif_result(&jout, &input[i], &input[i].cause[c]);
     jout_close(&jout);
     jout_close(&jout);
     jout_close(&jout);
     jout_close(&jout);
-}
-
-/* XML has no way to write control characters at all: they become question marks. */
-static void xml(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '&')
-            fputs("&amp;", out);
-        else if (c == '<')
-            fputs("&lt;", out);
-        else if (c == '>')
-            fputs("&gt;", out);
-        else if (c == '"')
-            fputs("&quot;", out);
-        else
-            fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
-    }
 }
 
 /* Why the rule says nothing; NULL: it was judged. */
@@ -222,13 +238,13 @@ static void junit_rule(const struct check_input *input, uint32_t rule, FILE *out
 {
     fprintf(out, "    <testcase classname=\"rocelab.check\" name=\"%s\">\n", check_rules[rule].id);
     if (junit_skip(input, rule)) fprintf(out, "      <skipped message=\"%s\"/>\n", junit_skip(input, rule));
-    for (uint32_t f = 0; f < input->check.findings; f++) {
-        const struct check_finding *finding = &input->check.finding[f];
+    for (uint32_t c = 0; c < input->causes; c++) {
+        const struct check_finding *finding = &input->check.finding[input->cause[c].finding[0]];
         if (finding->rule != rule || finding->ignored || finding->severity == CHECK_INFO) continue;
         fprintf(out, "      <failure type=\"%s\" message=\"", check_severity_names[finding->severity]);
-        xml(out, check_file(input, finding));
+        text_xml(out, check_file(input, finding));
         fprintf(out, ":%u:%u: ", finding->line, finding->column);
-        xml(out, finding->message);
+        text_xml(out, finding->message);
         fputs("\"/>\n", out);
     }
     fputs("    </testcase>\n", out);
@@ -250,7 +266,7 @@ void check_print_junit(const struct check_input *input, uint32_t count, FILE *ou
             skipped += junit_skip(&input[i], r) != NULL;
         char subject[CHECK_SUBJECT];
         fputs("  <testsuite name=\"rocelab check: ", out);
-        xml(out, check_subject(&input[i], subject));
+        text_xml(out, check_subject(&input[i], subject));
         fprintf(out, "\" tests=\"%u\" failures=\"%u\" skipped=\"%u\">\n", check_rule_count, failures, skipped);
         for (uint32_t r = 0; r < check_rule_count; r++)
             junit_rule(&input[i], r, out);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Findings as text.
- *
- * Of configurations, findings of one file that say the same of its ports are one line, at the first of their places,
- * with the names of the others: a wrong policy is one thing to mend, whatever the number of ports that have it.  Two
- * findings say the same where their words differ only in names (of ports and devices), not in values.
+ * Findings as text: one line for each cause (check_fold.c), with the names of the other ports.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,59 +9,6 @@
 #include "cli/cli.h"
 #include "cli/ends.h"
 #include "report/fold.h"
-
-struct cause { /* a finding, and what it is folded by */
-    uint64_t shape;
-    uint32_t finding;
-};
-
-/* `Ethernet1/5`, `spine2`, `leaf0:3`: begins with a letter and has a digit.  A value begins with the digit. */
-static bool is_name(const char *word, size_t length)
-{
-    bool letter = length && ((word[0] >= 'a' && word[0] <= 'z') || (word[0] >= 'A' && word[0] <= 'Z'));
-
-    for (size_t i = 0; letter && i < length; i++)
-        if (word[i] >= '0' && word[i] <= '9') return true;
-    return false;
-}
-
-static uint64_t hash_add(uint64_t hash, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 1099511628211ull;
-    return (hash ^ 0xff) * 1099511628211ull;
-}
-
-/* classes: names in quotes count too; else they are left out as those of ports are. */
-static uint64_t shape_of(const struct check_input *input, const struct check_finding *finding, bool classes)
-{
-    const char *file = check_file(input, finding);
-    uint64_t hash = 14695981039346656037ull + finding->rule * 4u + finding->severity;
-
-    hash = hash_add(hash, file, strlen(file));
-    for (const char *word = finding->message; *word; word += strspn(word, " ,;:()")) {
-        size_t length = strcspn(word, " ,;()");
-        bool name = is_name(word, length) || (!classes && word[0] == '\'');
-        hash = hash_add(hash, name ? "@" : word, name ? 1 : length);
-        word += length;
-    }
-    return hash;
-}
-
-static int by_shape(const void *x, const void *y)
-{
-    const struct cause *a = x, *b = y;
-
-    if (a->shape != b->shape) return a->shape < b->shape ? -1 : 1;
-    return a->finding < b->finding ? -1 : a->finding > b->finding;
-}
-
-static int by_finding(const void *x, const void *y)
-{
-    const struct cause *a = *(const struct cause *const *)x, *b = *(const struct cause *const *)y;
-
-    return a->finding < b->finding ? -1 : a->finding > b->finding;
-}
 
 /* `[PFC006]` and the place in colours, as compilers do. */
 static void print_place(const struct check_input *input, const struct check_finding *finding,
@@ -86,18 +29,16 @@ static void print_place(const struct check_input *input, const struct check_find
     text_outside(out, style, finding->message);
 }
 
-/* One line for findings cause[0..count), of which the first is told. */
-static void print_cause(const struct check_input *input, const struct cause *cause, uint32_t count, FILE *out)
+static void print_cause(const struct check_input *input, const struct check_cause *cause, FILE *out)
 {
-    const struct check_finding *first = &input->check.finding[cause[0].finding];
+    const struct check_finding *first = &input->check.finding[cause->finding[0]];
     const struct text_style style = cli_style();
-    const char **name = count > 1 ? malloc(count * sizeof(*name)) : NULL;
-    uint32_t names = 0, also = first->also;
+    const char **name = cause->count > 1 ? malloc(cause->count * sizeof(*name)) : NULL;
+    uint32_t names = 0, also = check_also(input, cause);
 
     print_place(input, first, &style, out);
-    for (uint32_t c = 1; c < count; c++) {
-        const struct check_finding *finding = &input->check.finding[cause[c].finding];
-        also += 1 + finding->also;
+    for (uint32_t c = 1; c < cause->count; c++) {
+        const struct check_finding *finding = &input->check.finding[cause->finding[c]];
         bool here = finding->device && first->device && strcmp(finding->device, first->device) == 0;
         bool again = finding->port && first->port && strcmp(finding->port, first->port) == 0; /* of another class */
         if (name && finding->port && here && !again) name[names++] = finding->port;
@@ -112,63 +53,13 @@ struct counts {
     uint32_t of[CHECK_ERROR + 1];
 };
 
-#define PLACE_ALIKE 64u /* findings at one place looked back at */
-
-/* Findings at one line that differ in the name of the class only are one: the line is wrong for each. */
-static uint64_t shape_at_place(const struct check_input *input, const struct cause *cause, uint32_t causes, uint32_t f)
+static void print_causes(const struct check_input *input, bool quiet, FILE *out, struct counts *counts)
 {
-    const struct check_finding *finding = &input->check.finding[f];
-    uint64_t bare = shape_of(input, finding, false);
-
-    for (uint32_t back = 1; back <= causes && back <= PLACE_ALIKE; back++) {
-        const struct check_finding *other = &input->check.finding[cause[causes - back].finding];
-        if (other->line != finding->line || strcmp(check_file(input, other), check_file(input, finding)) != 0) break;
-        if (other->rule == finding->rule && finding->line && shape_of(input, other, false) == bare)
-            return cause[causes - back].shape;
-    }
-    return shape_of(input, finding, true);
-}
-
-/* Groups in the order of the first of each; false: no memory. */
-static bool print_folded(const struct check_input *input, bool quiet, FILE *out, struct counts *counts)
-{
-    const struct check *check = &input->check;
-    struct cause *cause = calloc(check->findings + 1u, sizeof(*cause));
-    const struct cause **first = calloc(check->findings + 1u, sizeof(const struct cause *));
-    uint32_t causes = 0, firsts = 0;
-
-    for (uint32_t f = 0; cause && f < check->findings; f++) {
-        if (check->finding[f].ignored) continue;
-        cause[causes] = (struct cause){shape_at_place(input, cause, causes, f), f};
-        causes++;
-    }
-    if (cause && causes) qsort(cause, causes, sizeof(*cause), by_shape);
-    for (uint32_t c = 0; first && c < causes; c++)
-        if (!c || cause[c].shape != cause[c - 1].shape) first[firsts++] = &cause[c];
-    if (firsts) qsort(first, firsts, sizeof(*first), by_finding);
-    for (uint32_t i = 0; i < firsts; i++) {
-        uint32_t count = 1;
-        while (first[i] + count < cause + causes && first[i][count].shape == first[i]->shape)
-            count++;
-        uint8_t severity = check->finding[first[i]->finding].severity;
-        counts->of[severity]++;
-        if (!quiet || severity != CHECK_INFO) print_cause(input, first[i], count, out);
-    }
-    bool good = cause && first;
-    free(cause);
-    free(first);
-    return good;
-}
-
-static void print_each(const struct check_input *input, bool quiet, FILE *out, struct counts *counts)
-{
-    const struct check *check = &input->check;
-
-    for (uint32_t f = 0; f < check->findings; f++) {
-        const struct cause alone = {0, f};
-        if (check->finding[f].ignored) continue;
-        counts->of[check->finding[f].severity]++;
-        if (!quiet || check->finding[f].severity != CHECK_INFO) print_cause(input, &alone, 1, out);
+    for (uint32_t c = 0; c < input->causes; c++) {
+        const struct check_finding *first = &input->check.finding[input->cause[c].finding[0]];
+        if (first->ignored) continue;
+        counts->of[first->severity]++;
+        if (!quiet || first->severity != CHECK_INFO) print_cause(input, &input->cause[c], out);
     }
 }
 
@@ -244,10 +135,7 @@ void check_print_text(const struct check_input *input, bool quiet, bool all, FIL
 
     for (uint32_t f = 0; f < check->findings; f++)
         ignored += check->finding[f].ignored != NULL;
-    if (!check_set(input) || all || !print_folded(input, quiet, out, &counts)) {
-        counts = (struct counts){{0}};
-        print_each(input, quiet, out, &counts);
-    }
+    print_causes(input, quiet, out, &counts);
     print_not_understood(input, quiet, all, out);
     if (quiet) return;
     check_unjudged_text(input, out);

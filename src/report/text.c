@@ -214,3 +214,20 @@ void text_bars(FILE *out, const struct text_style *style, const uint64_t *value,
         fputs(level[step], out);
     }
 }
+
+void text_xml(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '&')
+            fputs("&amp;", out);
+        else if (c == '<')
+            fputs("&lt;", out);
+        else if (c == '>')
+            fputs("&gt;", out);
+        else if (c == '"')
+            fputs("&quot;", out);
+        else
+            fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
+    }
+}

@@ -53,6 +53,8 @@ unsigned text_utf8_length(const char *at);
 /* What came from outside (a file's name): control characters and bytes that are not UTF-8 become '?'. */
 void text_outside(FILE *out, const struct text_style *style, const char *text);
 void text_outside_lines(FILE *out, const struct text_style *style, const char *text); /* the ends of lines stay */
+/* For XML, which has no way to write control characters at all: they become question marks. */
+void text_xml(FILE *out, const char *text);
 
 /* Words of `text` in lines of style->width columns; the first line begins at column `at`, the
  * others are indented by `indent`.  Ends with a newline. */

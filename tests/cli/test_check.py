@@ -82,7 +82,18 @@ class Check(unittest.TestCase):
         self.assertEqual(len([line for line in each if "[PFC006]" in line]), 5)
         self.assertEqual(each[-1], "3 devices: 0 errors, 5 warnings, 0 infos")
         found = json.loads(self.check("bad", "--json", status=0).stdout)["findings"]
-        self.assertEqual([one["port"] for one in found if one["rule"] == "PFC006"], [f"Ethernet1/{n}" for n in range(1, 6)])
+        alike = [one for one in found if one["rule"] == "PFC006"]
+        self.assertEqual([(one["port"], one["also"]) for one in alike], [("Ethernet1/1", 4)])
+        self.assertEqual([place["port"] for place in alike[0]["places"]], [f"Ethernet1/{n}" for n in range(2, 6)])
+        lines = (self.place / "bad" / "leaf0.cfg").read_text(encoding="utf-8").splitlines()
+        for place in alike[0]["places"]:  # its own block, each
+            self.assertIn(f"interface {place['port']}", lines[:place["line"]])
+            self.assertNotEqual(place["line"], alike[0]["line"])
+        results = json.loads(self.check("bad", "--sarif", status=0).stdout)["runs"][0]["results"]
+        alike = [one for one in results if one["ruleId"] == "PFC006"]
+        self.assertEqual([len(one["relatedLocations"]) for one in alike], [4])
+        each = json.loads(self.check("bad", "--json", "--all", status=0).stdout)["findings"]
+        self.assertEqual([one["port"] for one in each if one["rule"] == "PFC006"], [f"Ethernet1/{n}" for n in range(1, 6)])
 
     def test_values_are_not_folded(self):
         """Ports that are wrong in different ways are different things to mend."""
