@@ -522,15 +522,26 @@ note(struct config_set *set, struct origin at, uint32_t device, uint32_t port, c
     return &list[set->notes - 1];
 }
 
+/* Of a rule, of this severity at most. */
+__attribute__((format(printf, 7, 0))) static void note_of_rule(struct config_set *set, struct origin at,
+                                                               const char *rule, enum config_most most, uint32_t device,
+                                                               uint32_t port, const char *format, va_list args)
+{
+    struct config_note *as = note(set, at, device, port, format, args);
+
+    if (!as) return;
+    as->rule = rule;
+    as->most = (uint8_t)most;
+}
+
 void config_note(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
                  const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    struct config_note *as = note(set, at, device, port, format, args);
+    note_of_rule(set, at, rule, CONFIG_ERROR, device, port, format, args);
     va_end(args);
-    if (as) as->rule = rule;
 }
 
 void config_hint(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
@@ -539,11 +550,8 @@ void config_hint(struct config_set *set, struct origin at, const char *rule, uin
     va_list args;
 
     va_start(args, format);
-    struct config_note *as = note(set, at, device, port, format, args);
+    note_of_rule(set, at, rule, CONFIG_INFO, device, port, format, args);
     va_end(args);
-    if (!as) return;
-    as->rule = rule;
-    as->most = CONFIG_INFO;
 }
 
 void config_caution(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
@@ -552,11 +560,8 @@ void config_caution(struct config_set *set, struct origin at, const char *rule, 
     va_list args;
 
     va_start(args, format);
-    struct config_note *as = note(set, at, device, port, format, args);
+    note_of_rule(set, at, rule, CONFIG_WARNING, device, port, format, args);
     va_end(args);
-    if (!as) return;
-    as->rule = rule;
-    as->most = CONFIG_WARNING;
 }
 
 void config_assume(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *format, ...)
