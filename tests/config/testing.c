@@ -116,3 +116,21 @@ void wrong_lines(const struct config_format *format, const char *path, const cha
         free(text);
     }
 }
+
+void odd_lines(const struct config_format *format, const char *path, const char *good, const struct wrong_line *cases,
+               size_t count)
+{
+    struct imported as, got;
+
+    import_text(&as, format, path, good);
+    for (size_t c = 0; c < count; c++) {
+        char *text = edited(good, cases[c].from, cases[c].to);
+        import_text(&got, format, path, text);
+        if (strcmp(as.yaml, got.yaml) != 0) fail_msg("%s: lost", cases[c].to);
+        if (notes_of(&got, NULL, cases[c].line) != 1) fail_msg("%s: not listed", cases[c].to);
+        if (cases[c].rule && notes_of(&got, cases[c].rule, 0)) fail_msg("%s: %s", cases[c].to, cases[c].rule);
+        import_release(&got);
+        free(text);
+    }
+    import_release(&as);
+}

@@ -37,6 +37,9 @@ struct wrong_line { /* an edit of a good text, and what is noted of which line t
 };
 void wrong_lines(const struct config_format *format, const char *path, const char *good, const struct wrong_line *cases,
                  size_t count);
+/* A word too many in a line: the rest of the line counts, the line is listed, and `rule` finds nothing. */
+void odd_lines(const struct config_format *format, const char *path, const char *good, const struct wrong_line *cases,
+               size_t count);
 /* The text is refused with an error that has `part` in it. */
 void refused(const struct config_format *format, const char *text, size_t length, const char *part);
 
