@@ -295,6 +295,7 @@ void config_unsupported_list(const struct config_format *format, const struct fa
         judge_classes(&judge);
         judge_link(&judge);
         judge_watchdog(&judge);
+        lose(&judge, CONFIG_UNSUPPORTED_HASH, format->can->hash && !format->can->hash(judge.sw));
         lose(&judge, CONFIG_UNSUPPORTED_BALANCE, !balance_said(format->can, judge.sw));
         lose(&judge, CONFIG_UNSUPPORTED_BUFFER, own_buffer && !format->can->buffer);
         lose(&judge, CONFIG_UNSUPPORTED_POOL, judge.sw->headroom_pool_bytes && !format->can->pool);

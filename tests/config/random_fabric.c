@@ -57,6 +57,7 @@ const struct random_limits random_all = {
     .odd_links = true,
     .headroom_for = true,
     .model = true,
+    .hash = true,
     .mtu_most = 12000,
     .lossless_most = 3,
     .balances = 3,
@@ -349,6 +350,7 @@ char *random_fabric(uint64_t seed, const struct random_limits *limits)
         static const char *const kinds[] = {"{use: flowlet, gap: 70us}", "spray", "adaptive"};
         fprintf(draw.to, ", balance: %s", kinds[below(&draw, limits->balances)]);
     }
+    if (limits->hash && chance(&draw, 30)) fputs(", ecmp: {hash: [src, dst]}", draw.to);
     fputs("}\ndevices:\n", draw.to);
     for (unsigned d = 0; d < leaves + spines; d++) {
         bool leaf = d < leaves;

@@ -184,6 +184,7 @@ static void compare_switch(struct trip *trip, const struct random_limits *limits
         differ(trip, OF(POOL), "headroom pool", 0, a->headroom_pool_bytes, b->headroom_pool_bytes);
     if (limits->model && trip->comments && strcmp(a->model, b->model) != 0)
         fail_msg("seed %llu: %s is of model %s", (unsigned long long)trip->seed, trip->device, b->model);
+    differ(trip, OF(HASH), "fields of the hash", 0, a->hash_fields, b->hash_fields);
     differ(trip, OF(BALANCE), "balance", 0, a->balance.kind, b->balance.kind);
     if (a->balance.kind == SW_FLOWLET && b->balance.kind == SW_FLOWLET)
         differ(trip, OF(BALANCE), "gap of flowlets", 0, a->balance.gap_ps, b->balance.gap_ps);

@@ -42,6 +42,7 @@ static const struct random_limits limits[] = {
         .time_step_ms = 10,
     },
     {
+        .hash = true,
         .pcp = true,
         .port_ecn = true,
         .port_mtu = true,

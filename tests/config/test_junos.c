@@ -20,6 +20,7 @@
 /* Thresholds of marking are whole per cent of a buffer and never come back as bytes: that loss is always named, and
  * fabrics without losses are drawn with marking where it is on and off only. */
 static const struct random_limits limits = {
+    .hash = true,
     .alpha = false,
     .pcp = true,
     .port_maps = true,

@@ -18,6 +18,7 @@
 #include "load/load.h"
 
 static const struct random_limits limits = {
+    .hash = true,
     .static_xoff = true,
     .pcp = true,
     .port_maps = true,

@@ -19,6 +19,7 @@
 #include "config/testing.h"
 
 static const struct random_limits limits = {
+    .hash = true,
     .alpha = true,
     .static_xoff = true,
     .limit = true,

@@ -186,7 +186,7 @@ static void emit_hash(const struct eos_out *out)
     uint8_t fields = out->sw->hash_fields;
     bool ports = fields & (SW_HASH_SPORT | SW_HASH_QP);
 
-    if (strncmp(out->sw->model, "jericho", 7) == 0) return;
+    if (!eos_hashes(out->sw)) return;
     config_comment(out->emit, &config_eos, "TOP004: the UDP source port tells flows apart");
     fprintf(out->to, "ip load-sharing trident fields ip%s%s%s%s\n!\n", fields & SW_HASH_SRC ? " source-ip" : "",
             ports ? " source-port" : "", fields & SW_HASH_DST || !fields ? " destination-ip" : "",

@@ -67,7 +67,19 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
     snprintf(buf, size, "Ethernet%u/%u", cage.cage, (cage.part - 1) * (cage.lanes / cage.parts) + 1);
 }
 
+/* Chips of the Jericho line have other words for it, which no document that was read has. */
+bool eos_hashes(const struct fabric_switch *sw)
+{
+    return strncmp(sw->model, "jericho", 7) != 0;
+}
+
+static bool hash_said(const struct fabric_switch *sw)
+{
+    return eos_hashes(sw) || sw->hash_fields == (SW_HASH_SRC | SW_HASH_DST | SW_HASH_SPORT);
+}
+
 static const struct config_can can = {
+    .hash = hash_said,
     .queue_map = true,
     .port_lossless = true,
     .pfc_none = true,

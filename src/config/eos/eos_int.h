@@ -130,4 +130,7 @@ void eos_say_watchdog(struct eos *eos, const struct eos_port *port, uint32_t por
 int eos_import(struct config_set *set, const struct config_text *text);
 int eos_emit(const struct config_emit *emit);
 
+/* EOS's words for the fields of the ECMP hash are known for its chip. */
+bool eos_hashes(const struct fabric_switch *sw);
+
 #endif

@@ -81,7 +81,7 @@ static void emit_paths(struct junos_out *out)
 
     junos_print_comment(&out->print, "TOP004: all equal paths are used, by flows");
     junos_print(&out->print, "forwarding-options|hash-key|family inet", "layer-3");
-    if (out->sw->hash_fields & SW_HASH_SPORT)
+    if (out->sw->hash_fields & (SW_HASH_SPORT | SW_HASH_QP))
         junos_print(&out->print, "forwarding-options|hash-key|family inet", "layer-4");
     if (kind == SW_FLOWLET) junos_print(&out->print, "forwarding-options|enhanced-hash-key|ecmp-dlb", "flowlet");
     if (kind == SW_SPRAY) junos_print(&out->print, "forwarding-options|enhanced-hash-key|ecmp-dlb", "per-packet");

@@ -172,7 +172,16 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
     snprintf(buf, size, "et-0/0/%u", (unsigned)fabric->port[port].index);
 }
 
+/* Addresses, both or none, and the ports of UDP. */
+static bool hash_said(const struct fabric_switch *sw)
+{
+    uint8_t addresses = SW_HASH_SRC | SW_HASH_DST;
+
+    return (sw->hash_fields & addresses) == addresses;
+}
+
 static const struct config_can can = {
+    .hash = hash_said,
     .port_maps = true,
     .queue_map = true,
     .one_queue_map = true,

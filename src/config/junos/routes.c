@@ -33,9 +33,8 @@ static void say_hash(struct junos *in)
     struct junos_node *layer3 = key ? junos_child(&in->tree, key, "layer-3") : NULL;
     bool blind = port || (layer3 && !junos_child(&in->tree, key, "layer-4"));
     if (!blind) return;
-    config_note(in->set, JUNOS_AT(in, port ? port->line : layer3->line), "TOP004", in->device, CONFIG_NONE,
-                "the hash does not look at the UDP source port, the only field in which flows between two adapters "
-                "differ");
+    config_say(in->set, JUNOS_AT(in, port ? port->line : layer3->line), in->device, CONFIG_NONE, "ecmp.hash",
+               "[src, dst]");
 }
 
 /* `ecmp-dlb`: paths are chosen by load. */
