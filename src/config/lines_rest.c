@@ -10,6 +10,9 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
+
+#include "base/check.h"
 
 #define UNKNOWN_LEAST 4u /* lines: of fewer nothing follows */
 
@@ -21,8 +24,15 @@ bool lines_about_roce(const char *text)
         "roce",    " mmu",        "random-detect", "headroom",    "traffic-class", "congestion", "class-of-service",
         "no-loss", "load-sharing"};
 
+    uint32_t first = 0; /* letters that a word begins with: most of a text are others */
+
     for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
-        if (strcasestr(text, words[w])) return true;
+        first |= 1u << (words[w][0] & 31);
+    for (; *text; text++) {
+        if (!(first >> (*text & 31) & 1)) continue;
+        for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+            if ((*text | 32) == (words[w][0] | 32) && strncasecmp(text, words[w], strlen(words[w])) == 0) return true;
+    }
     return false;
 }
 
@@ -77,12 +87,11 @@ void lines_rest(struct config_set *set, const struct config_text *text, const st
 
     for (uint32_t i = 0; i < lines->count; i++) {
         const struct line *line = &lines->line[i];
-        bool about = lines_about_roce(line->text), free_text = strcmp(line->word[0], "description") == 0;
-
         if (line->known && line->taken)
             config_note(set, CONFIG_AT(text, line->number), NULL, device, CONFIG_NONE, "'%.40s' at the end of: %.80s",
                         line->word[line->taken], line->text);
         if (line->known) continue;
+        bool about = lines_about_roce(line->text), free_text = strcmp(line->word[0], "description") == 0;
         if (free_text || (is_aside(line, aside) && !about)) {
             if (line->end > inside && !free_text) inside = line->end;
             continue;
@@ -162,23 +171,22 @@ int lines_begin(struct config_set *set, const struct config_text *text, const st
 
 unsigned lines_begin_with(const char *text, size_t length, const char *const *word)
 {
-    unsigned count = 0;
+    const char *at = text, *last = text + length;
+    uint64_t found = 0; /* words, a bit each */
 
-    for (; *word; word++) {
-        size_t letters = strlen(*word);
-        const char *at = text, *last = text + length;
-        while (at < last) {
-            while (at < last && (*at == ' ' || *at == '\t'))
-                at++;
-            if ((size_t)(last - at) >= letters && memcmp(at, *word, letters) == 0) {
-                count++;
-                break;
-            }
-            const char *newline = memchr(at, '\n', (size_t)(last - at));
-            at = newline ? newline + 1 : last;
+    while (at < last) {
+        while (at < last && (*at == ' ' || *at == '\t'))
+            at++;
+        for (unsigned w = 0; at < last && word[w]; w++) {
+            CHECK(w < 64);
+            if (*at != word[w][0] || found >> w & 1) continue;
+            size_t letters = strlen(word[w]);
+            if ((size_t)(last - at) >= letters && memcmp(at, word[w], letters) == 0) found |= (uint64_t)1 << w;
         }
+        const char *newline = memchr(at, '\n', (size_t)(last - at));
+        at = newline ? newline + 1 : last;
     }
-    return count;
+    return (unsigned)__builtin_popcountll(found);
 }
 
 int lines_guess(const char *text, size_t length, const char *const *own, const char *const *others)
