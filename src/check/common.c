@@ -76,16 +76,26 @@ uint8_t fed_classes(const struct fabric_settings *settings)
     return bits;
 }
 
+/* What was imported says it of ports, not of classes: what most of those that have any say. */
+static uint8_t usual_lossless(const struct fabric *fabric)
+{
+    uint32_t votes[256] = {0};
+    uint8_t best = 0;
+
+    for (uint32_t p = fabric->endpoints; p < fabric->ports; p++)
+        votes[settings_of(fabric, p)->lossless]++;
+    for (unsigned bits = 1; bits < 256; bits++)
+        if (votes[bits] && (!best || votes[bits] > votes[best])) best = (uint8_t)bits;
+    return best;
+}
+
 uint8_t lossless_anywhere(const struct fabric *fabric)
 {
     uint8_t bits = 0;
 
     for (uint32_t c = 0; c < fabric->class_count; c++)
         if (fabric->classes[c].lossless) bits |= (uint8_t)(1u << fabric->classes[c].priority);
-    /* What was imported says it of ports, not of classes. */
-    for (uint32_t p = fabric->endpoints; p < fabric->ports && !bits; p++)
-        bits = settings_of(fabric, p)->lossless;
-    return bits;
+    return bits ? bits : usual_lossless(fabric);
 }
 
 const char *priorities_text(uint8_t bits, char buf[32])
@@ -110,6 +120,22 @@ const char *class_path(const struct fabric *fabric, unsigned priority, const cha
 {
     snprintf(buf, 96, "classes.%.50s%s%.30s", class_name(fabric, priority), key[0] ? "." : "", key);
     return buf;
+}
+
+bool turn_is_said(const struct check *check, uint32_t p, uint8_t tc, const char *key)
+{
+    uint32_t node = check->fabric->port[p].node;
+    char path[96];
+
+    if (!check->places) return false;
+    class_path(check->fabric, tc, key, path);
+    return fabric_says(check->places, node, p, path) || fabric_says(check->places, node, FABRIC_NONE, path);
+}
+
+const char *turn_said(const struct check *check, uint32_t p, uint8_t tc)
+{
+    if (turn_is_said(check, p, tc, "strict")) return "strict";
+    return turn_is_said(check, p, tc, "share") ? "share" : "";
 }
 
 uint64_t shared_bytes(const struct fabric_switch *sw)

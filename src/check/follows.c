@@ -28,14 +28,18 @@ static const struct {
     {"PFC010", NULL, ANY, "PFC008", NULL, ANY},
     {"PFC010", NULL, ANY, "HR007", NULL, ANY},
     {"PFC010", NULL, ANY, "ECN001", NULL, ANY},
-    {"PFC010", NULL, ANY, "MAP001", NULL, ANY},
-    {"PFC010", NULL, ANY, "MAP008", NULL, ANY},
+    {"PFC010", "pfc", ANY, "MAP001", NULL, ANY},
+    {"PFC010", "lossless", ANY, "MAP001", NULL, ANY},
+    {"MAP001", "dscp-map", A_RULE, "PFC010", "dscp-map", ANY}, /* it names the class */
+    {"MAP001", NULL, A_NOTE, "PFC010", "dscp-map", ANY},
+    {"PFC010", "pfc", ANY, "MAP008", NULL, ANY},
     {"PFC010", NULL, ANY, "WD004", NULL, ANY},
     {"PFC010", NULL, ANY, "WD006", NULL, ANY},
     {"PFC010", NULL, ANY, "HOST001", NULL, A_NOTE},
     {"PFC010", NULL, ANY, "HOST004", NULL, ANY},
     {"PFC010", NULL, ANY, "SIB001", NULL, ANY},
     {"PFC010", NULL, ANY, "BUF002", NULL, ANY},
+    {"PFC010", NULL, ANY, "SCH001", NULL, ANY},
     /* A tag is looked for where there is none: nothing of the classification can be right. */
     {"MAP003", NULL, ANY, "MAP001", NULL, ANY},
     {"MAP003", NULL, ANY, "MAP005", NULL, ANY},
@@ -51,21 +55,32 @@ static const struct {
     {"MAP001", "queue-map", ANY, "PFC007", NULL, A_NOTE},
     {"MAP001", "queue-map", ANY, "ECN001", NULL, ANY},
     {"MAP001", "queue-map", ANY, "BUF002", NULL, ANY},
+    {"MAP001", "queue-map", ANY, "SCH001", NULL, ANY},
+    {"MAP001", "queue-map", ANY, "SCH002", NULL, ANY},
+    {"SCH002", NULL, ANY, "SCH001", NULL, A_RULE}, /* its share is gone */
+    {"MAP008", NULL, ANY, "SCH001", NULL, A_RULE},
     /* Another priority is paused: the class is then lossy, and a queue is watched that nobody meant. */
     {"PFC001", NULL, ANY, "MAP001", ".lossless", ANY},
     {"PFC001", NULL, ANY, "WD006", NULL, ANY},
     {"ECN006", NULL, ANY, "ECN001", NULL, ANY},
     {"ECN002", NULL, ANY, "ECN001", NULL, ANY},
     {"ECN004", NULL, ANY, "ECN005", NULL, ANY},
+    {"PFC002", NULL, A_NOTE, "HR007", NULL, ANY},
+    {"PFC002", NULL, A_NOTE, "ECN001", NULL, ANY},
+    {"PFC002", NULL, A_NOTE, "LAG001", NULL, ANY},
+    {"ECN002", NULL, ANY, "ECN004", NULL, ANY},
     /* Headroom for a priority that is not paused: another one is. */
     {"HR007", NULL, ANY, "PFC008", NULL, ANY},
     {"HR007", NULL, ANY, "WD004", NULL, ANY},
     {"WD002", NULL, ANY, "WD007", NULL, ANY},
+    {"HR002", NULL, ANY, "HR004", NULL, ANY},
     /* The adapter's PFC is on for another priority than that of RDMA. */
     {"HOST001", NULL, A_RULE, "HOST001", NULL, A_NOTE},
     {"HOST001", "pfc", A_RULE, "HOST004", NULL, ANY},
     {"MTU001", NULL, A_RULE, "MTU001", NULL, A_NOTE},
+    {"MTU001", NULL, ANY, "SIB001", NULL, A_NOTE},
     {"TOP004", NULL, A_RULE, "TOP004", NULL, A_NOTE},
+    {"MAP005", NULL, A_NOTE, "MAP006", NULL, A_RULE},
     {"MAP006", NULL, A_RULE, "MAP006", NULL, A_NOTE},
 };
 #define EXPLAINED (sizeof(explained) / sizeof(explained[0]))

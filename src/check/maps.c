@@ -337,23 +337,6 @@ static bool has_other_cnps(const struct fabric_settings *settings, const struct 
     return !cnps->known && is_control(settings, tc) && !cnp_wrong(settings, tc);
 }
 
-static bool turn_is_said(const struct check *check, uint32_t p, uint8_t tc, const char *key)
-{
-    uint32_t node = check->fabric->port[p].node;
-    char path[96];
-
-    if (!check->places) return false;
-    class_path(check->fabric, tc, key, path);
-    return fabric_says(check->places, node, p, path) || fabric_says(check->places, node, FABRIC_NONE, path);
-}
-
-/* The key by which the file gives this class its turn on the port; "": none. */
-static const char *turn_said(const struct check *check, uint32_t p, uint8_t tc)
-{
-    if (turn_is_said(check, p, tc, "strict")) return "strict";
-    return turn_is_said(check, p, tc, "share") ? "share" : "";
-}
-
 RULE_FUNCTION(map_cnp_queue)
 {
     const struct fabric *fabric = check->fabric;

@@ -198,12 +198,141 @@ static uint8_t rdma_priority(const struct fabric *fabric, const struct fabric_se
     return settings->dscp_to_tc[dscp] == settings->dscp_to_tc[0] ? FABRIC_PRIOS : settings->dscp_to_tc[dscp];
 }
 
+#define OF_PFC 2u /* what speaks for a priority, for each port that says it */
+#define OF_ECN 2u
+#define OF_WATCHDOG 1u
+#define OF_MAP 1u
+
+static bool marks(const struct fabric_settings *settings, unsigned tc)
+{
+    return settings->queue[settings->tc_to_queue[tc]].ecn.on;
+}
+
+/* Of a configuration: the priority that most of a switch speaks for as that of RDMA; FABRIC_PRIOS: none. */
+static uint8_t meant_priority(const struct check *check, const struct fabric_node *node)
+{
+    uint64_t votes[FABRIC_PRIOS] = {0};
+    uint8_t best = FABRIC_PRIOS;
+
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
+        const struct fabric_settings *settings = settings_of(check->fabric, p);
+        uint8_t map = settings->trust == SW_TRUST_DSCP ? settings->dscp_to_tc[ROCE_DSCP] : 0;
+        if (!port_used(check, p) || !both_ways(settings)) continue;
+        for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
+            if (meant(settings) >> tc & 1) votes[tc] += OF_PFC;
+            if (marks(settings, tc) && settings->tc_to_queue[tc] == tc) votes[tc] += OF_ECN;
+            if (settings->watched >> tc & 1 && settings->watched != both_ways(settings)) votes[tc] += OF_WATCHDOG;
+        }
+        if (map != settings->dscp_to_tc[0]) votes[map] += OF_MAP;
+    }
+    for (uint8_t tc = 0; tc < FABRIC_PRIOS; tc++)
+        if (votes[tc] && (best == FABRIC_PRIOS || votes[tc] > votes[best])) best = tc;
+    return best;
+}
+
+/* A priority with PFC besides that of RDMA: its queue does not mark, and it has no buffer, no queue or no
+ * turn of its own. */
+static bool is_beside(const struct check *check, uint32_t p, unsigned tc, uint8_t rdma)
+{
+    const struct fabric_settings *settings = settings_of(check->fabric, p);
+    uint8_t best_effort = settings->tc_to_queue[settings->trust == SW_TRUST_DSCP ? settings->dscp_to_tc[0] : 0];
+
+    bool own = settings->tc_to_queue[tc] != best_effort;
+    if (tc == rdma || !(meant(settings) >> tc & 1) || (own && marks(settings, tc)) || !marks(settings, rdma))
+        return false;
+    return !(fed_classes(settings) >> tc & 1) || !settings->pg[settings->tc_to_pg[tc]].lossless || !own ||
+           !turn_said(check, p, (uint8_t)tc)[0];
+}
+
+/* Does any port of the switch with PFC lead a DSCP there? */
+static bool is_led_to(const struct check *check, const struct fabric_node *node, uint8_t rdma)
+{
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
+        const struct fabric_settings *settings = settings_of(check->fabric, p);
+        if (port_used(check, p) && both_ways(settings) && settings->trust == SW_TRUST_DSCP &&
+            fed_classes(settings) >> rdma & 1)
+            return true;
+    }
+    return false;
+}
+
+/* The map leads nothing to what pauses.  A port without any classification is odd where others have one; else nothing
+ * is known of how packets come by their class. */
+static bool map_is_odd(const struct check *check, uint32_t p, uint8_t rdma)
+{
+    const struct fabric_settings *settings = settings_of(check->fabric, p);
+    uint8_t fed = fed_classes(settings);
+
+    if (settings->trust != SW_TRUST_DSCP || fed >> rdma & 1) return false;
+    return __builtin_popcount(fed) > 1 || is_led_to(check, &check->fabric->node[check->fabric->port[p].node], rdma);
+}
+
+/* Has no other port of the switch PFC for the same priorities? */
+static bool pauses_alone(const struct check *check, uint32_t p)
+{
+    const struct fabric_node *node = &check->fabric->node[check->fabric->port[p].node];
+    uint8_t on = meant(settings_of(check->fabric, p));
+
+    for (uint32_t q = node->first_port; q < node->first_port + node->ports; q++)
+        if (q != p && port_used(check, q) && meant(settings_of(check->fabric, q)) == on) return false;
+    return true;
+}
+
+static void judge_port(struct check *check, uint32_t p, uint8_t rdma)
+{
+    const struct fabric *fabric = check->fabric;
+    const struct fabric_settings *settings = settings_of(fabric, p);
+    uint8_t on = meant(settings), led = settings->dscp_to_tc[ROCE_DSCP];
+    uint32_t node = fabric->port[p].node;
+    char name[FABRIC_NAME], text[32], path[96];
+
+    port_label(fabric, p, name);
+    if (!(on >> rdma & 1)) {
+        /* of one port alone at the port, of several where they are told so */
+        static const char words[] =
+            "%s has PFC for priority %s, and RDMA is in priority %u by what else the switch says";
+        if (pauses_alone(check, p))
+            check_find_own(check, CHECK_ERROR, p, "pfc", words, name, priorities_text(on, text), rdma);
+        else
+            check_find(check, CHECK_ERROR, node, p, "pfc", words, name, priorities_text(on, text), rdma);
+        return;
+    }
+    if (map_is_odd(check, p, rdma)) {
+        snprintf(path, sizeof(path), "dscp-map.%u", ROCE_DSCP);
+        check_find(check, CHECK_ERROR, node, p, path,
+                   "%s puts DSCP %u into class %u, and PFC is on for %s: nothing that comes in here leads there", name,
+                   ROCE_DSCP, led, priorities_text(on, text));
+        return;
+    }
+    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
+        if (is_beside(check, p, tc, rdma))
+            check_find(
+                check, CHECK_WARNING, node, p,
+                switch_of(fabric, p)->nos == FABRIC_NOS_SONIC ? "pfc" : class_path(fabric, tc, "lossless", path),
+                "%s has PFC for priority %u too, which has neither marking nor a buffer, queue or turn of its own: "
+                "RDMA is in %u",
+                name, tc, rdma);
+}
+
+static void pfc_of_configurations(struct check *check)
+{
+    const struct fabric *fabric = check->fabric;
+
+    for (uint32_t n = fabric->hosts; n < fabric->nodes; n++) {
+        const struct fabric_node *node = &fabric->node[n];
+        uint8_t rdma = node_unknown(fabric, n) ? FABRIC_PRIOS : meant_priority(check, node);
+        for (uint32_t p = node->first_port; rdma < FABRIC_PRIOS && p < node->first_port + node->ports; p++)
+            if (port_used(check, p) && both_ways(settings_of(fabric, p))) judge_port(check, p, rdma);
+    }
+}
+
 RULE_FUNCTION(pfc_of_rdma)
 {
     const struct fabric *fabric = check->fabric;
     char name[FABRIC_NAME], text[32];
 
-    for (uint32_t p = 0; p < fabric->ports; p++) {
+    if (check->imported) pfc_of_configurations(check);
+    for (uint32_t p = 0; p < (check->imported ? fabric->endpoints : fabric->ports); p++) {
         const struct fabric_settings *settings = settings_of(fabric, p);
         uint8_t on = both_ways(settings), rdma = rdma_priority(fabric, settings);
         if (!on || rdma == FABRIC_PRIOS || on >> rdma & 1 || on & fed_classes(settings)) continue;

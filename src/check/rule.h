@@ -81,6 +81,10 @@ const char *priorities_text(uint8_t bits, char buf[32]); /* "3, 4"; "none" */
 /* The path of a class's key for fabric_where(): classes.NAME.key by priority. */
 const char *class_path(const struct fabric *fabric, unsigned priority, const char *key, char buf[96]);
 const char *class_name(const struct fabric *fabric, unsigned priority);
+/* Does the file say this key, `strict` or `share`, of the class on the port? */
+bool turn_is_said(const struct check *check, uint32_t p, uint8_t tc, const char *key);
+/* The key by which the file gives this class its turn on the port; "": none. */
+const char *turn_said(const struct check *check, uint32_t p, uint8_t tc);
 
 /* Buffer that lossless groups share on a switch: what reserve and headroom leave. */
 uint64_t shared_bytes(const struct fabric_switch *sw);
