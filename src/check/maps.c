@@ -11,6 +11,7 @@
 #include "check/rule.h"
 
 #define SHARE_USUAL_PPM 400000
+#define ROCE_DSCP 26
 #define CNP_DSCP_USUAL 48
 #define CNP_DSCP_OTHER 56
 #define CONTROL_DSCP 48 /* the first of CS6 */
@@ -26,8 +27,27 @@ static uint8_t lands_in(const struct fabric_settings *settings, const struct fab
     return settings->trust == SW_TRUST_DSCP ? settings->dscp_to_tc[dscp] : settings->pcp_to_tc[as->priority];
 }
 
-/* A DSCP that is in the class here in place of those that are its own; 64: none, or its own are there too. */
-static unsigned stand_in(const struct fabric_settings *settings, const struct fabric_class *as)
+/* What most switch ports map it to. */
+static uint8_t usual_tc(const struct check *check, unsigned dscp)
+{
+    const struct fabric *fabric = check->fabric;
+    uint32_t votes[FABRIC_PRIOS] = {0};
+    uint8_t best = 0;
+
+    EACH_PORT(fabric, p)
+    {
+        CHECK(settings_of(fabric, p)->dscp_to_tc[dscp] < FABRIC_PRIOS);
+        votes[settings_of(fabric, p)->dscp_to_tc[dscp]]++;
+    }
+    for (uint8_t tc = 1; tc < FABRIC_PRIOS; tc++)
+        if (votes[tc] > votes[best]) best = tc;
+    return best;
+}
+
+/* A DSCP that is in the class here, and elsewhere not, in place of those that are its own; 64: none, or its own are
+ * there too. */
+static unsigned stand_in(const struct check *check, const struct fabric_settings *settings,
+                         const struct fabric_class *as)
 {
     unsigned other = 64;
 
@@ -37,7 +57,7 @@ static unsigned stand_in(const struct fabric_settings *settings, const struct fa
         if (as->dscps >> d & 1) return 64;
         other = d;
     }
-    return other;
+    return other < 64 && usual_tc(check, other) != as->priority ? other : 64;
 }
 
 static void chain_of(struct check *check, uint32_t p, const struct fabric_class *as, unsigned dscp)
@@ -52,7 +72,7 @@ static void chain_of(struct check *check, uint32_t p, const struct fabric_class 
     snprintf(path, sizeof(path), settings->trust == SW_TRUST_DSCP ? "dscp-map.%u" : "pcp-map.%u",
              settings->trust == SW_TRUST_DSCP ? dscp : as->priority);
     if (tc != as->priority) {
-        unsigned other = stand_in(settings, as);
+        unsigned other = stand_in(check, settings, as);
         char instead[48] = "";
         if (other < 64) {
             snprintf(path, sizeof(path), "dscp-map.%u", other);
@@ -127,28 +147,14 @@ static uint64_t looked_after(const struct fabric *fabric)
     return dscps;
 }
 
-/* What most switch ports map it to. */
-static uint8_t usual_tc(const struct check *check, unsigned dscp)
+static bool is_stand_in(const struct check *check, const struct fabric_settings *settings, unsigned dscp)
 {
     const struct fabric *fabric = check->fabric;
-    uint32_t votes[FABRIC_PRIOS] = {0};
-    uint8_t best = 0;
 
-    EACH_PORT(fabric, p)
-    {
-        CHECK(settings_of(fabric, p)->dscp_to_tc[dscp] < FABRIC_PRIOS);
-        votes[settings_of(fabric, p)->dscp_to_tc[dscp]]++;
-    }
-    for (uint8_t tc = 1; tc < FABRIC_PRIOS; tc++)
-        if (votes[tc] > votes[best]) best = tc;
-    return best;
-}
-
-static bool is_stand_in(const struct fabric *fabric, const struct fabric_settings *settings, unsigned dscp)
-{
     for (uint32_t c = 0; c < fabric->class_count; c++)
         if (lossless_anywhere(fabric) >> fabric->classes[c].priority & 1 &&
-            settings->dscp_to_tc[dscp] == fabric->classes[c].priority && stand_in(settings, &fabric->classes[c]) < 64)
+            settings->dscp_to_tc[dscp] == fabric->classes[c].priority &&
+            stand_in(check, settings, &fabric->classes[c]) < 64)
             return true;
     return false;
 }
@@ -179,7 +185,7 @@ RULE_FUNCTION(map_content)
             if (tc == usual || settings->trust != SW_TRUST_DSCP) continue;
             if (check->imported && !matters_to_rdma(fabric, p, tc, usual)) continue;
             if ((d == 0 || d == 48 || d == 56) && settings->lossless >> tc & 1) continue; /* PFC004 */
-            if (is_stand_in(fabric, settings, d)) continue;                               /* MAP001 */
+            if (is_stand_in(check, settings, d)) continue;                                /* MAP001 */
             snprintf(path, sizeof(path), "dscp-map.%u", d);
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
                        "%s puts DSCP %u into traffic class %u, most others into %u", port_label(fabric, p, name), d, tc,
@@ -307,9 +313,16 @@ static const char *cnp_wrong(const struct fabric_settings *settings, uint8_t tc)
     return queue_is_shared(settings, tc, traffic_classes(settings)) ? "shares its queue with another class" : NULL;
 }
 
-/* A traffic class that would be right for CNPs, into which they are not put; FABRIC_PRIOS: none. */
-static uint8_t cnp_place(const struct fabric *fabric, const struct fabric_settings *settings, const struct cnps *cnps)
+/* A traffic class that would be right for CNPs, into which they are not put; FABRIC_PRIOS: none, or they have one of
+ * their own, and its turn is what is wrong. */
+static uint8_t cnp_place(const struct check *check, const struct fabric_settings *settings, const struct cnps *cnps)
 {
+    const struct fabric *fabric = check->fabric;
+    uint8_t own = settings->dscp_to_tc[cnps->dscp];
+
+    if (check->imported && !cnps->known && is_control(settings, own) && !(settings->lossless >> own & 1) &&
+        settings->dscp_to_tc[0] != own)
+        return FABRIC_PRIOS;
     uint32_t best = cnps->class == FABRIC_NONE ? FABRIC_PRIOS : fabric->classes[cnps->class].priority;
 
     if (best < FABRIC_PRIOS && !cnp_wrong(settings, (uint8_t)best)) return (uint8_t)best;
@@ -361,7 +374,7 @@ RULE_FUNCTION(map_cnp_queue)
          * is looked for on a routed hop MAP003's. */
         const char *key = turn_said(check, p, tc);
         if (!cnps.known && !key[0]) continue; /* nothing that was read speaks of its turn */
-        if (!wrong || cnp_place(fabric, settings, &cnps) < FABRIC_PRIOS || queue_is_shared(settings, tc, lossless) ||
+        if (!wrong || cnp_place(check, settings, &cnps) < FABRIC_PRIOS || queue_is_shared(settings, tc, lossless) ||
             routed_pcp(fabric, p))
             continue;
         check_find(check, cnps.known ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p,
@@ -403,7 +416,7 @@ static void switches_cnp_dscp(struct check *check, const struct cnps *cnps)
     EACH_PORT(fabric, p)
     {
         const struct fabric_settings *settings = settings_of(fabric, p);
-        uint8_t tc = settings->dscp_to_tc[cnps->dscp], place = cnp_place(fabric, settings, cnps);
+        uint8_t tc = settings->dscp_to_tc[cnps->dscp], place = cnp_place(check, settings, cnps);
         if (settings->trust != SW_TRUST_DSCP || place == FABRIC_PRIOS || !cnp_wrong(settings, tc)) continue;
         if (!has_cnps(settings, cnps)) continue; /* among best effort: an importer's note says so */
         if (has_other_cnps(settings, cnps)) continue;
@@ -462,6 +475,8 @@ RULE_FUNCTION(map_strict)
             if (settings->tc_to_queue[tc] == settings->tc_to_queue[cnp] || is_control(settings, tc)) continue;
             if (cnps.class == c || routed_pcp(fabric, p)) continue; /* MAP005, MAP006, MAP003 */
             if (served_after(settings, tc)) continue;
+            /* RDMA is in it by custom: the map is wrong, and told. */
+            if (check->imported && settings->trust == SW_TRUST_DSCP && settings->dscp_to_tc[ROCE_DSCP] == tc) continue;
             /* Queues that nobody set are strict there. */
             bool usual =
                 switch_of(fabric, p)->nos == FABRIC_NOS_EOS && check->imported && tc != settings->dscp_to_tc[0];

@@ -142,7 +142,7 @@ MISTAKES = [
     ("another DSCP in the class of RDMA", "nxos", SWITCHES + HOSTS, [("leaf1", "", "match dscp 26", "match dscp 24")],
      [("MAP001", "leaf1", "policy-map type qos", "set qos-group 3")]),
     ("CNPs have no strict queue on a spine", "nxos", SWITCHES,
-     [("spine2", "c-out-8q-q6", "priority level 2", "bandwidth remaining percent 0")], [("MAP006", "spine2", "class cnp", "set qos-group 6")]),
+     [("spine2", "c-out-8q-q6", "priority level 2", "bandwidth remaining percent 0")], [("MAP005", "spine2", "c-out-8q-q6", "bandwidth remaining percent 0")]),
     ("a port that the watchdog leaves out", "nxos", SWITCHES,
      [("leaf0", "interface Ethernet1/4", "  priority-flow-control watch-dog-interval on\n", "")],
      [("WD001", "leaf0", "", "interface Ethernet1/4")]),

@@ -59,7 +59,7 @@ static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_
     if (queue->strict && (carries || spare))
         config_say_class(set, sched, device, port, q, "strict", "true");
     else if (fed) /* its turn would be said here */
-        config_say_class(set, NXOS_AT(nxos, line), device, port, q, "strict", "false");
+        config_say_class(set, queue->share_line ? sched : NXOS_AT(nxos, line), device, port, q, "strict", "false");
     if (!queue->strict && queue->share_ppm)
         config_say_class(set, sched, device, port, q, "share", "%u%%", queue->share_ppm / 10000);
     if (!queue->detect) {
