@@ -11,6 +11,7 @@
 #include "check/rule.h"
 
 #define SHARE_USUAL_PPM 400000
+#define SHARE_SMALL_PPM 200000 /* with less than this, and a third of another class, RDMA is the one that waits */
 #define ROCE_DSCP 26
 #define CNP_DSCP_USUAL 48
 #define CNP_DSCP_OTHER 56
@@ -487,6 +488,31 @@ RULE_FUNCTION(map_strict)
     }
 }
 
+/* A lossless class that is strict is served before all that share: others get what it leaves. */
+RULE_FUNCTION(sch_strict)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME], path[96];
+
+    EACH_PORT(fabric, p)
+    {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        uint8_t other = settings->trust == SW_TRUST_DSCP ? settings->dscp_to_tc[0] : 0;
+        uint8_t best_effort = settings->tc_to_queue[other];
+        /* Queues that nobody set are served as the system likes. */
+        if (check->imported && !turn_said(check, p, other)[0]) continue;
+        for (uint32_t c = 0; c < fabric->class_count; c++) {
+            uint8_t tc = fabric->classes[c].priority, queue = settings->tc_to_queue[tc];
+            if (!(settings->lossless >> tc & 1) || !settings->queue[queue].strict) continue;
+            if (settings->queue[best_effort].strict || queue == best_effort) continue;
+            if (check->imported && !turn_is_said(check, p, tc, "strict")) continue;
+            check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "strict", path),
+                       "%s serves the lossless class '%s' before all others, without a bound: they get what it leaves",
+                       port_label(fabric, p, name), fabric->classes[c].name);
+        }
+    }
+}
+
 /* Shares that the file gives, of the layer that holds for this port; classes without one divide the rest. */
 RULE_FUNCTION(sch_shares)
 {
@@ -499,13 +525,15 @@ RULE_FUNCTION(sch_shares)
     EACH_PORT(fabric, p)
     {
         const struct fabric_settings *settings = settings_of(fabric, p);
-        uint64_t sum = 0, lossless = 0;
+        uint64_t sum = 0, lossless = 0, most = 0;
         unsigned first = 0, counted = 0;
         for (uint32_t c = fabric->class_count; c-- > 0;) {
             uint8_t tc = fabric->classes[c].priority, at = settings->tc_to_queue[tc];
             if (settings->queue[at].strict || counted >> at & 1) continue;
             counted |= 1u << at;
             sum += settings->queue[at].share_ppm;
+            if (!(settings->lossless >> tc & 1) && settings->queue[at].share_ppm > most)
+                most = settings->queue[at].share_ppm;
             if (!(settings->lossless >> tc & 1)) continue;
             lossless += settings->queue[at].share_ppm;
             first = tc;
@@ -515,7 +543,12 @@ RULE_FUNCTION(sch_shares)
         bool strict = lossless == 0;
         /* More than all is what the loader adds for classes without a share. */
         bool rest = switch_of(fabric, p)->nos == FABRIC_NOS_JUNOS; /* it is shared by the rates */
-        if (sum < 999990)
+        if (check->imported && !agreed && !strict && lossless < SHARE_SMALL_PPM && lossless * 3 <= most &&
+            turn_is_said(check, p, (uint8_t)first, "share"))
+            check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, first, "share", path),
+                       "%s: lossless classes have %s of the line, another class %s", port_label(fabric, p, name),
+                       unit_format(UNIT_SHARE, lossless, a), unit_format(UNIT_SHARE, most, b));
+        else if (sum < 999990)
             check_find(check, rest ? CHECK_INFO : CHECK_WARNING, fabric->port[p].node, p,
                        class_path(fabric, first, "share", path), "%s: the shares add up to %s",
                        port_label(fabric, p, name), unit_format(UNIT_SHARE, sum, a));

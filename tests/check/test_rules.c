@@ -210,6 +210,7 @@ static const struct rule_case cases[] = {
      "share: 90%",
      "95%"},
     {"SCH001", CHECK_WARNING, {{"share: 90%", "share: 30%"}, {"share: 10%", "share: 70%"}}, "share: 30%", "40%"},
+    {"SCH002", CHECK_WARNING, {{"share: 90%", "strict: true"}, {"share: 10%", "share: 100%"}}, "name: rdma", "'rdma'"},
     {"HOST001", CHECK_ERROR, {DEVICES("  h1: {trust: pcp}\n")}, "trust: pcp", "h1:0"},
     {"HOST001", CHECK_ERROR, {DEVICES("  h1: {pfc: false}\n")}, "pfc: false", "h1:0"},
     {"HOST001", CHECK_ERROR, {DEVICES("  h1: {dscp-map: {26: 0}}\n")}, "26: 0", "DSCP 26"},
