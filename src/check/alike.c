@@ -184,14 +184,17 @@ static void values(const struct fabric *fabric, uint32_t p, enum matter matter, 
 }
 
 /* Is it another job, and not a mistake? */
-static bool other_job(const struct fabric *fabric, const struct group *group, uint32_t p, enum towards to,
+static bool other_job(const struct check *check, const struct group *group, uint32_t p, enum towards to,
                       const uint32_t usual[MATTERS], const uint32_t agree[MATTERS])
 {
+    const struct fabric *fabric = check->fabric;
     const struct fabric_settings *as = settings_of(fabric, p);
-    uint32_t alike = 0, differs = 0, most = 0;
+    uint32_t alike = 0, differs = 0, most = 0, kin = 0;
 
     for (uint32_t i = 0; i < group->ports; i++)
         alike += fabric->port[group->port[i]].settings == fabric->port[p].settings;
+    for (uint32_t i = 0; i < group->ports && check->kind && check->kind[p]; i++)
+        kin += check->kind[group->port[i]] == check->kind[p];
     for (int m = 0; m < MATTERS; m++) {
         differs += usual[m] != FABRIC_NONE && !same(as, settings_of(fabric, usual[m]), (enum matter)m);
         if (agree[m] > most) most = agree[m];
@@ -199,7 +202,7 @@ static bool other_job(const struct fabric *fabric, const struct group *group, ui
     if (to == TO_ONE_KIND) return false;
     if (without_roce(as) && alike > 1) return true;
     if (to != TO_UNKNOWN) return false;
-    if (without_roce(as) && differs > 1) return true;
+    if (without_roce(as) && (differs > 1 || kin == 1)) return true; /* what it leads to is called like no other's */
     return alike > 1 && alike * UNKNOWN_OF > most;
 }
 
@@ -215,7 +218,7 @@ static void judge_group(struct check *check, const struct group *group, enum tow
     if (usual[PFC] == FABRIC_NONE || without_roce(settings_of(fabric, usual[PFC]))) return;
     for (uint32_t i = 0; i < group->ports; i++) {
         uint32_t p = group->port[i];
-        if (other_job(fabric, group, p, to, usual, agree)) continue;
+        if (other_job(check, group, p, to, usual, agree)) continue;
         for (int m = 0; m < MATTERS; m++) {
             enum matter matter = (enum matter)m;
             if (usual[m] == FABRIC_NONE || same(settings_of(fabric, p), settings_of(fabric, usual[m]), matter))

@@ -111,7 +111,7 @@ class Golden(unittest.TestCase):
             path = pathlib.Path(folder) / "sn2700.json"
             path.write_text(json.dumps(tables, indent=1))
             found = [item for item in check(path)["findings"] if item["rule"] == "ECN003"]
-            self.assertEqual([item["severity"] for item in found], ["error"])
+            self.assertEqual([item["severity"] for item in found], ["warning"])  # how many ports are congested is assumed
             self.assertIn("all of them into one queue hold 2.0", found[0]["message"])  # MB, of the 2.1 it takes
             line = path.read_text().splitlines()[found[0]["line"] - 1]
             self.assertIn("green_max_threshold", line)
