@@ -61,7 +61,10 @@ static void wd_system(struct check *check, uint32_t node, const struct fabric_sw
                    "%s: SONiC takes a restoration time of 100 to 60000 ms, not %s", name,
                    unit_format(UNIT_TIME, wd->restore_ps, a));
     if (sw->nos == FABRIC_NOS_EOS && wd->poll_ps > shorter / 2)
-        check_find(check, CHECK_ERROR, node, FABRIC_NONE, "watchdog.poll",
+        check_find(check, CHECK_ERROR, node, FABRIC_NONE,
+                   wd->poll_ps <= wd->restore_ps / 2  ? "watchdog.detect" /* the odd one of three */
+                   : wd->poll_ps <= wd->detect_ps / 2 ? "watchdog.restore"
+                                                      : "watchdog.poll",
                    "%s: EOS looks every %s, which must be at most half of the shorter of its times, %s", name,
                    unit_format(UNIT_TIME, wd->poll_ps, a), unit_format(UNIT_TIME, shorter, b));
 }
@@ -75,7 +78,8 @@ RULE_FUNCTION(wd_times)
         const struct fabric_watchdog *wd = &fabric->sw[s].watchdog;
         if (!wd->on) continue;
         if (wd->detect_ps < wd->poll_ps)
-            check_find(check, CHECK_ERROR, fabric->hosts + s, FABRIC_NONE, "watchdog.detect",
+            check_find(check, CHECK_ERROR, fabric->hosts + s, FABRIC_NONE,
+                       wd->restore_ps < wd->poll_ps ? "watchdog.poll" : "watchdog.detect", /* the odd one of three */
                        "%s: the watchdog looks every %s and cannot detect within %s",
                        fabric->node[fabric->hosts + s].name, unit_format(UNIT_TIME, wd->poll_ps, a),
                        unit_format(UNIT_TIME, wd->detect_ps, b));
