@@ -18,6 +18,8 @@
 #define CNP_DSCP_OTHER 56 /* with which some are told to */
 #define ROCE_FRAME 4178ul /* a RoCEv2 packet with 4096 bytes: Ethernet, tag, IPv4, UDP, BTH, RETH, ICRC */
 
+#define PORTS_ASKED 16u /* of a switch, for a map that is most often one */
+
 struct judged { /* a port */
     struct config_set *set;
     uint32_t device, port;
@@ -110,6 +112,56 @@ static void judge_cnp(const struct judged *of)
                 CNP_DSCP, cnp);
 }
 
+/* Entries of a map that one line says, or that are the system's own; the others were written one by one. */
+#define BULK 32u
+
+/* Entries of the DSCP map that were written one by one, as bits. */
+static uint64_t written(const struct judged *of, struct origin at[64])
+{
+    uint64_t bits = 0;
+    char path[32];
+
+    for (unsigned d = 0; d < 64; d++) {
+        snprintf(path, sizeof(path), "dscp-map.%u", d);
+        at[d] = said_at(of, path);
+    }
+    for (unsigned d = 0; d < 64; d++) {
+        unsigned same = 0;
+        for (unsigned e = 0; e < 64; e++)
+            same += at[e].line == at[d].line;
+        if (same < BULK) bits |= UINT64_C(1) << d;
+    }
+    return bits;
+}
+
+/* MAP001: DSCPs were written down, that of RoCE among them, and none leads to what pauses: what does lead there by the
+ * system's own map is what nobody wrote.  True: told. */
+static bool judge_map(const struct judged *of, const char *path)
+{
+    static const unsigned roce[] = {26, 24}; /* by custom */
+    const char *trust = said(of, "trust"), *bits = said(of, path);
+    struct origin at[64];
+
+    if (trust && strcmp(trust, "dscp") != 0) return false;
+    uint64_t own = written(of, at);
+    if (__builtin_popcountll(own) > (int)BULK) return false;
+    for (unsigned d = 0; d < 64; d++) {
+        const char *class = own >> d & 1 ? said_number(of, "dscp-map", d) : NULL;
+        if (class && strstr(bits, class)) return false;
+    }
+    for (unsigned i = 0; i < sizeof(roce) / sizeof(roce[0]); i++) {
+        const char *class = own >> roce[i] & 1 ? said_number(of, "dscp-map", roce[i]) : NULL;
+        bool near =
+            at[roce[i] + 1].line == at[roce[i]].line; /* 24 with its neighbours is what nobody wants, and not RoCE */
+        if (!class || (i && near)) continue;
+        config_note(of->set, at[roce[i]], "MAP001", of->device, CONFIG_NONE,
+                    "DSCP %u is put into class %.4s, and PFC is on for %.*s: no DSCP that was written leads there",
+                    roce[i], class, (int)strcspn(bits + 1, "]"), bits + 1);
+        return true;
+    }
+    return false;
+}
+
 static unsigned long frame_of(const struct judged *of)
 {
     const char *mtu = said(of, "mtu");
@@ -126,11 +178,42 @@ static bool is_down(const struct judged *of)
     return up && strcmp(up, "false") == 0;
 }
 
+#define ALIKE_LEAST 3u /* ports with PFC that take the same frames, before one that does not is odd */
+
+/* The port with PFC whose frames alone are unlike those of all others, and large enough all the same; CONFIG_NONE. */
+static uint32_t odd_frames(struct config_set *set, uint32_t device, unsigned long *ret_usual)
+{
+    uint32_t first = CONFIG_NONE, odd = CONFIG_NONE, same = 0, others = 0;
+    unsigned long value[2] = {0};
+
+    for (uint32_t p = 0; p < set->device[device].ports; p++) {
+        struct judged of = {set, device, p};
+        unsigned long frame = is_down(&of) || !pauses(&of) || set->device[device].port[p].idle ? 0 : frame_of(&of);
+        if (!frame) continue;
+        if (first == CONFIG_NONE) first = p, value[0] = frame;
+        if (frame == value[0]) {
+            same++;
+        } else if (!others++ || frame == value[1]) {
+            value[1] = frame;
+            odd = p;
+        } else {
+            return CONFIG_NONE;
+        }
+    }
+    if (same == 1 && others >= ALIKE_LEAST) {
+        *ret_usual = value[1];
+        return value[0] >= ROCE_FRAME ? first : CONFIG_NONE;
+    }
+    *ret_usual = value[0];
+    return others == 1 && same >= ALIKE_LEAST && value[1] >= ROCE_FRAME ? odd : CONFIG_NONE;
+}
+
 static void judge_device(struct config_set *set, uint32_t device, bool hosts)
 {
     uint32_t ports = set->device[device].ports;
     unsigned long largest = 0;
-    bool carries = false;
+    bool carries = false, mapped = false;
+    uint32_t asked = 0;
 
     for (uint32_t p = 0; p < ports; p++) {
         struct judged of = {set, device, p};
@@ -140,12 +223,19 @@ static void judge_device(struct config_set *set, uint32_t device, bool hosts)
         struct judged of = {set, device, p};
         const char *path = is_down(&of) ? NULL : pauses(&of);
         if (!path) continue;
+        if (!set->device[device].unclear && !mapped && asked++ < PORTS_ASKED) mapped = judge_map(&of, path);
         if (!set->device[device].unclear && judge_use(&of, path) && !hosts) judge_cnp(&of);
         /* Alike small is a choice; a small one among large ones drops what the others let in. */
         if (frame_of(&of) && frame_of(&of) < ROCE_FRAME && largest >= ROCE_FRAME)
             config_note(set, said_at(&of, "mtu"), "MTU001", device, p,
                         "takes frames of %lu B, and other ports with PFC of %lu B", frame_of(&of), largest);
         carries = true;
+    }
+    uint32_t odd = odd_frames(set, device, &largest);
+    if (odd != CONFIG_NONE) {
+        struct judged of = {set, device, odd};
+        config_caution(set, said_at(&of, "mtu"), "SIB001", device, odd,
+                       "takes frames of %lu B, and all other ports with PFC of %lu B", frame_of(&of), largest);
     }
     /* Nothing turns the watchdog on: that is missing where PFC is turned on, at the head of an interface that does. */
     const char *watchdog = config_said(set, device, CONFIG_NONE, "watchdog");

@@ -106,10 +106,11 @@ class Loop(Case):
                 self.assertEqual(len(files), 2 if nos == "host" else 4)
                 before = {(found["rule"], found["device"]) for found in self.findings("pod.yaml")}
                 after = {(found["rule"], found["device"]) for found in self.findings(*files)}
-                self.assertEqual(after - before, set())
+                # a port of its own in a fabric file is meant so; in a configuration it may be a slip
+                self.assertEqual(after - before, set() if nos == "host" else {("SIB001", "leaf1")})
                 self.assertIn("0 differences", self.run_here("diff", "pod.yaml", *files).stdout)
                 document = json.loads(self.run_here("import", "--json", *files).stdout)
-                self.assertEqual([line for line in document["lines"] if not line.get("assumed")], [])
+                self.assertEqual([line for line in document["lines"] if not line.get("assumed") and line.get("rule") != "SIB001"], [])
                 self.file("imported.yaml", document["fabric"].encode())
                 again = {(found["rule"], found["device"]) for found in self.findings("imported.yaml")}
                 self.assertEqual(again - before, set())
