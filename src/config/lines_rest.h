@@ -26,6 +26,8 @@ bool lines_too_little(const struct config_text *text, const struct lines *lines,
                       const char *system);
 /* Says how many equal paths BGP uses and how many neighbours it has (lines_routes.c). */
 void lines_routes(struct config_set *set, const struct config_text *text, const struct lines *lines, uint32_t device);
+/* Notes MTU001 for interfaces of VLANs that route smaller frames than their ports take (lines_svi.c). */
+void lines_svis(struct config_set *set, const struct config_text *text, const struct lines *lines, uint32_t device);
 /* Reads the lines and makes the device that `hostname`, or else the caller or the file, names.  As lines_read(). */
 int lines_begin(struct config_set *set, const struct config_text *text, const struct lines_grammar *grammar,
                 const char *nos, struct lines *ret_lines, uint32_t *ret_device);

@@ -556,6 +556,7 @@ int eos_import(struct config_set *set, const struct config_text *text)
         if (strncmp(ports.port[p].name, "Ethernet", 8) == 0) eos_say_port(&eos, &ports.port[p]);
     judge(&eos);
     lines_routes(set, text, &eos.lines, eos.device);
+    lines_svis(set, text, &eos.lines, eos.device);
     lines_rest(set, text, &eos.lines, eos.device, aside);
     return lines_too_little(text, &eos.lines, &config_eos, "EOS") ? -EINVAL : 0;
 }

@@ -419,6 +419,7 @@ int nxos_import(struct config_set *set, const struct config_text *text)
     nxos_unused(&nxos);
     nxos_judge_part(&nxos);
     lines_routes(set, text, &nxos.lines, nxos.device);
+    lines_svis(set, text, &nxos.lines, nxos.device);
     lines_rest(set, text, &nxos.lines, nxos.device, aside);
     return lines_too_little(text, &nxos.lines, &config_nxos, "NX-OS") ? -EINVAL : 0;
 }
