@@ -17,7 +17,8 @@ struct bgp {
     uint32_t block;
     const char *seen[NEIGHBOURS_MAX];
     uint32_t neighbours;
-    uint64_t work; /* lines that were looked at, of LINES_WORK: more is no router */
+    uint32_t of_ipv6; /* of them, those of IPv6 */
+    uint64_t work;    /* lines that were looked at, of LINES_WORK: more is no router */
 };
 
 static bool interior(const struct lines *lines)
@@ -95,6 +96,7 @@ static void add_neighbour(struct bgp *bgp, uint32_t index)
     for (uint32_t n = 0; n < bgp->neighbours; n++)
         if (strcmp(bgp->seen[n], name) == 0) return;
     if (bgp->neighbours + 2 > NEIGHBOURS_MAX || of_overlay(bgp, index)) return;
+    if (strchr(name, ':')) bgp->of_ipv6 += 1 + several;
     bgp->seen[bgp->neighbours++] = name;
     if (several) bgp->seen[bgp->neighbours++] = name; /* a range of addresses or of interfaces */
 }
@@ -134,5 +136,6 @@ void lines_routes(struct config_set *set, const struct config_text *text, const 
     }
     if (bgp.work >= LINES_WORK) return;
     if (!at) at = family ? family : lines->line[bgp.block].number;
-    config_paths(set, CONFIG_AT(text, at), device, paths ? paths : 1, bgp.neighbours);
+    uint32_t others = bgp.neighbours - bgp.of_ipv6; /* a link may have a neighbour of each family */
+    config_paths(set, CONFIG_AT(text, at), device, paths ? paths : 1, others > bgp.of_ipv6 ? others : bgp.of_ipv6);
 }

@@ -75,19 +75,39 @@ static void read_member(const struct config_set *set, uint32_t d, uint32_t p, st
     }
 }
 
+#define PORTS_ASKED 64u /* of the device, when two members disagree */
+
+/* Other ports of the device that are like this member. */
+static uint32_t elsewhere(const struct config_set *set, uint32_t d, const struct member *as, enum matter matter)
+{
+    const struct config_device *device = &set->device[d];
+    uint32_t like = 0;
+
+    for (uint32_t p = 0; p < device->ports && p < PORTS_ASKED; p++) {
+        struct member other;
+        const char *lag = device->port[p].lag;
+        if (p == as->port || (lag && strcmp(lag, device->port[as->port].lag) == 0)) continue;
+        read_member(set, d, p, &other);
+        like += !other.down && other.on[matter].hash == as->on[matter].hash;
+    }
+    return like;
+}
+
 /* The member that most others equal; of as many, the one that turns more on.  NULL: all are down. */
-static const struct member *usual_member(const struct member *member, uint32_t members, enum matter matter)
+static const struct member *usual_member(const struct config_set *set, uint32_t d, const struct member *member,
+                                         uint32_t members, enum matter matter)
 {
     const struct member *best = NULL;
     uint32_t most = 0, most_set = 0;
 
     for (uint32_t m = 0; m < members; m++) {
-        uint32_t equal = 0, set = member[m].on[matter].set;
+        uint32_t equal = 0, turned_on = member[m].on[matter].set;
         for (uint32_t n = 0; n < members && !member[m].down; n++)
             equal += !member[n].down && member[n].on[matter].hash == member[m].on[matter].hash;
-        if (equal > most || (equal == most && equal && set > most_set)) {
+        if (members == 2 && equal == 1) equal += elsewhere(set, d, &member[m], matter);
+        if (equal > most || (equal == most && equal && turned_on > most_set)) {
             most = equal;
-            most_set = set;
+            most_set = turned_on;
             best = &member[m];
         }
     }
@@ -134,7 +154,7 @@ static void judge_bundle(struct config_set *set, uint32_t d, const uint32_t *por
     for (uint32_t m = 0; m < ports; m++)
         read_member(set, d, port[m], &member[m]);
     for (enum matter matter = 0; matter < MATTERS; matter++) {
-        const struct member *usual = usual_member(member, ports, matter);
+        const struct member *usual = usual_member(set, d, member, ports, matter);
         for (uint32_t m = 0; usual && m < ports; m++)
             judge_member(set, d, &member[m], usual, matter);
     }
@@ -242,5 +262,10 @@ void pairs_judge(struct config_set *set)
                         "routing uses one path at a time, and has %u neighbours: of equal links all but one carry "
                         "nothing",
                         device->routers);
+        else if (device->paths > 1 && device->paths * 2 <= device->routers && device->routers * 2 <= device->ports &&
+                 wanted) /* a spine has a neighbour at each port, and few equal paths to each */
+            config_note(set, device->paths_at, "TOP008", d, CONFIG_NONE,
+                        "routing uses %u equal paths at most, and has %u neighbours: the other links carry nothing",
+                        device->paths, device->routers);
     }
 }
