@@ -121,7 +121,7 @@ static void test_commands(void **state)
                                "echo 0 > /sys/class/net/p0/ecn/roce_rp/enable/3\n"
                                "echo 1 > /sys/class/net/p0/ecn/roce_np/enable/3\n"
                                "mlnx_qos -i p1 --pfc 0,0,0,1\n" /* 8: not eight */
-                               "modprobe rdma_rxe\n"            /* 9 */
+                               "tc qdisc show dev p0\n"         /* 9 */
                                "mlnx_qos -i p1 --trust pcp\n";
     struct imported got;
 

@@ -49,6 +49,8 @@ static bool set_pfc(struct host *in, struct host_nic *nic, const char *value)
         nic->pfc |= bits[p] ? 1u << p : 0;
     nic->has_pfc = true;
     nic->pfc_line = in->line;
+    nic->pfc_loop = in->loop_line;
+    nic->reset_line = 0;
     return true;
 }
 
@@ -90,7 +92,7 @@ static bool set_dscp(struct host *in, struct host_nic *nic, const char *value)
     const char *second = comma ? strchr(comma + 1, ',') : NULL;
     if (!second || !host_number(comma + 1, 0, 63, &dscp) || !host_number(second + 1, 0, 7, &prio)) return false;
     if (strncmp(value, "set,", 4) == 0)
-        nic->dscp[dscp] = (uint8_t)prio;
+        nic->dscp[dscp] = (uint8_t)prio, nic->dscp_lines[dscp] = in->line;
     else if (strncmp(value, "del,", 4) == 0)
         nic->dscp[dscp] = 0;
     else
@@ -113,6 +115,8 @@ static bool set_trust(struct host *in, struct host_nic *nic, const char *value)
         for (unsigned d = 0; d < 64; d++)
             nic->dscp[d] = (uint8_t)(d / 8);
     say_trust(in, nic, dscp);
+    nic->trust_said = dscp;
+    nic->trust_said_line = in->line;
     return true;
 }
 
@@ -138,7 +142,10 @@ static bool qos_option(struct host *in, struct host_nic *nic, const char *option
     if (is_either(option, "--pfc", "-f")) return set_pfc(in, nic, value);
     if (strcmp(option, "--dscp2prio") == 0) return set_dscp(in, nic, value);
     if (is_either(option, "--tsa", "-s")) return set_tsa(in, nic, value);
-    if (is_either(option, "--tcbw", "-t")) return host_eight(value, nic->weight);
+    if (is_either(option, "--tcbw", "-t")) {
+        nic->weight_line = in->line;
+        return host_eight(value, nic->weight);
+    }
     if (strcmp(option, "--cable_len") == 0) {
         good = host_number(value, 1, 100000, &metres);
         if (good) config_say(in->set, host_at(in), in->device, in->port, "cable-length", "%lldm", (long long)metres);
@@ -151,6 +158,7 @@ static bool qos_option(struct host *in, struct host_nic *nic, const char *option
         good = good && eight[p] < FABRIC_PRIOS;
     for (unsigned p = 0; good && p < FABRIC_PRIOS; p++)
         nic->prio_tc[p] = (uint8_t)eight[p];
+    if (good) nic->prio_tc_line = in->line;
     return good;
 }
 
@@ -160,6 +168,7 @@ static bool mlnx_qos(struct host *in, const struct words *words)
     struct host_nic *nic = name ? host_nic_named(in, name) : NULL;
 
     if (!nic) return false;
+    if (in->hidden && !in->hidden_line) in->hidden_line = in->line;
     in->in_pfc = in->in_dscp = false;
     in->tc = -1;
     for (uint32_t i = 1; i < words->count; i++) {
@@ -206,6 +215,7 @@ static bool dcb_value(struct host *in, struct host_nic *nic, const char *kind, c
     if (strcmp(kind, "dscp-prio") == 0) {
         if (!numeric || number > 7 || key < 0) return false;
         nic->dscp[key] = (uint8_t)number;
+        nic->dscp_lines[key] = in->line;
         nic->has_dscp = true;
         nic->dscp_line = in->line;
         if (!nic->trusts_dscp) say_trust(in, nic, true);
@@ -217,6 +227,8 @@ static bool dcb_value(struct host *in, struct host_nic *nic, const char *kind, c
             nic->pfc = (nic->pfc & ~(1u << p)) | (strcmp(value, "on") == 0 ? 1u << p : 0);
             nic->has_pfc = true;
             nic->pfc_line = in->line;
+            nic->pfc_loop = in->loop_line;
+            nic->reset_line = 0;
             continue;
         }
         nic->turns = true;
@@ -281,6 +293,8 @@ static bool lldptool(struct host *in, const struct words *words)
             if (*c >= '0' && *c <= '7') nic->pfc |= 1u << (*c - '0');
         nic->has_pfc = true;
         nic->pfc_line = in->line;
+        nic->pfc_loop = in->loop_line;
+        nic->reset_line = 0;
     }
     if (willing)
         config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", "%s",
@@ -298,15 +312,24 @@ static bool set_tos(struct host *in, struct host_nic *nic, int64_t tos)
     return true;
 }
 
+static bool set_cm_tos(struct host *in, struct host_nic *nic, int64_t tos)
+{
+    if (!nic || tos > 255) return false;
+    nic->cm_tos = (int)tos;
+    nic->cm_tos_line = in->line;
+    return true;
+}
+
 static bool write_sysfs(struct host *in, const char *value, const char *path)
 {
     int64_t number;
     const char *at;
 
-    if (!host_number(value, 0, 1000000, &number)) return false;
-    if (strncmp(path, "/sys/class/infiniband/", 22) == 0) {
+    if (!host_number(value, 0, 1000000, &number)) return strstr(path, "/default_roce_mode") != NULL;
+    if (strncmp(path, "/sys/class/infiniband/", 22) == 0)
         return strstr(path, "/traffic_class") && set_tos(in, host_nic_rdma(in, path + 22), number);
-    }
+    if (strncmp(path, "/sys/kernel/config/rdma_cm/", 27) == 0)
+        return strstr(path, "/default_roce_tos") && set_cm_tos(in, host_nic_rdma(in, path + 27), number);
     struct host_nic *nic = strncmp(path, "/sys/class/net/", 15) == 0 ? host_nic_named(in, path + 15) : NULL;
     if (!nic) return false;
     at = strstr(path, "/ecn/roce_");
@@ -357,10 +380,16 @@ static bool set_mtu(struct host *in, const struct words *words)
     int64_t mtu, verbs = 256;
 
     if (!text || !host_number(text, 68, 65535, &mtu)) return false;
+    if (!name && strcmp(words->word[0], "ifconfig") == 0) name = words->word[1];
     if (!name) name = words->count > 3 ? words->word[3] : NULL;
     if (!name || !host_nic_named(in, name)) return false;
     while (verbs < 4096 && verbs * 2 + HOST_MTU_NEEDS <= mtu)
         verbs *= 2;
+    if (mtu == verbs * 2) /* the number of a path MTU, without room for what is around it */
+        config_caution(in->set, host_at(in), "TOP006", in->device, in->port,
+                       "an interface MTU of %lld has no room for RDMA's %lld bytes and their headers: RDMA falls back "
+                       "to %lld (%lld are needed)",
+                       (long long)mtu, (long long)mtu, (long long)verbs, (long long)mtu + HOST_MTU_NEEDS);
     struct host_nic *nic = host_nic_here(in);
     if (nic) nic->mtu = (unsigned)mtu, nic->mtu_line = in->line;
     config_say(in->set, host_at(in), in->device, in->port, "mtu", "%lld", (long long)verbs);
@@ -412,39 +441,73 @@ static bool cma(struct host *in, const struct words *words)
     int64_t number;
 
     if (!nic) return false;
-    if (!tos) return true;
-    if (!host_number(tos, 0, 255, &number)) return false;
-    nic->cm_tos = (int)number;
-    nic->cm_tos_line = in->line;
+    const char *mode = strcmp(words->word[0], "cma_roce_mode") == 0 ? after(words, "-m", NULL) : NULL;
+    if (mode && strcmp(mode, "1") == 0)
+        config_note(in->set, host_at(in), "HOST003", in->device, in->port,
+                    "RDMA-CM connects by RoCEv1, which no router forwards: mode 2 is RoCEv2");
+    return !tos || (host_number(tos, 0, 255, &number) && set_cm_tos(in, nic, number));
+}
+
+/* echo 48 > FILE, echo 48 | sudo tee FILE, printf '48' > "FILE" */
+static bool write_file(struct host *in, const char *line)
+{
+    const char *to = strchr(line, '>'), *tee = strstr(line, "tee ");
+    const char *value = strchr(line, ' ');
+
+    if (tee && (!to || tee < to)) to = tee + 3; /* what tee prints may go elsewhere: > /dev/null */
+    if (!to) return false;
+    value += strspn(value, " \t\"'");
+    if (strncmp(value, "-n ", 3) == 0) value += 3 + strspn(value + 3, " \t\"'");
+    if (strncmp(value, "%s", 2) == 0) value += 2 + strspn(value + 2, "\\n \t\"'");
+    to += 1 + strspn(to + 1, " \t\"'");
+    if (strncmp(to, "-a ", 3) == 0) to += 3 + strspn(to + 3, " \t\"'");
+    if (!write_sysfs(in, value, to)) return false;
+    if (in->hidden && !in->hidden_line && strstr(to, "/ecn/")) in->hidden_line = in->line;
     return true;
+}
+
+/* A command that takes the interfaces down and makes new ones: what was set on them is gone. */
+static bool resets(struct host *in, const char *line)
+{
+    static const char *const commands[] = {"devlink dev reload ",        "mlxfwreset ",     "mstfwreset ",
+                                           "modprobe -r mlx5_core",      "rmmod mlx5_core", "systemctl restart openibd",
+                                           "/etc/init.d/openibd restart"};
+    bool is = false;
+
+    for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        is = is || strncmp(line, commands[i], strlen(commands[i])) == 0;
+    for (uint32_t p = 0; is && p < in->nics; p++)
+        if (in->nic[p].met && in->nic[p].has_pfc && !in->nic[p].shown) in->nic[p].reset_line = in->line;
+    return is;
+}
+
+bool host_is_command(const char *line)
+{
+    static const char *const programs[] = {"mlnx_qos ",  "dcb ",          "nic=",           "mlxconfig ",
+                                           "mstconfig ", "cma_roce_tos ", "cma_roce_mode ", "ip link set ",
+                                           "ifconfig ",  "lldptool ",     "ethtool "};
+
+    for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+        if (strncmp(line, programs[i], strlen(programs[i])) == 0) return true;
+    return false;
 }
 
 bool host_command(struct host *in, char *line)
 {
     struct words words;
 
+    if (resets(in, line)) return true;
     if (strncmp(line, "export NCCL_", 12) == 0) return nccl(in, line + 7);
     if (strncmp(line, "NCCL_", 5) == 0) return nccl(in, line);
-    if (strncmp(line, "echo ", 5) == 0) {
-        char *to = strchr(line, '>'), *tee = strstr(line, "tee ");
-        if (!to && tee) { /* echo 48 | sudo tee FILE */
-            to = tee + 3;
-            to += strspn(to + 1, " \t") == 0 ? 0 : strspn(to + 1, " \t");
-        }
-        return to && write_sysfs(in, line + 5, to + 1 + strspn(to + 1, " \t"));
-    }
+    if (strncmp(line, "echo ", 5) == 0 || strncmp(line, "printf ", 7) == 0) return write_file(in, line);
     if (strncmp(line, "cat /sys/", 9) == 0) return true;
-    bool ours = strncmp(line, "mlnx_qos ", 9) == 0 || strncmp(line, "dcb ", 4) == 0 || strncmp(line, "nic=", 4) == 0 ||
-                strncmp(line, "mlxconfig ", 10) == 0 || strncmp(line, "cma_roce_tos ", 13) == 0 ||
-                strncmp(line, "ip link set ", 12) == 0 || strncmp(line, "lldptool ", 9) == 0 ||
-                strncmp(line, "ethtool ", 8) == 0;
-    if (!ours) return false;
+    if (!host_is_command(line)) return false;
     split(line, &words);
     if (!words.count) return false;
     if (strcmp(words.word[0], "mlnx_qos") == 0) return mlnx_qos(in, &words);
     if (strcmp(words.word[0], "dcb") == 0) return dcb(in, &words);
-    if (strcmp(words.word[0], "mlxconfig") == 0) return mlxconfig(in, &words);
-    if (strcmp(words.word[0], "cma_roce_tos") == 0) return cma(in, &words);
+    if (is_either(words.word[0], "mlxconfig", "mstconfig")) return mlxconfig(in, &words);
+    if (is_either(words.word[0], "cma_roce_tos", "cma_roce_mode")) return cma(in, &words);
     if (strcmp(words.word[0], "nic") == 0) return pairing(in, &words);
     if (strcmp(words.word[0], "lldptool") == 0) return lldptool(in, &words);
     if (strcmp(words.word[0], "ethtool") == 0) return ethtool(in, &words);

@@ -31,11 +31,13 @@ struct host {
     struct config_set *set;
     const struct config_text *text;
     uint32_t device;
-    uint32_t port; /* CONFIG_NONE: none named yet */
-    uint32_t line;
-    uint8_t branch;       /* of a script: 1 where mlnx_qos is, 2 where it is not, 3 what installs it */
-    bool in_pfc, in_dscp; /* within mlnx_qos's output */
-    int tc;               /* of its last `tc:` line, -1: none */
+    uint32_t port;            /* CONFIG_NONE: none named yet */
+    uint32_t line, loop_line; /* that is read, and the `for` it is in; 0: in none */
+    bool hidden;              /* what fails in this line is passed over */
+    uint32_t hidden_line;     /* the first such line that sets how RDMA is carried; 0: none */
+    uint8_t branch;           /* of a script: 1 where mlnx_qos is, 2 where it is not, 3 what installs it */
+    bool in_pfc, in_dscp;     /* within mlnx_qos's output */
+    int tc;                   /* of its last `tc:` line, -1: none */
     struct host_nic {
         bool met;
         char rdma[32];
@@ -43,6 +45,12 @@ struct host {
         bool trusts_dscp; /* by what was read so far */
         uint8_t dscp[64], prio_tc[FABRIC_PRIOS];
         uint32_t dscp_line, pfc_line, turns_line;
+        uint32_t pfc_loop;       /* the loop that set PFC; 0: none did */
+        uint32_t reset_line;     /* that takes back what was set before; 0: nothing does */
+        uint32_t dscp_lines[64]; /* of single entries; 0: as the rest of the map */
+        uint32_t weight_line, prio_tc_line;
+        int trust_said; /* by --trust, whatever an entry of the map made of it later; -1: not said */
+        uint32_t trust_said_line;
         uint32_t map_line, flush_line; /* the last entry that was set, and the flush that took such entries back */
         unsigned pfc;
         int tos, cm_tos; /* of the packets it sends, by sysfs and of what RDMA-CM connects; -1: not said */
@@ -61,6 +69,8 @@ struct host {
         uint32_t pause_line, trust_line;
         bool no_agent; /* the firmware does not speak DCBX: whether it would be willing is nobody's matter */
         bool shown;    /* what was read is what a tool printed: all of it was said */
+#define HOST_TOLD 8
+        uint32_t told[HOST_TOLD], tolds; /* lines that something was found at */
         bool strict[FABRIC_PRIOS], turns;
         int64_t weight[FABRIC_PRIOS];
     } * nic;
@@ -85,6 +95,7 @@ bool host_number(const char *text, int64_t low, int64_t high, int64_t *ret);
 bool host_eight(const char *text, int64_t table[FABRIC_PRIOS]);
 /* commands.c: true when the line is a command that is understood. */
 bool host_command(struct host *in, char *line);
+bool host_is_command(const char *line);           /* it begins with a program that is read */
 bool host_dcb_shown(struct host *in, char *line); /* a line of `dcb … show` */
 /* output.c: the same for lines that programs print. */
 bool host_output(struct host *in, char *line);

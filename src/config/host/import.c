@@ -63,7 +63,7 @@ static struct host_nic *nic_at(struct host *in, uint32_t p)
     }
     while (in->nics <= p) {
         struct host_nic *nic = &in->nic[in->nics++];
-        nic->tos = nic->cm_tos = nic->dcqcn = nic->cnp_dscp = nic->cnp_prio = -1;
+        nic->tos = nic->cm_tos = nic->dcqcn = nic->cnp_dscp = nic->cnp_prio = nic->trust_said = -1;
         for (unsigned d = 0; d < 64; d++)
             nic->dscp[d] = (uint8_t)(d / 8);
         for (uint8_t i = 0; i < FABRIC_PRIOS; i++)
@@ -121,9 +121,13 @@ struct host_nic *host_nic_here(struct host *in)
 static bool shell_word(const char *line)
 {
     static const char *const words[] = {
-        "#",     "if ",    "else",  "fi",       "then",  "case ",  "esac",   ";;",     "set)",  "set ",  "verify)",
-        "nccl)", "cat <<", "EOT",   "echo \"",  "done",  "for ",   "exit",   "while ", "do",    "elif ", "{",
-        "}",     "return", "break", "continue", "shift", "until ", "sleep ", "true",   "echo '"};
+        "#",         "if ",     "else",       "fi",        "then",         "case ",     "esac",
+        ";;",        "set)",    "set ",       "verify)",   "nccl)",        "cat <<",    "EOT",
+        "echo \"",   "done",    "for ",       "exit",      "while ",       "do",        "elif ",
+        "{",         "}",       "return",     "break",     "continue",     "shift",     "until ",
+        "sleep ",    "true",    "echo '",     "[Unit]",    "[Service]",    "[Install]", "Description=",
+        "After=",    "Before=", "Wants=",     "Requires=", "EOF",          "logger ",   "command -v ",
+        "modprobe ", "mount ",  "systemctl ", "cat >",     "ibdev2netdev", "show_gids", "udevadm "};
 
     if (!line[0] || strcmp(line, "(") == 0 || strcmp(line, ")") == 0 || strcmp(line, "*)") == 0) return true;
     for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -172,6 +176,20 @@ static bool device_open(char *line)
     return true;
 }
 
+/* Without what may stand before a command: sudo, a condition, the folder of the program. */
+static char *bare_command(char *line)
+{
+    static const char *const before[] = {"sudo ", "if ! ", "! ", "exec "};
+
+    for (unsigned i = 0; i < sizeof(before) / sizeof(before[0]); i++)
+        if (strncmp(line, before[i], strlen(before[i])) == 0) line += strlen(before[i]);
+    if (strncmp(line, "if ", 3) == 0 && host_is_command(line + 3)) line += 3;
+    char *program = line;
+    for (char *at = line; *at && !strchr(" \t", *at); at++)
+        if (*at == '/') program = at + 1;
+    return program != line && line[0] == '/' && host_is_command(program) ? program : line;
+}
+
 void host_line(struct host *in, char *line, bool open)
 {
     size_t length = strlen(line);
@@ -183,7 +201,7 @@ void host_line(struct host *in, char *line, bool open)
         if (line[0] == '#') return;
         line += 1 + strspn(line + 1, " \t");
     }
-    if (strncmp(line, "sudo ", 5) == 0) line += 5;
+    line = bare_command(line);
     if (otherwise(in, line)) return;
     if (open && !shell_word(line) && !strstr(line, "NCCL_") && !device_open(line)) {
         config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE,
@@ -228,7 +246,8 @@ static void say_nic(struct host *in, uint32_t p)
     if (nic->has_dscp || (trust && strcmp(trust, "dscp") == 0)) {
         if (!nic->has_dscp) dscp = config_said_at(in->set, in->device, p, "trust");
         for (unsigned d = 0; d < 64; d++) {
-            config_say_map(in->set, dscp, in->device, p, "dscp-map", d, nic->dscp[d]);
+            struct origin at = nic->dscp_lines[d] ? CONFIG_AT(in->text, nic->dscp_lines[d]) : dscp;
+            config_say_map(in->set, at, in->device, p, "dscp-map", d, nic->dscp[d]);
             classes |= 1u << nic->dscp[d];
         }
     }
@@ -266,7 +285,7 @@ static bool is_device(const struct host *in, uint32_t p)
 }
 
 /* Scripts name interfaces for mlnx_qos and RDMA devices for the type of service: the n-th of these is taken to be the
- * n-th interface that carries RDMA. */
+ * n-th interface that carries RDMA and has no type of service yet. */
 static void join_devices(struct host *in)
 {
     uint32_t p = 0;
@@ -274,7 +293,8 @@ static void join_devices(struct host *in)
     for (uint32_t d = 0; d < in->nics; d++) {
         struct host_nic *device = &in->nic[d], *nic;
         if (!is_device(in, d)) continue;
-        while (p < in->nics && (!in->nic[p].met || is_device(in, p) || in->nic[p].rdma[0] || !in->nic[p].has_pfc))
+        while (p < in->nics && (!in->nic[p].met || is_device(in, p) || in->nic[p].rdma[0] || !in->nic[p].has_pfc ||
+                                in->nic[p].tos >= 0 || in->nic[p].cm_tos >= 0))
             p++;
         if (p == in->nics) break;
         nic = &in->nic[p++];

@@ -20,6 +20,8 @@ static void note(struct host *in, uint32_t p, uint32_t line, const char *rule, c
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    struct host_nic *nic = &in->nic[p];
+    nic->told[nic->tolds++ % HOST_TOLD] = line;
     config_note(in->set, CONFIG_AT(in->text, line), rule, in->device, p, "%s", text);
 }
 
@@ -35,7 +37,7 @@ static void judge_sent(struct host *in, uint32_t p, const struct host_nic *nic, 
         note(in, p, line, "HOST001", "RDMA is sent with DSCP %u, and PFC is not on for it: for DSCP %d this is %d",
              dscp, tos, tos * 4);
     else if (prio != dscp / 8)
-        note(in, p, nic->dscp_line, "HOST001",
+        note(in, p, nic->dscp_lines[dscp] ? nic->dscp_lines[dscp] : nic->dscp_line, "HOST001",
              "RDMA is sent with DSCP %u, which is priority %u here, and PFC is on for %u", dscp, prio, has);
     else
         note(in, p, dscp / 8 == 3 ? nic->pfc_line : line, "HOST001",
@@ -55,6 +57,10 @@ static void judge_trust(struct host *in, uint32_t p, const struct host_nic *nic)
 {
     int tos = nic->tos >= 0 ? nic->tos : nic->cm_tos;
 
+    if (nic->trusts_dscp && nic->pfc && nic->trust_said == 0 && nic->map_line)
+        note(in, p, nic->trust_said_line, "HOST001",
+             "asks for trust in PCP, and line %u sets a map of DSCPs: RDMA over routers has no tag to trust",
+             nic->map_line);
     if (nic->trusts_dscp || !nic->pfc) return;
     if (nic->flush_line) {
         note(in, p, nic->flush_line, "HOST001",
@@ -93,6 +99,11 @@ static void judge_dcqcn(struct host *in, uint32_t p, const struct host_nic *nic)
 
 static void judge_cnp(struct host *in, uint32_t p, const struct host_nic *nic)
 {
+    if (nic->cnp_prio >= 0 && nic->pfc >> nic->cnp_prio & 1) {
+        note(in, p, nic->cnp_prio_line, "MAP005", "CNPs are sent with 802.1p priority %d, which has PFC",
+             nic->cnp_prio);
+        return;
+    }
     if (nic->cnp_dscp < 0 || !nic->trusts_dscp) return;
     unsigned prio = nic->dscp[nic->cnp_dscp];
     if (nic->pfc >> prio & 1)
@@ -111,14 +122,23 @@ struct face { /* what adapters of a host have alike, 0 where nothing is said */
     uint64_t value;
     uint32_t line; /* where it is said, or where it would be needed */
 };
-#define FACES 4
+#define FACES 9
 
 static void faces(const struct host_nic *nic, struct face ret[FACES])
 {
     ret[0] = (struct face){"PFC", "HOST001", nic->has_pfc ? nic->pfc + 1u : 0, nic->pfc_line};
     ret[1] = (struct face){"trust", "HOST001", nic->trust_line ? nic->trusts_dscp + 1u : 0, nic->trust_line};
+    if (nic->trust_said >= 0)
+        ret[1] = (struct face){"trust", "HOST001", (uint64_t)nic->trust_said + 1, nic->trust_said_line};
     ret[2] = (struct face){"type of service", "HOST001", (uint64_t)nic->tos + 1, nic->tos_line};
     ret[3] = (struct face){"type of service of RDMA-CM", "HOST001", (uint64_t)nic->cm_tos + 1, nic->cm_tos_line};
+    ret[4] = (struct face){"DSCP of CNPs", "MAP006", (uint64_t)nic->cnp_dscp + 1, nic->cnp_dscp_line};
+    ret[5] = (struct face){"DCQCN (np)", "HOST004", nic->np.said ? nic->np.on + 1u : 0, nic->np.line};
+    ret[6] = (struct face){"DCQCN (rp)", "HOST004", nic->rp.said ? nic->rp.on + 1u : 0, nic->rp.line};
+    ret[7] = (struct face){"802.3x pause", "PFC005", nic->pause_line ? nic->pause + 1u : 0, nic->pause_line};
+    ret[8] = (struct face){"map of priorities to traffic classes", "HOST001", 0, nic->prio_tc_line};
+    for (unsigned i = 0; i < FABRIC_PRIOS && nic->prio_tc_line; i++)
+        ret[8].value = ret[8].value << 3 | nic->prio_tc[i] | 1u << 24;
     for (unsigned f = 0; f < FACES; f++)
         if (!ret[f].line) ret[f].line = nic->pfc_line ? nic->pfc_line : nic->tos_line ? nic->tos_line : nic->mtu_line;
 }
@@ -158,10 +178,31 @@ static uint64_t usual(const struct host *in, unsigned which, uint32_t *ret_count
     return held;
 }
 
+static bool is_told(const struct host_nic *nic, uint32_t line)
+{
+    for (uint32_t i = 0; i < nic->tolds && i < HOST_TOLD; i++)
+        if (nic->told[i] == line) return true;
+    return false;
+}
+
+/* The one loop that sets PFC on all adapters that have it: an adapter without is one that it does not go over. */
+static uint32_t loop_of_pfc(const struct host *in)
+{
+    uint32_t loop = 0;
+
+    for (uint32_t p = 0; p < in->nics; p++) {
+        if (!counts(in, p) || !in->nic[p].has_pfc) continue;
+        if (!in->nic[p].pfc_loop || (loop && loop != in->nic[p].pfc_loop)) return 0;
+        loop = in->nic[p].pfc_loop;
+    }
+    return loop;
+}
+
 static void judge_alike(struct host *in, unsigned which)
 {
     uint32_t alike = 0, met = 0;
     uint64_t due = usual(in, which, &alike);
+    uint32_t loop = loop_of_pfc(in);
     struct face face[FACES];
 
     for (uint32_t p = 0; p < in->nics; p++)
@@ -170,10 +211,86 @@ static void judge_alike(struct host *in, unsigned which)
     for (uint32_t p = 0; p < in->nics; p++) {
         if (!counts(in, p)) continue;
         faces(&in->nic[p], face);
-        if (face[which].value == due || !face[which].line) continue;
-        note(in, p, face[which].line, face[which].rule, "its %s %s, unlike that of the host's %u other adapter%s",
-             face[which].name, face[which].value ? "differs" : "is not set", alike, alike == 1 ? "" : "s");
+        bool left_out = loop && !in->nic[p].has_pfc && !face[which].value;
+        if (left_out) face[which].line = loop;
+        if (face[which].value == due || !face[which].line || is_told(&in->nic[p], face[which].line)) continue;
+        if (which == 7 && (in->nic[p].pause || !face[which].value)) continue; /* off is right, said or not */
+        if (which == 8 && !face[which].value) continue;                       /* the firmware's may be the same */
+        note(in, p, face[which].line, face[which].rule, "its %s %s, unlike that of the host's %u other adapter%s%s",
+             face[which].name, face[which].value ? "differs" : "is not set", alike, alike == 1 ? "" : "s",
+             left_out ? ", which this loop goes over" : "");
     }
+}
+
+#define SMALL_SHARE 20 /* percent; with less than this, and a third of another class, RDMA is the one that waits */
+
+/* Shares that the tool refuses, and those that leave RDMA next to nothing. */
+static void judge_turns(struct host *in, uint32_t p, const struct host_nic *nic)
+{
+    int64_t sum = 0, most = 0, least = 100;
+
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+        if (nic->strict[q]) continue;
+        sum += nic->weight[q];
+        if (nic->weight[q] > most) most = nic->weight[q];
+    }
+    if (!nic->turns || nic->shown || !sum) return;
+    struct origin at = CONFIG_AT(in->text, nic->weight_line ? nic->weight_line : nic->turns_line);
+    if (sum != 100) {
+        config_caution(in->set, at, "SCH001", in->device, p,
+                       "the shares add up to %lld %%, and mlnx_qos takes 100 only", (long long)sum);
+        return;
+    }
+    for (unsigned prio = 0; prio < FABRIC_PRIOS; prio++)
+        if (nic->pfc >> prio & 1 && !nic->strict[nic->prio_tc[prio]] && nic->weight[nic->prio_tc[prio]] < least)
+            least = nic->weight[nic->prio_tc[prio]];
+    if (least < SMALL_SHARE && least * 3 <= most)
+        config_caution(in->set, at, "SCH001", in->device, p,
+                       "the class with PFC has %lld %% of the line, another %lld %%", (long long)least,
+                       (long long)most);
+}
+
+/* Adapters with PFC and no shares at all: what RDMA gets beside TCP is left to the firmware. */
+static void judge_shares(struct host *in)
+{
+    uint32_t first = CONFIG_NONE;
+
+    for (uint32_t p = 0; p < in->nics; p++) {
+        if (in->nic[p].met && in->nic[p].turns) return;
+        if (in->nic[p].met && in->nic[p].pfc && !in->nic[p].shown && first == CONFIG_NONE) first = p;
+    }
+    if (first == CONFIG_NONE) return;
+    config_hint(in->set, CONFIG_AT(in->text, in->nic[first].pfc_line), "SCH001", in->device, CONFIG_NONE,
+                "no shares of the classes are set (mlnx_qos --tsa --tcbw): what RDMA gets beside other traffic is "
+                "the firmware's default");
+}
+
+/* Whether what a script sets is there after a reboot, and whether somebody sees that it failed. */
+static void judge_script(struct host *in)
+{
+    static const char *const lasting[] = {"systemd",   ".service", "systemctl",    "udev",    "rc.local",
+                                          "crontab",   "cron.d",   "if-up.d",      "@reboot", "dispatcher",
+                                          "[Service]", "post-up",  "/etc/network", "netplan", "cloud-init"};
+    const char *text = in->text->text;
+
+    if (in->hidden_line)
+        config_hint(in->set, CONFIG_AT(in->text, in->hidden_line), "HOST007", in->device, CONFIG_NONE,
+                    "a failure of this command is passed over: an adapter without it is not noticed");
+    if (strncmp(text, "#!", 2) != 0) return;
+    for (unsigned i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++)
+        if (strstr(text, lasting[i])) return;
+    uint32_t line = 0, at = 1;
+    for (const char *from = text; *from && line < 20; from += *from == '\n') {
+        size_t length = strcspn(from, "\n");
+        line++;
+        if (from[0] == '#' && (memmem(from, length, "reboot", 6) || memmem(from, length, "by hand", 7))) {
+            at = line;
+            break;
+        }
+        from += length;
+    }
+    config_hint(in->set, CONFIG_AT(in->text, at), "HOST007", in->device, CONFIG_NONE,
+                "nothing runs this script again after a reboot: its settings are then lost");
 }
 
 void host_judge(struct host *in)
@@ -186,9 +303,17 @@ void host_judge(struct host *in)
         judge_trust(in, p, nic);
         judge_dcqcn(in, p, nic);
         judge_cnp(in, p, nic);
+        if (nic->reset_line)
+            note(in, p, nic->reset_line, "HOST001",
+                 "this makes the interface anew: PFC of line %u, and what else was set before it, is gone",
+                 nic->pfc_line);
         if (nic->pause && nic->pfc)
             note(in, p, nic->pause_line, "PFC005", "802.3x pauses are on together with PFC: they exclude each other");
     }
     for (unsigned f = 0; f < FACES; f++)
         judge_alike(in, f);
+    for (uint32_t p = 0; p < in->nics; p++)
+        if (in->nic[p].met && !in->nic[p].tolds) judge_turns(in, p, &in->nic[p]); /* PFC elsewhere is one thing */
+    judge_shares(in);
+    judge_script(in);
 }

@@ -103,6 +103,7 @@ static bool dscp_line(struct host *in, const char *line)
     for (const char *at = list + 5; *at;) {
         if (!host_number(at, 0, 63, &dscp)) return *at == 0;
         nic->dscp[dscp] = (uint8_t)prio;
+        nic->dscp_lines[dscp] = in->line;
         at += strspn(at, "0123456789");
         at += strspn(at, ", ");
     }
@@ -124,6 +125,7 @@ static bool enabled_line(struct host *in, const char *line)
     nic->pfc = bits;
     nic->has_pfc = true;
     nic->pfc_line = in->line;
+    nic->pfc_loop = in->loop_line;
     return true;
 }
 
