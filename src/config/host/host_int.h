@@ -79,6 +79,25 @@ struct host {
     struct arena *arena;
 };
 
+/* expand.c: variables of a script.  An element of an array is kept as NAME[key], the list of its keys as !NAME. */
+#define HOST_VARIABLES 128
+#define HOST_VARIABLE 64 /* bytes of a name */
+struct host_variables {
+    struct host_variable {
+        char name[HOST_VARIABLE];
+        const char *value; /* NULL: not known */
+    } of[HOST_VARIABLES];
+    uint32_t count;
+};
+size_t host_name_length(const char *text); /* letters, digits and _ that it begins with */
+const char *host_variable(const struct host_variables *all, const char *name, size_t length); /* NULL: not known */
+void host_variable_set(struct host_variables *all, const char *name, size_t length, const char *value);
+/* The text with what is known put in; false: it does not fit. */
+bool host_expand(const struct host_variables *all, const char *text, char *to, size_t size);
+/* wrap.c: a command inside of a unit, a rule or `sh -c`, without what is around it; false: there is nothing around.
+ * hidden: a failure is passed over. */
+#define HOST_LINE 4096 /* bytes of a line that may have one */
+bool host_unwrap(const char *line, size_t length, char *to, size_t size, bool *hidden);
 /* shell.c: hands the commands of a script on, one by one. */
 void host_shell(struct host *in, const char *text);
 /* judge.c: adapters against each other, and against themselves */
