@@ -6,10 +6,12 @@ import unittest
 from mistakes import Mistakes
 
 GOOD = """#!/bin/bash
+# started by roce.service
 NICS="eth0 eth1 eth2 eth3"
 for i in $NICS; do
   mlnx_qos -i $i -d os --trust dscp
   mlnx_qos -i $i --pfc 0,0,0,1,0,0,0,0
+  mlnx_qos -i $i --tsa ets,ets,ets,ets,ets,ets,strict,ets --tcbw 20,0,0,80,0,0,0,0
   echo 1 > /sys/class/net/$i/ecn/roce_np/enable/3
   echo 1 > /sys/class/net/$i/ecn/roce_rp/enable/3
   echo 48 > /sys/class/net/$i/ecn/roce_np/cnp_dscp
@@ -83,10 +85,88 @@ class Host(Mistakes):
         self.mistake("--pfc 0", "--novelty 7 --pfc 0", listed=1)
         self.mistake("--pfc 0,0,0,1,0", "--novelty 7 --pfc 0,0,0,0,1", ("HOST001", "--novelty"), listed=1)
 
+    def test_lists(self):
+        """Arrays by number and by word, tables, what the shell cuts off and works out: four adapters each time."""
+        body = """  mlnx_qos -i "$nic" -d os --trust dscp
+  mlnx_qos -i "$nic" --pfc 0,0,0,1,0,0,0,0 --tsa ets,ets,ets,ets,ets,ets,strict,ets --tcbw 20,0,0,80,0,0,0,0
+  echo 1 > "/sys/class/net/${nic}/ecn/roce_np/enable/3"
+  echo 1 > "/sys/class/net/${nic}/ecn/roce_rp/enable/3"
+  cma_roce_tos -d "$dev" -t $((DSCP << 2 | 2))
+  mlxconfig -d "$dev" -y set DCBX_WILLING_P1=0
+done
+"""
+        heads = {
+            "by word": "declare -A OF=(\n  [mlx5_0]=e0  # first\n  [mlx5_1]=e1\n)\nfor dev in \"${!OF[@]}\"; do\n  nic=${OF[$dev]}\n",
+            "by number": "NICS=(e0 e1)\nfor i in \"${!NICS[@]}\"; do\n  nic=${NICS[$i]}; dev=mlx5_$i\n",
+            "cut": "for pair in e0:mlx5_0 e1:mlx5_1; do\n  nic=${pair%%:*}\n  dev=${pair##*:}\n",
+            "words": "PAIRS=(\"e0 mlx5_0\" \"e1 mlx5_1\")\nfor pair in \"${PAIRS[@]}\"; do\n  read -r nic dev <<< \"$pair\"\n",
+            "set": "for pair in \"e0 mlx5_0\" \"e1 mlx5_1\"; do\n  set -- $pair\n  nic=$1\n  dev=$2\n",
+            "table": "while read -r nic dev; do\n",
+        }
+        for name, head in heads.items():
+            for wrong in (False, True):
+                text = "#!/bin/sh\n# of roce.service\nDSCP=${1:-26}\n" + head + body
+                if name == "table":
+                    text = text.replace("done\n", "done <<LIST\ne0 mlx5_0\ne1 mlx5_1\nLIST\n")
+                if wrong:
+                    text += "mlnx_qos -i e1 --pfc 0,0,0,0,1,0,0,0\n"
+                with self.subTest(name, wrong=wrong):
+                    answer = self.checked(h0=text)
+                    self.assertEqual(answer["not_understood"], [])
+                    rules = {(item["rule"], item["port"], item["line"]) for item in answer["findings"]}
+                    line = len(text.splitlines())
+                    self.assertLessEqual(rules - {("HOST001", "e1", line)}, set())
+                    self.assertEqual(("HOST001", "e1", line) in rules, wrong, rules)
+
+    def test_units_and_rules(self):
+        """Commands of a systemd unit, a udev rule, interfaces(5) and a playbook."""
+        each = ["mlnx_qos -i {n} -d os --trust dscp --pfc 0,0,0,1,0,0,0,0", "mlnx_qos -i {n} --tsa ets,ets,ets,ets,ets,ets,strict,ets --tcbw 20,0,0,80,0,0,0,0"]
+        unit = "[Unit]\nDescription=adapters\n[Service]\nType=oneshot\n" + "".join(
+            f"ExecStart=/usr/bin/{command.format(n=n)}\n" for n in ("e0", "e1", "e2") for command in each)
+        unit += "".join(f"ExecStart=/bin/sh -c 'for h in rp np; do echo 1 > /sys/class/net/{n}/ecn/roce_$$h/enable/3; done'\n" for n in ("e0", "e1", "e2"))
+        self.assertEqual(self.said(self.checked(h0=unit)), set())
+        wrong = unit.replace("-i e1 -d os --trust dscp", "-i e1 -d os --trust pcp")
+        self.assertEqual(self.said(self.checked(h0=wrong)), {("HOST001", "h0", 7)})
+        paused = unit + "ExecStartPost=-/sbin/ethtool -A e2 rx on tx on\n"
+        self.assertEqual(self.said(self.checked(h0=paused)), {("PFC005", "h0", 14)})
+        stopped = unit + "ExecStop=/usr/bin/mlnx_qos -i e2 --pfc 0,0,0,0,0,0,0,0\n"  # what is done then is not what is set
+        self.assertEqual(self.said(self.checked(h0=stopped)), set())
+        udev = "".join(f'ACTION=="add", SUBSYSTEM=="net", KERNEL=="{n}", RUN+="/usr/bin/{command.format(n="%k")}"\n' for n in ("e0", "e1", "e2") for command in each)
+        self.assertEqual(self.said(self.checked(h0=udev)), set())
+        self.assertEqual(self.said(self.checked(h0=udev.replace('KERNEL=="e1", RUN+="/usr/bin/mlnx_qos -i %k -d os --trust dscp --pfc 0,0,0,1,0',
+                                                                'KERNEL=="e1", RUN+="/usr/bin/mlnx_qos -i %k -d os --trust dscp --pfc 0,0,0,0,1'))),
+                         {("HOST001", "h0", 3)})
+        for before in ("    post-up ", "- ", "  shell: "):
+            text = "".join(f"{before}{command.format(n=n)}\n" for n in ("e0", "e1", "e2") for command in each)
+            wrong = text.replace("-i e2 -d os --trust dscp --pfc 0,0,0,1,0", "-i e2 -d os --trust dscp --pfc 0,0,0,0,1")
+            self.assertEqual(self.said(self.checked(h0=text)), set(), before)
+            self.assertEqual(self.said(self.checked(h0=wrong)), {("HOST001", "h0", 5)}, before)
+
+    def test_hostile(self):
+        """Quotes that end elsewhere, sums that shift by less than nothing, lists without an end: read or listed, never more."""
+        for line in ("RUN+=\"sh -c\"z 'mlnx_qos -i e0 --pfc 1'", "mlnx_qos -i e0 --pfc $((1<<(2-5)))", "X=$(( (3-9) << 2 ))", "A=(", "A=(a \"b",
+                     "echo ${A%%", "echo ${", "while read a b; do", "read -r a <<<", "ExecStart=sh -c '", "f() { f; }; f", "{{ x", "X=${Y:-${Y:-${Y"):
+            self.checked(h0=GOOD + line + "\n")
+
+    def test_weak(self):
+        """No mistake, and worth an info: nothing runs it again, failures are passed over, no shares."""
+        def infos(text):
+            return {(item["rule"], item["severity"], item["line"]) for item in self.checked(h0=text)["findings"]}
+        self.assertEqual(infos(GOOD.replace("# started by roce.service", "# to be run by hand")), {("HOST007", "info", 2)})
+        hidden = GOOD.replace("roce_rp/enable/3", "roce_rp/enable/3 2>/dev/null || true")
+        self.assertEqual(infos(hidden), {("HOST007", "info", 9)})
+        self.assertEqual(infos(GOOD.replace("--tsa", "-a #")), {("SCH001", "info", 6)})
+        self.mistake("--tcbw 20,0,0,80", "--tcbw 20,0,0,70", ("SCH001", "--tcbw"))
+        self.mistake("--tcbw 20,0,0,80", "--tcbw 90,0,0,10", ("SCH001", "--tcbw"))
+        self.mistake(None, "cma_roce_mode -d mlx5_0 -p 1 -m 1\n", ("HOST003", "-m 1"))
+        self.mistake(None, "echo 3 > /sys/class/net/eth1/ecn/roce_np/cnp_802p_prio\n", ("MAP005", "net/eth1"))
+        self.mistake(None, "echo 104 > /sys/kernel/config/rdma_cm/mlx5_2/ports/1/default_roce_tos\n", ("HOST001", "rdma_cm"))
+
     def test_device_in_a_variable(self):
         """A script for a device that it is told: judged as one device, and not against those it names."""
         one = ("mlnx_qos -i $1 -d os --trust dscp\nmlnx_qos -i ${1} --pfc 0,0,0,1,0,0,0,0\n"
                "echo 106 >/sys/class/infiniband/$2/tc/1/traffic_class\nmlxconfig -d $2 -y set DCBX_WILLING_P1=0\n")
+        one += "mlnx_qos -i $1 --tsa ets,ets,ets,ets,ets,ets,strict,ets --tcbw 20,0,0,80,0,0,0,0\n"
         self.assertEqual(self.checked(h0=one)["findings"], [])
         self.assertEqual(self.checked(h0=one)["not_understood"], [])
         wrong = one.replace("106", "26")
@@ -103,12 +183,49 @@ class Host(Mistakes):
         good += "".join(f"cma_roce_tos -d mlx5_{i} -t 136\n" for i in (0, 3))
 
         def answer(text):
-            return {one for one in self.said(self.checked(h0=text)) if one[0] != "HOST005"}
+            return {one for one in self.said(self.checked(h0=text)) if one[0] not in ("HOST005", "SCH001")}
 
         self.assertEqual(answer(good), set())
         self.assertEqual(answer(good.replace("-t 136", "-t 34")), {("HOST001", "h0", 10)})  # and the second, folded
         self.assertEqual(answer(good.replace("dev ens7 mtu 9000", "dev ens7 mtu 1500")), {("TOP006", "h0", 6)})
         self.assertEqual(answer(good + "mlnx_qos -i ens6 --dscp2prio flush\n") - {("HOST001", "h0", 4)}, {("HOST001", "h0", 12)})
+
+    def test_functions_that_others_run(self):
+        """A function that is a word of another command is run; one that runs its arguments is not in their way."""
+        def lines(text):
+            return {one for one in self.said(self.checked(h0=text)) if one[0] not in ("HOST005", "HOST007", "SCH001")}
+
+        body = ("prepare() {\n  for i in a0 a1; do\n    mlnx_qos -i $i --trust TRUST\n    mlnx_qos -i $i --pfc 0,0,0,1,0,0,0,0\n"
+                "    cma_roce_tos -d $i -t 106\n    echo 1  | sudo tee /sys/class/net/$i/ecn/roce_rp/enable/PRIO > /dev/null\n  done\n}\n")
+        for by in ("srun -N 4 bash -c prepare", "export -f prepare", 'ssh node1 "prepare"', "parallel prepare ::: 1", "start) prepare"):
+            self.assertEqual(lines(body.replace("PRIO", "3").replace("TRUST", "dscp") + by + "\n"), set(), by)
+            self.assertEqual(lines(body.replace("PRIO", "3").replace("TRUST", "pcp") + by + "\n"), {("HOST001", "h0", 3)}, by)
+            self.assertEqual(lines(body.replace("PRIO", "5").replace("TRUST", "dscp") + by + "\n"), {("HOST004", "h0", 6)}, by)
+        undo = "undo() {\n  mlnx_qos -i a0 --trust pcp\n}\ntrap undo EXIT\n# undo\n"
+        self.assertEqual(lines(body.replace("PRIO", "3").replace("TRUST", "dscp") + undo + "prepare\n"), set())
+        run = 'try() {\n  if ! "$@"; then\n    logger failed\n  fi\n}\n'
+        text = run + body.replace("PRIO", "3").replace("TRUST", "pcp").replace("  mlnx_qos", "  try mlnx_qos") + "prepare\n"
+        self.assertEqual(lines(text), {("HOST001", "h0", 8)})
+
+    def test_classes_of_one_adapter(self):
+        """Priorities in another traffic class than on the other adapters; not said is no difference."""
+        same = "".join(f"mlnx_qos -i eth{i} --prio_tc 0,1,2,3,4,5,6,7\n" for i in range(3))
+        self.mistake(None, same)
+        self.mistake(None, same + "mlnx_qos -i eth3 --prio_tc 0,1,2,0,4,5,6,7\n", ("HOST001", "2,0,4"), beside=("MAP001", "SCH001"))
+
+    def test_made_anew(self):
+        """What is set before the driver is loaded again is gone; after it, it holds."""
+        self.mistake(None, "devlink dev reload pci/0000:1a:00.0 action driver_reinit\n", ("HOST001", "devlink"))
+        self.mistake("NICS=", "mlxfwreset -d mlx5_0 -y reset\nNICS=")
+
+    def test_frames_of_a_path_mtu(self):
+        self.mistake("mtu 9000", "mtu 4096", ("TOP006", "mtu 4096"))
+        self.mistake("mtu 9000", "mtu 4200")
+
+    def test_loop_over_fewer(self):
+        """RDMA devices by number where interfaces are more, and a loop that leaves an adapter out: told at the loop."""
+        self.mistake("for i in $NICS", "for i in eth0 eth1 eth2", ("HOST001", "for i in"))
+        self.mistake("for d in $(seq 0 3)", "for d in 0 4 5 6")
 
     def test_what_links_of_hosts_say(self):
         """Cabling that only a host's LLDP knows: what is wrong with the switch is told in the switch's text."""

@@ -19,43 +19,33 @@
 #define DEPTH_MOST 6          /* loops and functions inside each other */
 #define VALUE_MOST 4096       /* bytes of a variable, or of a part with its variables put in */
 #define NUMBER_MOST 1000000L  /* in {0..7} */
-#define VARIABLES 64
 #define FUNCTIONS 64
 #define ARGUMENTS 16
 
 struct part {
     char *text;
     uint32_t line;
-};
-
-struct variable {
-    char name[48];
-    const char *value; /* NULL: not known */
+    bool hidden; /* what fails here is passed over: `|| true` */
 };
 
 struct function {
     char name[48];
-    uint32_t first, last; /* parts of its body; last is behind it */
+    uint32_t head, first, last; /* parts: its head, and its body; last is behind it */
+    bool called;
 };
 
 struct shell {
     struct host *in;
     struct part *part;
     uint32_t parts, room;
-    struct variable variable[VARIABLES];
-    uint32_t variables;
+    struct host_variables variables;
     struct function function[FUNCTIONS];
     uint32_t functions;
     uint32_t out, steps, looked;
     unsigned depth;
     uint32_t lost_line; /* where something was last left out; 0: nothing was */
-    char buf[VALUE_MOST];
+    char buf[VALUE_MOST], inner[VALUE_MOST];
 };
-
-static bool name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 static bool spent(const struct shell *sh)
 {
@@ -97,7 +87,20 @@ static void add_part(struct shell *sh, const char *from, size_t length, uint32_t
         from++, length--;
     char *text = arena_strndup(sh->in->arena, from, length);
     if (!text) sh->in->set->no_memory = true;
-    if (text && length) sh->part[sh->parts++] = (struct part){text, line};
+    if (text && length) sh->part[sh->parts++] = (struct part){text, line, false};
+}
+
+/* `name() { command`: the head of a function with its first command behind it; the head's length, 0: it is none. */
+static size_t function_head(const char *at, size_t length)
+{
+    size_t name = 0;
+
+    while (name < length && (host_name_length(at + name) || at[name] == '-'))
+        name++;
+    size_t behind = name + (name < length ? strspn(at + name, " \t") : 0);
+    if (!name || behind + 3 >= length || strncmp(at + behind, "()", 2) != 0) return 0;
+    behind += 2 + strspn(at + behind + 2, " \t");
+    return behind + 1 < length && at[behind] == '{' && strchr(" \t", at[behind + 1]) ? behind + 1 : 0;
 }
 
 /* Words of the shell that stand before a command on the same line. */
@@ -119,6 +122,7 @@ static void split_line(struct shell *sh, const char *text, size_t length, uint32
         if (at == from && at < length) {
             from += strspn(text + from, " \t") < length - from ? strspn(text + from, " \t") : 0;
             size_t word = keyword(text + from);
+            if (!word) word = function_head(text + from, length - from);
             if (word && from + word < length) {
                 add_part(sh, text + from, word, line);
                 from += word;
@@ -140,9 +144,74 @@ static void split_line(struct shell *sh, const char *text, size_t length, uint32
                    (c == ';' && !(at + 1 < length && text[at + 1] == ';') && !(at > from && text[at - 1] == ';'));
         if (!two && !end) continue;
         if (at > from) add_part(sh, text + from, at - from, line);
+        if (two && c == '|' && sh->parts && at > from) {
+            const char *next = text + at + 2 + strspn(text + at + 2, " \t");
+            bool colon = next < text + length && *next == ':';
+            sh->part[sh->parts - 1].hidden = colon || (next + 4 <= text + length && strncmp(next, "true", 4) == 0);
+        }
         from = at + 1 + two;
         at = from - 1;
     }
+}
+
+static void split_command(struct shell *sh, const char *text, size_t length, uint32_t line)
+{
+    bool hidden = false;
+    uint32_t first = sh->parts;
+
+    if (!host_unwrap(text, length, sh->inner, sizeof(sh->inner), &hidden)) {
+        split_line(sh, text, length, line);
+        return;
+    }
+    split_line(sh, sh->inner, strlen(sh->inner), line);
+    for (uint32_t p = first; p < sh->parts && hidden; p++)
+        sh->part[p].hidden = true;
+}
+
+/* A list that is closed on a later line: `NAME=(`. */
+static bool opens_list(const char *line, size_t length)
+{
+    const char *open = length ? memmem(line, length, "=(", 2) : NULL;
+
+    if (!open || memchr(open, ')', length - (size_t)(open - line)) || memchr(line, '#', (size_t)(open - line)))
+        return false;
+    return memchr(open, '"', length - (size_t)(open - line)) == NULL ||
+           memchr(line, '"', (size_t)(open - line)) == NULL;
+}
+
+/* Lines that are one: those that end with a backslash, and a list up to its bracket.  The first of the next. */
+static const char *join_lines(struct shell *sh, const char *at, bool list, uint32_t *line)
+{
+    char *joined = sh->buf;
+    size_t used = 0;
+    uint32_t first = *line;
+    bool fits = true;
+
+    for (bool more = true; more;) {
+        size_t length = strcspn(at, "\n"), take = length;
+        if (list) {
+            for (size_t i = 0; i < take; i++)
+                if (at[i] == '#' && (!i || strchr(" \t", at[i - 1]))) take = i; /* a comment */
+            more = !memchr(at, ')', take) && at[length];
+        } else {
+            more = length && at[length - 1] == '\\' && at[length];
+            take -= more;
+        }
+        fits = fits && used + take + 2 < VALUE_MOST;
+        if (fits) {
+            memcpy(joined + used, at, take);
+            used += take;
+            joined[used++] = ' ';
+        }
+        at += length + (at[length] == '\n');
+        if (more) ++*line;
+    }
+    sh->in->line = first;
+    if (fits)
+        split_command(sh, joined, used, first);
+    else
+        lost(sh, "a command of more than 4 KB over several lines");
+    return at;
 }
 
 static void read_parts(struct shell *sh, const char *text)
@@ -152,91 +221,32 @@ static void read_parts(struct shell *sh, const char *text)
     for (const char *at = text; *at;) {
         size_t length = strcspn(at, "\n");
         line++;
-        if (length && at[length - 1] == '\\' && at[length]) { /* goes on */
-            char *joined = sh->buf;
-            size_t used = 0;
-            uint32_t first = line;
-            bool fits = true;
-            for (bool more = true; more;) {
-                length = strcspn(at, "\n");
-                more = length && at[length - 1] == '\\' && at[length];
-                size_t take = length - more;
-                fits = fits && used + take + 2 < VALUE_MOST;
-                if (fits) {
-                    memcpy(joined + used, at, take);
-                    used += take;
-                    joined[used++] = ' ';
-                }
-                at += length + (at[length] == '\n');
-                if (more) line++;
-            }
-            sh->in->line = first;
-            if (fits)
-                split_line(sh, joined, used, first);
-            else
-                lost(sh, "a command of more than 4 KB over several lines");
+        bool list = opens_list(at, length);
+        if (list || (length && at[length - 1] == '\\' && at[length])) {
+            at = join_lines(sh, at, list, &line);
             continue;
         }
-        split_line(sh, at, length, line);
+        split_command(sh, at, length, line);
         at += length + (at[length] == '\n');
     }
 }
 
 /* --- variables --- */
 
-static struct variable *find(struct shell *sh, const char *name, size_t length)
-{
-    for (uint32_t v = sh->variables; v-- > 0;)
-        if (strlen(sh->variable[v].name) == length && strncmp(sh->variable[v].name, name, length) == 0)
-            return &sh->variable[v];
-    return NULL;
-}
-
 static void set_variable(struct shell *sh, const char *name, size_t length, const char *value)
 {
-    struct variable *as = find(sh, name, length);
-
-    if (!as && sh->variables < VARIABLES && length < sizeof(as->name)) {
-        as = &sh->variable[sh->variables++];
-        snprintf(as->name, sizeof(as->name), "%.*s", (int)length, name);
-    }
-    if (as) as->value = value;
+    host_variable_set(&sh->variables, name, length, value);
 }
 
 /* The text with its variables put in; what is not known stays as it stands. */
 static const char *expanded(struct shell *sh, const char *text)
 {
-    char *to = sh->buf;
-    size_t used = 0;
-    bool single = false, fits = true;
-
     if (!strchr(text, '$')) return text;
-    for (const char *at = text; *at && fits;) {
-        if (*at == '\'') single = !single;
-        bool brace = at[0] == '$' && at[1] == '{';
-        const char *name = at + 1 + brace;
-        size_t length = 0;
-        while (name_char(name[length]))
-            length++;
-        const char *end = name + length;
-        if (brace && (strncmp(end, "[@]", 3) == 0 || strncmp(end, "[*]", 3) == 0)) end += 3;
-        struct variable *as =
-            at[0] == '$' && length && !single && (!brace || *end == '}') ? find(sh, name, length) : NULL;
-        fits = used + (as && as->value ? strlen(as->value) : 1) + 2 < VALUE_MOST;
-        if (!fits) break;
-        if (!as || !as->value) {
-            to[used++] = *at++;
-            continue;
-        }
-        memcpy(to + used, as->value, strlen(as->value));
-        used += strlen(as->value);
-        at = end + brace;
-    }
-    if (!fits) {
+    if (!host_expand(&sh->variables, text, sh->buf, sizeof(sh->buf))) {
         lost(sh, "a line of more than 4 KB with its variables put in");
         return text;
     }
-    const char *kept = arena_strndup(sh->in->arena, to, used);
+    const char *kept = arena_strndup(sh->in->arena, sh->buf, strlen(sh->buf));
     if (!kept) sh->in->set->no_memory = true;
     return kept ? kept : text;
 }
@@ -245,7 +255,7 @@ static const char *expanded(struct shell *sh, const char *text)
 static bool open_ended(const char *text)
 {
     for (const char *at = text; *at; at++)
-        if (*at == '`' || (*at == '$' && (at[1] == '(' || at[1] == '{' || name_char(at[1]) || at[1] == '@')))
+        if (*at == '`' || (*at == '$' && (at[1] == '(' || at[1] == '{' || at[1] == '@' || host_name_length(at + 1))))
             return true;
     return strchr(text, '*') != NULL && strncmp(text, "echo", 4) != 0 && strchr(text, '/') != NULL;
 }
@@ -288,31 +298,145 @@ static const char *listed(struct shell *sh, const char *text)
     return kept ? kept : text;
 }
 
+/* The next word of a list, which quotes keep together; false: there is none. */
+static bool next_word(const char **at, const char **ret, size_t *ret_length)
+{
+    *at += strspn(*at, " \t");
+    char quote = **at == '"' || **at == '\'' ? **at : 0;
+    *ret = *at + (quote != 0);
+    *ret_length = quote ? strcspn(*ret, quote == '"' ? "\"" : "'") : strcspn(*ret, " \t\"'");
+    *at = *ret + *ret_length + (quote && (*ret)[*ret_length]);
+    return *ret_length || quote;
+}
+
+static const char *kept_text(struct shell *sh, const char *text, size_t length)
+{
+    const char *kept = arena_strndup(sh->in->arena, text, length);
+
+    if (!kept) sh->in->set->no_memory = true;
+    return kept ? kept : "";
+}
+
+/* NAME=(a b) and NAME=([x]=a [y]=b): the list as it stands, its keys, and each element. */
+static void assign_list(struct shell *sh, const char *name, size_t length, const char *list)
+{
+    char key[HOST_VARIABLE], keys[VALUE_MOST], values[VALUE_MOST];
+    size_t used = 0, taken = 0, size = 0;
+    const char *word = NULL;
+    uint32_t number = 0;
+
+    keys[0] = values[0] = 0;
+    for (const char *at = list; next_word(&at, &word, &size); number++) {
+        const char *close = word[0] == '[' ? memchr(word, ']', size) : NULL, *value = word;
+        char plain[16];
+        snprintf(plain, sizeof(plain), "%u", number);
+        const char *as = plain;
+        if (close && close[1] == '=') {
+            as = kept_text(sh, word + 1, (size_t)(close - word - 1));
+            size -= (size_t)(close + 2 - word);
+            value = close + 2;
+            if (!size && !next_word(&at, &value, &size)) break; /* [x]="a b" */
+        }
+        if (length + strlen(as) + 3 >= sizeof(key) || used + strlen(as) + 2 >= sizeof(keys) ||
+            taken + size + 4 >= sizeof(values)) {
+            lost(sh, "a list of more than 4 KB");
+            break;
+        }
+        snprintf(key, sizeof(key), "%.*s[%s]", (int)length, name, as);
+        set_variable(sh, key, strlen(key), kept_text(sh, value, size));
+        used += (size_t)snprintf(keys + used, sizeof(keys) - used, "%s ", as);
+        bool blank = memchr(value, ' ', size) != NULL;
+        taken +=
+            (size_t)snprintf(values + taken, sizeof(values) - taken, blank ? "\"%.*s\" " : "%.*s ", (int)size, value);
+    }
+    snprintf(key, sizeof(key), "!%.*s", (int)length, name);
+    set_variable(sh, key, strlen(key), kept_text(sh, keys, used));
+    set_variable(sh, name, length, kept_text(sh, values, taken));
+}
+
+static void assign(struct shell *sh, const char *name, size_t length, const char *value)
+{
+    size_t size = strlen(value);
+    char last = size ? value[size - 1] : 0;
+    bool list = size > 1 && value[0] == '(' && last == ')';
+    bool quoted = size > 1 && ((value[0] == '"' && last == '"') || (value[0] == '\'' && last == '\''));
+    bool strip = list || quoted;
+    const char *kept = kept_text(sh, value + strip, size - 2 * (size_t)strip);
+    const char *known = listed(sh, expanded(sh, kept));
+
+    if (open_ended(known))
+        set_variable(sh, name, length, NULL);
+    else if (list)
+        assign_list(sh, name, length, known);
+    else
+        set_variable(sh, name, length, known);
+}
+
 /* NAME=value, NAME="a b", NAME=(a b), behind export, local or readonly. */
 static bool assigned(struct shell *sh, const char *text)
 {
-    static const char *const before[] = {"export ", "local ", "readonly ", "declare -a ", "typeset "};
-    size_t length = 0;
+    static const char *const before[] = {"export ",     "local ",      "local -r ",    "readonly ", "declare -a ",
+                                         "declare -r ", "declare -A ", "declare -ra ", "typeset ",  "declare -rA "};
 
     for (unsigned i = 0; i < sizeof(before) / sizeof(before[0]); i++)
         if (strncmp(text, before[i], strlen(before[i])) == 0) text += strlen(before[i]);
-    while (name_char(text[length]))
-        length++;
+    size_t length = host_name_length(text);
     if (!length || text[length] != '=' || (text[0] >= '0' && text[0] <= '9')) return false;
-    if (strncmp(text, "NCCL_", 5) == 0 || strncmp(text, "host=", 5) == 0 || strncmp(text, "nic=", 4) == 0) return false;
+    if (strncmp(text, "NCCL_", 5) == 0 || strncmp(text, "host=", 5) == 0) return false;
+    if (strncmp(text, "nic=", 4) == 0 && strstr(text, " rdma=")) return false;
     const char *value = text + length + 1;
-    size_t size = strlen(value);
-    if (strncmp(value, "$(", 2) == 0 || strncmp(value, "\"$(", 3) == 0 || value[0] == '`') { /* what a program prints */
+    if ((strncmp(value, "$(", 2) == 0 && value[2] != '(') || (strncmp(value, "\"$(", 3) == 0 && value[3] != '(') ||
+        value[0] == '`') { /* what a program prints */
         set_variable(sh, text, length, NULL);
         return true;
     }
-    char last = size ? value[size - 1] : 0;
-    bool quoted = size > 1 && ((value[0] == '"' && last == '"') || (value[0] == '\'' && last == '\'') ||
-                               (value[0] == '(' && last == ')'));
-    if (!quoted && strpbrk(value, " \t")) return false; /* NAME=value command */
-    const char *kept = arena_strndup(sh->in->arena, value + quoted, size - 2 * (size_t)quoted);
-    const char *known = kept ? listed(sh, expanded(sh, kept)) : NULL;
-    set_variable(sh, text, length, known && !open_ended(known) ? known : NULL);
+    if (!strchr("\"'($", value[0]) && strpbrk(value, " \t")) return false; /* NAME=value command */
+    assign(sh, text, length, value);
+    return true;
+}
+
+/* Words of a text become the variables that are named, the last of which gets the rest. */
+static void read_words(struct shell *sh, const char *names, const char *text, const char *between)
+{
+    char mark[8];
+
+    snprintf(mark, sizeof(mark), "%.4s \t", between);
+    for (names += strspn(names, " \t"); *names;) {
+        size_t length = host_name_length(names);
+        if (!length) return;
+        const char *next = names + length + strspn(names + length, " \t");
+        text += strspn(text, mark);
+        size_t size = *next && host_name_length(next) ? strcspn(text, mark) : strlen(text);
+        set_variable(sh, names, length, open_ended(text) ? NULL : kept_text(sh, text, size));
+        text += size;
+        names = next;
+    }
+}
+
+/* `read -r a b <<< "$pair"`, with or without IFS=: before it, and `set -- $pair`. */
+static bool reads(struct shell *sh, const char *text)
+{
+    char between[2] = "";
+
+    if (strncmp(text, "set -- ", 7) == 0) {
+        read_words(sh, "1 2 3 4 5 6 7 8", expanded(sh, text + 7), "");
+        return true;
+    }
+    if (strncmp(text, "IFS=", 4) == 0) {
+        const char *at = text + 4 + strspn(text + 4, "\"'$");
+        between[0] = *at;
+        at += strcspn(at, " ");
+        text = at + strspn(at, " ");
+    }
+    const char *from = strstr(text, "<<<");
+    if (strncmp(text, "read ", 5) != 0 || !from) return false;
+    char *value = arena_strndup(sh->in->arena, from + 3, strlen(from + 3));
+    const char *names = text + 5 + (strncmp(text + 5, "-r ", 3) == 0 ? 3 : 0), *list = NULL;
+    if (!value) return true;
+    list = expanded(sh, value);
+    list += strspn(list, " \t\"");
+    list = kept_text(sh, list, strcspn(list, "\""));
+    read_words(sh, kept_text(sh, names, (size_t)(from - names)), list, between);
     return true;
 }
 
@@ -343,32 +467,88 @@ static uint32_t end_of(struct shell *sh, uint32_t at, uint32_t to, bool loop)
     return to;
 }
 
+/* "${LIST[@]}" is its elements, each a word: without the quotes. */
+static const char *bare_lists(struct shell *sh, const char *text)
+{
+    char *bare = strstr(text, "[@]}\"") ? arena_strndup(sh->in->arena, text, strlen(text)) : NULL;
+
+    for (char *end = bare; end && (end = strstr(end, "[@]}\""));) {
+        char *open = end;
+        while (open > bare && *open != '"')
+            open--;
+        end[4] = ' ';
+        if (*open == '"') *open = ' ';
+    }
+    return bare ? bare : text;
+}
+
 static uint32_t run_loop(struct shell *sh, uint32_t at, uint32_t to)
 {
     const char *text = sh->part[at].text + 4;
-    size_t length = 0;
     uint32_t end = end_of(sh, at, to, true), body = at + 1;
 
     text += strspn(text, " \t");
-    while (name_char(text[length]))
-        length++;
+    size_t length = host_name_length(text);
     const char *in = text + length + strspn(text + length, " \t");
-    const char *words = begins(in, "in ") || begins(in, "in\t") ? listed(sh, expanded(sh, in + 3)) : "$@";
+    const char *words =
+        begins(in, "in ") || begins(in, "in\t") ? listed(sh, expanded(sh, bare_lists(sh, in + 3))) : "$@";
     if (body < end && strcmp(sh->part[body].text, "do") == 0) body++;
     if (open_ended(words)) { /* once, with a name that is not known */
         set_variable(sh, text, length, NULL);
         run(sh, body, end);
         return end;
     }
-    for (const char *word = words; *word && !spent(sh); sh->steps++) {
-        word += strspn(word, " \t\"'");
-        size_t size = strcspn(word, " \t\"'");
-        if (!size) break;
-        set_variable(sh, text, length, arena_strndup(sh->in->arena, word, size));
+    const char *word = NULL;
+    size_t size = 0;
+    for (const char *next = words; !spent(sh) && next_word(&next, &word, &size); sh->steps++) {
+        set_variable(sh, text, length, kept_text(sh, word, size));
         run(sh, body, end);
-        word += size;
     }
     return end;
+}
+
+/* `while read a b; do ... done <<WORD`: once for each line of the table behind it; else once, with nothing known. */
+static uint32_t run_table(struct shell *sh, uint32_t at, uint32_t to)
+{
+    const char *names = strstr(sh->part[at].text, "read ") + 5;
+    uint32_t end = end_of(sh, at, to, true), body = at + 1, row = end + 1;
+    const char *word = end < to ? strstr(sh->part[end].text, "<<") : NULL;
+    char between[2] = "", last[32] = "";
+
+    const char *ifs = strstr(sh->part[at].text, "IFS=");
+    if (ifs && ifs < names) between[0] = ifs[4 + strspn(ifs + 4, "\"'$")];
+    if (between[0] == ' ') between[0] = 0;
+    if (strncmp(names, "-r ", 3) == 0) names += 3;
+    if (body < end && strcmp(sh->part[body].text, "do") == 0) body++;
+    if (word)
+        snprintf(last, sizeof(last), "%.*s", (int)strcspn(word + 2 + strspn(word + 2, "-'\""), "'\" "),
+                 word + 2 + strspn(word + 2, "-'\""));
+    if (!last[0] || last[0] == '<') {
+        read_words(sh, names, "$", "");
+        run(sh, body, end);
+        return end;
+    }
+    for (; row < to && strcmp(sh->part[row].text, last) != 0 && !spent(sh); row++) {
+        if (sh->part[row].text[0] == '#') continue;
+        read_words(sh, names, sh->part[row].text, between);
+        run(sh, body, end);
+        sh->steps++;
+    }
+    return row;
+}
+
+/* A function that runs what it is given, as `run() { "$@" || log failed; }`. */
+static bool passes_on(const struct shell *sh, const struct function *as)
+{
+    static const char *const before[] = {"if ", "! ", "sudo ", "eval ", "exec "};
+
+    for (uint32_t p = as->first; p < as->last; p++) {
+        const char *text = sh->part[p].text;
+        for (unsigned i = 0; i < sizeof(before) / sizeof(before[0]); i++)
+            if (begins(text, before[i])) text += strlen(before[i]);
+        if (begins(text, "\"$@\"") || begins(text, "$@") || begins(text, "$*")) return true;
+    }
+    return false;
 }
 
 static bool call(struct shell *sh, const char *text)
@@ -376,9 +556,10 @@ static bool call(struct shell *sh, const char *text)
     size_t length = strcspn(text, " \t");
 
     for (uint32_t f = 0; f < sh->functions; f++) {
-        const struct function *as = &sh->function[f];
+        struct function *as = &sh->function[f];
         if (strlen(as->name) != length || strncmp(as->name, text, length) != 0) continue;
         const char *rest = text + length;
+        as->called = true;
         for (unsigned i = 1; i <= ARGUMENTS; i++) {
             char name[4];
             rest += strspn(rest, " \t\"'");
@@ -394,14 +575,54 @@ static bool call(struct shell *sh, const char *text)
     return false;
 }
 
+/* The command that a function of that kind is given; else the text as it is. */
+static const char *passed_on(struct shell *sh, const char *text)
+{
+    size_t length = strcspn(text, " \t");
+
+    for (uint32_t f = 0; text[length] && f < sh->functions; f++) {
+        struct function *as = &sh->function[f];
+        if (strlen(as->name) != length || strncmp(as->name, text, length) != 0 || !passes_on(sh, as)) continue;
+        as->called = true;
+        return text + length + strspn(text + length, " \t");
+    }
+    return text;
+}
+
+/* Does a name stand as a word of a command that may run it: `bash -c f`, `export -f f`, `ssh h "f"`? */
+static bool names_it(const char *text, const char *name)
+{
+    static const char *const not_run[] = {"#", "trap ", "echo ", "printf ", "logger ", "unset ", "log "};
+    static const char *const between = " \t\"';()|&";
+
+    for (unsigned i = 0; i < sizeof(not_run) / sizeof(not_run[0]); i++)
+        if (begins(text, not_run[i])) return false;
+    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
+        if ((at == text || strchr(between, at[-1])) && strchr(between, at[strlen(name)])) return true;
+    return false;
+}
+
+/* Functions that no plain call has reached, and that another command is told to run: once, their arguments unknown. */
+static void run_named(struct shell *sh)
+{
+    for (uint32_t f = 0; f < sh->functions; f++) {
+        const struct function *as = &sh->function[f];
+        for (uint32_t p = 0; p < sh->parts && !as->called && !spent(sh); p++) {
+            sh->looked++;
+            if ((p < as->head || p > as->last) && names_it(sh->part[p].text, as->name)) call(sh, as->name);
+        }
+    }
+}
+
 /* `name() {` or `function name {`: kept for its calls. */
 static bool define(struct shell *sh, uint32_t at, uint32_t to, uint32_t *ret_end)
 {
     const char *text = sh->part[at].text;
+    const uint32_t head = at;
     size_t length = 0;
 
     if (begins(text, "function ")) text += 9;
-    while (name_char(text[length]) || text[length] == '-')
+    while (host_name_length(text + length) || text[length] == '-')
         length++;
     const char *behind = text + length + strspn(text + length, " \t");
     bool brackets = begins(behind, "()");
@@ -417,8 +638,10 @@ static bool define(struct shell *sh, uint32_t at, uint32_t to, uint32_t *ret_end
     if (sh->functions < FUNCTIONS) {
         struct function *as = &sh->function[sh->functions++];
         snprintf(as->name, sizeof(as->name), "%.*s", (int)length, text);
+        as->head = head;
         as->first = first;
         as->last = *ret_end;
+        as->called = false;
     }
     return true;
 }
@@ -435,15 +658,23 @@ static void run(struct shell *sh, uint32_t from, uint32_t to)
         sh->in->line = sh->part[i].line;
         sh->steps += 1 + (uint32_t)(strlen(text) / 64);
         if (begins(text, "for ") && strchr(text, ' ')) {
+            uint32_t around = sh->in->loop_line;
+            sh->in->loop_line = sh->in->line;
             i = run_loop(sh, i, to);
+            sh->in->loop_line = around;
+            continue;
+        }
+        if (begins(text, "while ") && strstr(text, "read ")) {
+            i = run_table(sh, i, to);
             continue;
         }
         if (define(sh, i, to, &i)) continue;
-        const char *whole = expanded(sh, text);
-        if (assigned(sh, text) || call(sh, whole)) continue;
+        const char *whole = passed_on(sh, expanded(sh, text));
+        if (assigned(sh, text) || reads(sh, text) || call(sh, whole)) continue;
         char *line = arena_strndup(sh->in->arena, whole, strlen(whole));
         if (!line) sh->in->set->no_memory = true;
         sh->out++;
+        sh->in->hidden = sh->part[i].hidden;
         if (line) host_line(sh->in, line, open_ended(whole));
     }
     sh->depth--;
@@ -460,5 +691,6 @@ void host_shell(struct host *in, const char *text)
     sh->in = in;
     read_parts(sh, text);
     run(sh, 0, sh->parts);
+    run_named(sh);
     if (spent(sh)) lost(sh, "more commands and rounds of loops than are read: the rest");
 }
