@@ -35,7 +35,7 @@ BREAKS = (
     ("nxos", "leaf0", r"  priority-flow-control watch-dog-interval on", "  priority-flow-control watch-dog-interval off",
      None, "WD001"),
     ("nxos", "spine0", r"bandwidth remaining percent 80", "bandwidth remaining percent 70", "classes.rdma.share", None),
-    ("nxos", "spine0", r"bandwidth remaining percent 20", "bandwidth remaining percent 30", None, "SCH001"),
+    ("nxos", "spine0", r"bandwidth remaining percent 20", "bandwidth remaining percent 30", None, "SCH001 bandwidth remaining percent 80"),
     ("eos", "leaf0", r"minimum-threshold 400 kbytes", "minimum-threshold 1700 kbytes", "classes.rdma.ecn.min", "ECN002"),
     ("eos", "leaf0", r"   priority-flow-control on", "   priority-flow-control off", "pfc", None),
     ("eos", "leaf0", r"default timeout 0.40", "default timeout 2.40", "watchdog.detect", "WD007"),

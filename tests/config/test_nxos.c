@@ -134,7 +134,7 @@ static void test_wrong_lines(void **state)
         {" weight 0 ecn\n", " weight 5 ecn\n", "ECN008", 19},
         {"maximum-threshold 2 mbytes", "maximum-threshold 100 kbytes", "ECN002", 19},
         {"maximum-threshold 2 mbytes", "maximum-threshold 2000 packets", "ECN007", 19},
-        {"bandwidth remaining percent 40\n", "bandwidth remaining percent 41\n", "SCH001", 21},
+        {"bandwidth remaining percent 40\n", "bandwidth remaining percent 41\n", "SCH001", 18},
         {"pause-threshold 46800", "pause-threshold 466800", "HR006", 26},
         {"  priority-flow-control watch-dog-interval on\n  service",
          "  priority-flow-control watch-dog-interval 200\n  service", "SYN001", 32},

@@ -238,6 +238,7 @@ static void join_channel(struct ports *ports, struct nxos_port *port)
         if (port->pfc == PFC_UNSAID) port->pfc = channel->pfc, port->pfc_line = channel->pfc_line;
         if (!port->watch_line) port->watch = channel->watch, port->watch_line = channel->watch_line;
         port->routed |= channel->routed;
+        port->home_line = channel->line;
     }
 }
 
@@ -365,6 +366,10 @@ static void read_globals(struct nxos *nxos, struct ports *ports)
             nxos->system_line = line->number;
             for (uint32_t s = i + 1; s < line->end; s++) {
                 struct line *service = &nxos->lines.line[s];
+                if (line_is(service, "service-policy type network-qos * ...", NULL))
+                    nxos->network_line = service->number;
+                if (line_is(service, "service-policy type queuing output * ...", NULL))
+                    nxos->queuing_line = service->number;
                 if (read_service(nxos, service, &nxos->qos, &nxos->queuing_out, &nxos->queuing_in, &nxos->network) &&
                     nxos->missing)
                     nxos_unknown(nxos, service->number,
@@ -407,6 +412,7 @@ int nxos_import(struct config_set *set, const struct config_text *text)
     nxos_say_watchdog(&nxos);
     for (uint32_t p = 0; p < ports.count; p++) {
         struct nxos_port *port = &ports.port[p];
+        port->home_line = port->line;
         if (port->channel) join_channel(&ports, port);
         port->routed = port->layer_said || port->routed ? port->routed : nxos.routed;
         struct nxos_policy *qos = port->qos ? port->qos : nxos.qos;

@@ -56,6 +56,7 @@ struct nxos_policy {
     bool by_dscp, by_cos;
     uint8_t dscp_to_tc[64], cos_to_tc[8];
     uint32_t dscp_line[64], cos_line[8];
+    uint32_t among_line[64];         /* what its class matches, where others are in it too; 0: it is alone */
     uint32_t group_line[NXOS_PRIOS]; /* what a class matches that leads to this qos-group; 0: none */
     uint32_t rest_line;              /* of the qos-group that class-default sets; 0: none */
     uint32_t unknown_line;           /* of a class that is not defined; 0: none */
@@ -81,6 +82,7 @@ enum pfc_mode { PFC_UNSAID, PFC_OFF, PFC_ON, PFC_AUTO };
 struct nxos_port { /* of an interface, or of a port-channel */
     const char *name;
     uint32_t line, channel, channel_line;
+    uint32_t home_line; /* where what is missing would stand: of its port-channel, if it has one, or its own */
     uint32_t block_first, block_end; /* lines of its last block */
     enum pfc_mode pfc;
     uint32_t pfc_line, mtu, mtu_line, rate_mbps, rate_line, watch_line, down_line, pause_line;
@@ -121,15 +123,17 @@ struct nxos {
     struct nxos_policy *network, *queuing_out, *queuing_in, *qos; /* of system qos; NULL: the default */
     struct nxos_watchdog watchdog;
     struct nxos_breakout *breakouts;
-    uint32_t system_line; /* of `system qos`; 0: there is none */
-    uint32_t down_line;   /* ports that are bridged are down unless they say otherwise; 0: up */
-    bool routed;          /* ports are, unless they say otherwise */
-    bool network_mtu;     /* frames of bridged ports are as large as network-qos says */
-    bool whole;           /* a switch's configuration, not a part of one */
-    bool missing;         /* the policy that was last asked for */
-    bool pauses;          /* a port that is up */
-    uint32_t mtu_most;    /* of such ports */
-    uint32_t noted;       /* the line of the last reference that led nowhere: ranges of interfaces say it once */
+    uint32_t network_line; /* of the policy of type network-qos; 0: none is applied */
+    uint32_t queuing_line; /* of that of type queuing, for what leaves; 0: none is applied */
+    uint32_t system_line;  /* of `system qos`; 0: there is none */
+    uint32_t down_line;    /* ports that are bridged are down unless they say otherwise; 0: up */
+    bool routed;           /* ports are, unless they say otherwise */
+    bool network_mtu;      /* frames of bridged ports are as large as network-qos says */
+    bool whole;            /* a switch's configuration, not a part of one */
+    bool missing;          /* the policy that was last asked for */
+    bool pauses;           /* a port that is up */
+    uint32_t mtu_most;     /* of such ports */
+    uint32_t noted;        /* the line of the last reference that led nowhere: ranges of interfaces say it once */
 };
 
 #define NXOS_AT(nxos, line_) CONFIG_AT((nxos)->text, (line_))

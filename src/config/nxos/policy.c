@@ -171,6 +171,7 @@ static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct
             if (policy->dscp_line[d] && !rest) continue; /* the first class that matches takes it */
             policy->dscp_to_tc[d] = group;
             if (!rest) policy->dscp_line[d] = set->number;
+            if (!rest && (d == 0 || __builtin_popcountll(class->dscps) > 1)) policy->among_line[d] = class->match_line;
         }
         for (unsigned c = 0; c < 8; c++) {
             if (rest ? policy->cos_line[c] : !(class && class->cos >> c & 1)) continue;
@@ -385,17 +386,18 @@ static struct nxos_policy *add_policy(struct nxos *nxos, enum nxos_type type, co
 static void check_shares(struct nxos *nxos, struct nxos_policy *policy)
 {
     uint64_t sum[2] = {0};
-    uint32_t last = 0;
+    uint32_t largest = 0, most = 0; /* its line */
 
     for (int q = 0; q < NXOS_PRIOS; q++) {
         const struct nxos_queue *queue = &policy->queue[q];
         if (queue->strict) continue;
         sum[queue->remaining] += queue->share_ppm;
-        if (queue->share_line > last) last = queue->share_line;
+        bool before = queue->share_ppm == most && queue->share_line < largest;
+        if (queue->share_ppm > most || before) most = queue->share_ppm, largest = queue->share_line;
     }
     bool over = sum[0] > 1000000 || sum[1] > 1000000;
     if (over)
-        config_note(nxos->set, NXOS_AT(nxos, last), "SCH001", nxos->device, CONFIG_NONE,
+        config_note(nxos->set, NXOS_AT(nxos, largest), "SCH001", nxos->device, CONFIG_NONE,
                     "the shares of policy-map %.60s add up to %u%%", policy->name,
                     (unsigned)((sum[0] > sum[1] ? sum[0] : sum[1]) / 10000));
     if (sum[0] + sum[1] <= 1000000) return;

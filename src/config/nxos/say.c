@@ -25,6 +25,8 @@ static void say_maps(struct nxos *nxos, uint32_t port, const struct nxos_policy 
     config_say(set, NXOS_AT(nxos, line), nxos->device, port, "trust", "%s", pcp ? "pcp" : "dscp");
     for (unsigned d = 0; d < 64; d++) {
         uint32_t at = !qos ? line : qos->dscp_line[d] ? qos->dscp_line[d] : unmatched_line(qos, d);
+        /* best effort or control in a class with others: what it matches is wrong, not where the class goes */
+        if (qos && qos->among_line[d] && (d == 0 || d >= CNP_DSCP)) at = qos->among_line[d];
         config_say_map(set, NXOS_AT(nxos, at), nxos->device, port, "dscp-map", d, qos && !pcp ? qos->dscp_to_tc[d] : 0);
     }
     for (unsigned p = 0; pcp && p < 8; p++)
@@ -100,11 +102,19 @@ static uint32_t idle_class(const struct nxos *nxos, const struct nxos_policy *qo
 {
     const struct nxos_policy *network = nxos->network;
 
-    if (!network) return nxos->system_line;
+    if (!network) return nxos->network_line ? nxos->network_line : nxos->system_line;
     if (network->pfc) return 0;
     for (unsigned q = NXOS_PRIOS; q-- > 1;)
         if (qos && carried_by(qos) >> q & 1 && network->class_line[q]) return network->class_line[q];
     return network->line;
+}
+
+/* A policy of type network-qos that pauses and is not applied; NULL: there is none. */
+static const char *unapplied(const struct nxos *nxos)
+{
+    for (const struct nxos_policy *policy = nxos->policies; policy; policy = policy->next)
+        if (policy->type == NXOS_NETWORK && !policy->used && policy->pfc) return policy->name;
+    return NULL;
 }
 
 static void say_pfc(struct nxos *nxos, uint32_t port, const struct nxos_port *as, struct nxos_policy *qos)
@@ -120,11 +130,13 @@ static void say_pfc(struct nxos *nxos, uint32_t port, const struct nxos_port *as
     if (on && !as->down && as->mtu > nxos->mtu_most) nxos->mtu_most = as->mtu;
     if (as->pfc == PFC_ON && !on && !as->down && (nxos->whole || nxos->network))
         config_note(nxos->set, at, "PFC002", nxos->device, idle ? CONFIG_NONE : port,
-                    "priority-flow-control is on, and no class of network-qos pauses: nothing is protected");
+                    "priority-flow-control is on, and no class of network-qos pauses: nothing is protected%s%.60s%s",
+                    unapplied(nxos) ? " (policy-map " : "", unapplied(nxos) ? unapplied(nxos) : "",
+                    unapplied(nxos) ? " would, and is not applied)" : "");
     if (on && automatic) config_say(nxos->set, at, nxos->device, port, "pfc-mode", "auto");
     if (on && nxos->watchdog.on && !as->watch)
-        config_say(nxos->set, NXOS_AT(nxos, as->watch_line ? as->watch_line : as->line), nxos->device, port, "watched",
-                   "false");
+        config_say(nxos->set, NXOS_AT(nxos, as->watch_line ? as->watch_line : as->home_line), nxos->device, port,
+                   "watched", "false");
     if (as->pause_line && on)
         config_note(nxos->set, NXOS_AT(nxos, as->pause_line), "PFC005", nxos->device, port,
                     "flowcontrol and priority-flow-control exclude each other");
@@ -197,7 +209,8 @@ static void say_queues(struct nxos *nxos, uint32_t port, const struct nxos_port 
         else if (!network && nxos->system_line && q && carried_by(qos) >> q & 1 && qos)
             config_say_class(nxos->set, NXOS_AT(nxos, nxos->system_line), nxos->device, port, q, "lossless", "false");
         if (lossless && !out && nxos->system_line)
-            config_say_class(nxos->set, NXOS_AT(nxos, nxos->system_line), nxos->device, port, q, "ecn", "false");
+            config_say_class(nxos->set, NXOS_AT(nxos, nxos->queuing_line ? nxos->queuing_line : nxos->system_line),
+                             nxos->device, port, q, "ecn", "false");
         if (out)
             say_queue(nxos, port, q, &out->queue[q], lossless, qos,
                       out->queue[q].line ? out->queue[q].line : out->line);
@@ -207,9 +220,9 @@ static void say_queues(struct nxos *nxos, uint32_t port, const struct nxos_port 
 /* A policy that is not defined was not read: what it would have set is not known. */
 void nxos_unknown(struct nxos *nxos, uint32_t line, enum nxos_type type, uint32_t port)
 {
-    static const char *const rules[][6] = {
-        [NXOS_QOS] = {"MAP", "PFC008", "HOST001", "SIB001", NULL},
-        [NXOS_NETWORK] = {"PFC", "HR", "ECN", "BUF", "MAP", NULL},
+    static const char *const rules[][9] = {
+        [NXOS_QOS] = {"MAP", "PFC008", "PFC010", "HOST001", "SIB001", NULL},
+        [NXOS_NETWORK] = {"PFC", "HR", "ECN", "BUF", "MAP001", "MAP005", "MAP006", "MAP008", NULL},
         [NXOS_QUEUING] = {"ECN", "SCH", "MAP005", "MAP008", "SIB001", NULL},
     };
 
@@ -248,7 +261,7 @@ void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
         config_say(set, NXOS_AT(nxos, as->down_line), nxos->device, port, "up", "false");
     else if (nxos->down_line && !as->down_line && !routed)
         config_say(set, NXOS_AT(nxos, nxos->down_line), nxos->device, port, "up", "false");
-    say_maps(nxos, port, qos, as->qos_line ? as->qos_line : as->line);
+    say_maps(nxos, port, qos, as->qos_line ? as->qos_line : as->home_line);
     say_queues(nxos, port, as, qos);
     say_ingress(nxos, port, as->in ? as->in : nxos->queuing_in);
     say_pfc(nxos, port, as, qos);
