@@ -27,7 +27,7 @@ enum eos_trust { EOS_TRUST_UNSAID, EOS_TRUST_DSCP, EOS_TRUST_COS, EOS_TRUST_NONE
 
 struct eos_queue {
     bool round_robin, strict, ecn, drop, counted, guaranteed;
-    uint32_t share_ppm, line, sched_line, ecn_line;
+    uint32_t share_ppm, line, sched_line, share_line, ecn_line;
     uint64_t min_bytes, max_bytes;
     uint32_t probability_ppm;
 };
@@ -38,6 +38,8 @@ struct eos_policy {
     bool used;
     uint8_t dscp_to_tc[64], cos_to_tc[8];
     uint32_t dscp_line[64], cos_line[8]; /* 0: no class of the policy takes it */
+    uint32_t match_line;                 /* of a class that takes best effort by its DSCP; 0: none */
+    uint32_t unknown_line;               /* of a class that is not defined; 0: none */
     struct eos_policy *next;
 };
 
@@ -85,6 +87,7 @@ struct eos {
     bool unguaranteed;                 /* a watched queue without guaranteed bandwidth was told */
     bool marks;                        /* some queue of some port */
     uint32_t unmarked_line;            /* of the first port that should and does not */
+    uint32_t policy_line;              /* of a policy-map that ports with PFC take; 0: none */
     uint32_t off_line;                 /* of `priority-flow-control all off`; 0: not said */
     struct eos_class *classes;
     struct eos_policy *policies;
@@ -105,6 +108,7 @@ struct eos_port {
     bool own, profiled; /* QoS lines of its own; a profile */
     bool layer_said;    /* switched or routed */
     bool down_said, used;
+    uint32_t home_line;    /* of its port-channel, where trust that is missing would stand; 0: its own */
     uint32_t profile_line; /* of the profile that it has; 0: none */
     uint32_t applied_line; /* where it takes the profile; 0: nowhere */
     uint32_t unknown_line; /* of one that is not defined; 0: none */

@@ -13,7 +13,9 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "config/eos/eos_int.h"
 #include "config/lines_rest.h"
@@ -21,6 +23,7 @@
 
 #define PORTS_MAX 4096u
 #define REFERENCES_MAX 256u
+#define SIBLINGS_LEAST 3u /* ports with PFC, before one without is odd */
 #define HEAD_BYTES 4096
 
 struct ports {
@@ -293,6 +296,11 @@ static void join_channel(struct ports *ports, struct eos_port *port)
         if (!port->own && !port->profiled) {
             port->qos = channel->qos;
             port->profile_line = channel->profile_line;
+        } else if (port->qos.trust == EOS_TRUST_UNSAID && !port->qos.policy) { /* classification is the channel's */
+            port->qos.trust = channel->qos.trust;
+            port->qos.trust_line = channel->qos.trust_line;
+            port->qos.policy = channel->qos.policy;
+            port->home_line = channel->line;
         }
         port->routed |= channel->routed;
         if (!port->mtu) port->mtu = channel->mtu, port->mtu_line = channel->mtu_line;
@@ -414,6 +422,33 @@ static void judge_queue_profiles(struct eos *eos)
         if (!used)
             config_hint(eos->set, EOS_AT(eos, line->number), "MAP007", eos->device, CONFIG_NONE,
                         "mmu queue profile %.60s is defined and applied nowhere", defined.word[0]);
+    }
+}
+
+/* Members of the MLAG peer-link carry what the ports of a failed link carried: they have PFC as these have. */
+static void judge_peer_link(struct eos *eos, const struct ports *ports)
+{
+    uint32_t channel = 0, with = 0, others = 0;
+    struct line_match match;
+
+    for (uint32_t i = 0; i < eos->lines.count && !channel; i++)
+        if (line_is(&eos->lines.line[i], "peer-link *", &match) && strncasecmp(match.word[0], "Port-Channel", 12) == 0)
+            channel = (uint32_t)strtoul(match.word[0] + 12, NULL, 10);
+    for (uint32_t p = 0; p < ports->count && channel; p++) {
+        const struct eos_port *port = &ports->port[p];
+        if (strncmp(port->name, "Ethernet", 8) != 0 || port->down) continue;
+        if (port->channel == channel && port->qos.pfc) return;
+        with += port->qos.pfc != 0;
+        others += port->channel != channel;
+    }
+    if (with < SIBLINGS_LEAST || with * 4 < others * 3) return;
+    for (uint32_t p = 0; p < ports->count; p++) {
+        const struct eos_port *port = &ports->port[p];
+        if (port->channel != channel || port->down) continue;
+        config_note(eos->set, EOS_AT(eos, port->line), "SIB001", eos->device, CONFIG_NONE,
+                    "%.40s carries the MLAG peer-link and has no PFC, which %u of the %u other ports have", port->name,
+                    with, others);
+        return;
     }
 }
 
@@ -550,11 +585,13 @@ int eos_import(struct config_set *set, const struct config_text *text)
         if (port->channel) join_channel(&ports, port);
         for (unsigned q = 0; q < EOS_PRIOS; q++)
             eos.marks |= port->qos.queue[q].ecn;
+        if (port->qos.pfc && port->qos.policy && !port->down) eos.policy_line = port->qos.policy->line;
     }
     eos_say_watchdog(&eos, ports.port, ports.count);
     for (uint32_t p = 0; p < ports.count; p++)
         if (strncmp(ports.port[p].name, "Ethernet", 8) == 0) eos_say_port(&eos, &ports.port[p]);
     judge(&eos);
+    judge_peer_link(&eos, &ports);
     lines_routes(set, text, &eos.lines, eos.device);
     lines_svis(set, text, &eos.lines, eos.device);
     lines_rest(set, text, &eos.lines, eos.device, aside);

@@ -21,6 +21,7 @@ struct eos_class { /* a class-map, or an access list */
     uint8_t cos;
     bool other, used;
     struct eos_class *next;
+    uint32_t match_line; /* of the last that could be read */
 };
 
 static struct eos_class *find_class(struct eos *eos, bool list, const char *name)
@@ -103,6 +104,7 @@ static void read_match(struct eos *eos, struct eos_class *class, struct line *li
         return;
     }
     line->known = true;
+    class->match_line = line->number;
     if (dscp)
         class->dscps |= bits;
     else
@@ -146,6 +148,8 @@ static void read_policy_class(struct eos *eos, struct eos_policy *policy, struct
 
     line->known = true;
     if (class) class->used = true;
+    if (!class && !rest) policy->unknown_line = line->number;
+    if (class && class->dscps & 1) policy->match_line = class->match_line;
     if (!class && !rest)
         config_note(eos->set, EOS_AT(eos, line->number), "MAP007", eos->device, CONFIG_NONE,
                     "policy-map %.60s uses class-map %.60s, which is not defined", policy->name, name);

@@ -101,6 +101,7 @@ static void read_queue_line(struct eos *eos, struct line *line, struct eos_queue
     } else if (line_is(line, "bandwidth percent # ...", &match) && match.number[0] <= 100) {
         line_take_part(line, "bandwidth percent #", NULL);
         queue->share_ppm = (uint32_t)match.number[0] * 10000;
+        queue->share_line = line->number;
         if (!queue->sched_line) queue->sched_line = line->number;
     } else if (line_take(line, "bandwidth guaranteed ...", NULL)) {
         queue->guaranteed = true;

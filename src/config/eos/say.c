@@ -19,10 +19,14 @@ static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos
         if (!qos->queue[q].round_robin) continue;
         sharing = q;
     }
-    for (int q = 0; q <= sharing; q++)
-        sum += qos->queue[q].strict ? 0 : qos->queue[q].share_ppm;
+    uint32_t most = 0, largest = line;
+    for (int q = 0; q <= sharing; q++) {
+        const struct eos_queue *queue = &qos->queue[q];
+        sum += queue->strict ? 0 : queue->share_ppm;
+        if (!queue->strict && queue->share_ppm > most) most = queue->share_ppm, largest = queue->share_line;
+    }
     if (sum > 1000000)
-        config_caution(set, EOS_AT(eos, line), "SCH001", device, port, "the shares of its queues add up to %u%%",
+        config_caution(set, EOS_AT(eos, largest), "SCH001", device, port, "the shares of its queues add up to %u%%",
                        sum / 10000);
     for (unsigned tc = 0; tc < EOS_PRIOS; tc++) {
         const struct eos_queue *queue = &qos->queue[eos->tc_to_queue[tc]];
@@ -34,9 +38,11 @@ static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos
         if (!share && (queue->line || cnp == tc))
             config_say_class(set, at, device, port, tc, "strict", "true");
         else if (share && queue->line)
-            config_say_class(set, EOS_AT(eos, queue->line), device, port, tc, "strict", "false");
+            config_say_class(set, queue->round_robin ? at : EOS_AT(eos, queue->line), device, port, tc, "strict",
+                             "false");
         if (share && queue->share_ppm && sum <= 1000000)
-            config_say_class(set, at, device, port, tc, "share", "%u%%", queue->share_ppm / 10000);
+            config_say_class(set, EOS_AT(eos, queue->share_line), device, port, tc, "share", "%u%%",
+                             queue->share_ppm / 10000);
         if (!queue->ecn && qos->no_drop >> tc & 1) { /* where marking would be said; nowhere is the first such port */
             if (!eos->unmarked_line) eos->unmarked_line = line;
             uint32_t where = queue->line ? queue->line : eos->marks ? line : eos->unmarked_line;
@@ -74,6 +80,8 @@ static void classify(struct eos *eos, const struct eos_port *as, const struct eo
         bool taken = policy && policy->dscp_line[d];
         ret->dscp_to_tc[d] = taken ? policy->dscp_to_tc[d] : none ? usual : eos->dscp_to_tc[d];
         ret->dscp_line[d] = taken ? policy->dscp_line[d] : none ? qos->trust_line : eos->dscp_line[d];
+        if (taken && d == 0 && policy->match_line)
+            ret->dscp_line[d] = policy->match_line; /* what is matched is wrong */
         if (!ret->dscp_line[d]) ret->dscp_line[d] = as->line;
         by_dscp |= taken;
     }
@@ -150,18 +158,34 @@ static uint32_t trust_is_missing(const struct eos *eos, const struct eos_port *a
         map = eos->dscp_line[d];
     for (unsigned c = 0; c < 8; c++)
         if (eos->cos_line[c]) map = 0;
+    if (!map) map = eos->policy_line; /* that of other ports */
     return as->routed || as->qos.trust != EOS_TRUST_UNSAID || as->qos.policy ? 0 : map;
 }
 
 static void judge_trust(struct eos *eos, uint32_t port, const struct eos_port *as)
 {
     uint32_t map = trust_is_missing(eos, as);
+    bool written = false, cos = false;
 
+    for (unsigned d = 0; d < 64; d++)
+        written |= eos->dscp_line[d] != 0;
+    for (unsigned c = 0; c < 8; c++)
+        cos |= eos->cos_line[c] != 0;
+    if (as->qos.trust == EOS_TRUST_COS && !as->qos.policy && written && (as->routed || !cos))
+        config_note(eos->set, EOS_AT(eos, as->qos.trust_line), "MAP003", eos->device, port,
+                    as->routed ? "trusts CoS, and frames of a routed port have no tag"
+                               : "trusts CoS, and the switch has a map of DSCPs and none of CoS");
     if (map)
-        config_note(eos->set, EOS_AT(eos, of_profile(as)), "MAP003", eos->device, port,
-                    "`qos trust dscp` is missing: a switched port trusts CoS, and the map of DSCPs in line %u is not "
-                    "asked",
+        config_note(eos->set, EOS_AT(eos, as->home_line ? as->home_line : of_profile(as)), "MAP003", eos->device, port,
+                    map == eos->policy_line
+                        ? "it has neither trust of DSCP nor the policy-map of other ports, in line %u: "
+                          "a switched port trusts CoS"
+                        : "`qos trust dscp` is missing: a switched port trusts CoS, and the map of "
+                          "DSCPs in line %u is not asked",
                     map);
+    static const char *const rules[] = {"MAP001", "MAP002", "MAP006", "MAP008", "SIB001"};
+    for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]) && map; i++)
+        config_unjudged(eos->set, EOS_AT(eos, as->line), rules[i], eos->device, port, "nothing says how it classifies");
 }
 
 /* Which classes are lossless, and PFC; true: it is on. */
@@ -169,7 +193,13 @@ static bool say_pauses(struct eos *eos, uint32_t port, const struct eos_port *as
 {
     const struct eos_qos *qos = &as->qos;
     bool on = qos->pfc && qos->no_drop && !eos->off_line;
-    uint32_t line = eos->off_line ? eos->off_line : qos->pfc_line ? qos->pfc_line : of_profile(as), other = line;
+    bool lacks = qos->pfc && !qos->no_drop; /* a line that is missing, and none that is wrong */
+    for (unsigned p = 0; p < EOS_PRIOS; p++)
+        lacks = lacks && !qos->no_drop_line[p];
+    uint32_t line = eos->off_line             ? eos->off_line
+                    : qos->pfc_line && !lacks ? qos->pfc_line
+                                              : of_profile(as),
+             other = line;
 
     for (unsigned p = 0; p < EOS_PRIOS; p++)
         if (qos->no_drop >> p & 1) other = qos->no_drop_line[p];
@@ -184,8 +214,14 @@ static bool say_pauses(struct eos *eos, uint32_t port, const struct eos_port *as
     if (eos->off_line && qos->pfc && qos->no_drop)
         config_note(eos->set, EOS_AT(eos, eos->off_line), "PFC002", eos->device, CONFIG_NONE,
                     "PFC is off on all ports, also on those that turn it on");
+    else if (lacks && !as->down)
+        config_note(eos->set, EOS_AT(eos, line), "PFC002", eos->device, as->profile_line ? CONFIG_NONE : port,
+                    "`priority-flow-control on` is there, and no priority is no-drop: nothing is paused");
+    else if (!on && qos->no_drop && qos->pfc_line && !as->down)
+        config_note(eos->set, EOS_AT(eos, line), "PFC002", eos->device, port,
+                    "PFC is off, and a priority of the port is no-drop: nothing is paused");
     else if (!on && qos->no_drop && !qos->pfc_line && !as->down)
-        config_note(eos->set, EOS_AT(eos, other), "PFC002", eos->device, CONFIG_NONE,
+        config_note(eos->set, EOS_AT(eos, other), "PFC002", eos->device, as->profile_line ? CONFIG_NONE : port,
                     "a priority is no-drop, and `priority-flow-control on` is missing: nothing is paused");
     return on;
 }
@@ -219,6 +255,12 @@ void eos_say_port(struct eos *eos, const struct eos_port *as)
         config_lag(set, EOS_AT(eos, as->channel_line), device, port, name);
     }
     if (as->unknown_line) say_unknown(eos, port, as->unknown_line);
+    if (qos->policy && qos->policy->unknown_line) {
+        static const char *const rules[] = {"MAP001", "MAP002", "MAP006", "PFC008", "PFC010"};
+        for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
+            config_unjudged(set, EOS_AT(eos, qos->policy->unknown_line), rules[r], device, port,
+                            "a class-map of its policy-map is not in the text");
+    }
     if (as->described) config_described(set, EOS_AT(eos, as->described_line), device, port, as->described);
     for (int i = 0; i < 2; i++)
         if (as->address[i]) config_address(set, EOS_AT(eos, as->address_line[i]), device, port, as->address[i]);
