@@ -58,7 +58,7 @@ BREAKS = (
     ("junos", "leaf0", r"fill-level \[ 1 2 \]", "fill-level [ 3 9 ]", "classes.rdma.ecn.min", None),
     ("junos", "leaf0", r"fill-level \[ 1 2 \]", "fill-level [ 2 1 ]", None, "ECN002"),
     ("junos", "leaf0", r"detection 4", "detection 8", "watchdog.detect", None),
-    ("junos", "leaf0", r"code-points 110000", "code-points 110001", None, "MAP006 dscp ROCELAB {"),
+    ("junos", "leaf0", r"code-points 110000", "code-points 110001", None, "MAP001"),
     ("junos", "leaf1", r"mtu 5000", "mtu 1500", "mtu", "MTU001"),
     ("junos", "leaf0", r"flow-control-queue 3", "flow-control-queue 4", None, "PFC007"),
     ("junos", "spine0", r"transmit-rate percent 80", "transmit-rate percent 70", "classes.rdma.share", None),

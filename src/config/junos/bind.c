@@ -39,13 +39,13 @@ static void read_control(struct junos *in, struct junos_node *cos, struct junos_
 {
     struct junos_node *profile = junos_value(&in->tree, node, "output-traffic-control-profile");
     struct junos_node *sets = junos_get(&in->tree, node, "forwarding-class-set");
-    struct junos_node *profiles = junos_get(&in->tree, cos, "traffic-control-profiles");
+    struct junos_node *profiles = cos ? junos_get(&in->tree, cos, "traffic-control-profiles") : NULL;
 
     for (struct junos_node *set = sets ? sets->first : NULL; set && !profile; set = set->next) {
         profile = junos_value(&in->tree, set, "output-traffic-control-profile");
         junos_known_all(set);
     }
-    if (!profile || as->map) return;
+    if (!profile || as->map || !cos) return;
     struct junos_node *of = profiles ? junos_child(&in->tree, profiles, profile->word) : NULL;
     struct junos_node *map = of ? junos_value(&in->tree, of, "scheduler-map") : NULL;
     if (!of)
@@ -133,6 +133,35 @@ struct junos_node *junos_cos_interfaces(struct junos *in, struct junos_node *cos
     return outer;
 }
 
+/* An entry for an aggregate that is not there, or for the one port that is not: what it binds is bound to nothing, and
+ * the port that it was meant for lacks it. */
+static void judge_ghosts(struct junos *in, struct junos_node *entries)
+{
+    struct junos_node *interfaces = junos_child(&in->tree, &in->tree.root, "interfaces");
+    uint32_t unwritten = 0, written = 0;
+
+    for (uint32_t p = 0; p < in->ports; p++) {
+        bool with_cos = in->port[p].cos.line != 0;
+        unwritten += with_cos && in->port[p].unwritten;
+        written += with_cos && !in->port[p].unwritten;
+    }
+    for (struct junos_node *at = entries && interfaces ? entries->first : NULL; at; at = at->next) {
+        bool aggregate = strncmp(at->word, "ae", 2) == 0 && at->word[2] >= '0' && at->word[2] <= '9';
+        bool port = unwritten == 1 && written > 2 && strncmp(at->word, "et-", 3) == 0 && !junos_has_wildcard(at->word);
+        if ((!aggregate && !port) || junos_child(&in->tree, interfaces, at->word)) continue;
+        config_note(in->set, JUNOS_AT(in, at->line), "MAP007", in->device, CONFIG_NONE,
+                    "class-of-service interfaces %.60s: there is no such interface", at->word);
+        struct junos_binding as;
+        read_entry(in, NULL, at, &as);
+        for (uint32_t p = 0; p < in->ports; p++) {
+            const struct junos_binding *cos = &in->port[p].cos;
+            bool lacks = (as.dscp && !cos->dscp && !cos->ieee) || (as.pauses && !cos->pauses) || (as.map && !cos->map);
+            if (!cos->line || in->port[p].unwritten || !lacks) continue;
+            in->port[p].ghost_line = at->line;
+        }
+    }
+}
+
 void junos_bind(struct junos *in, struct junos_node *cos)
 {
     struct junos_node *entries = junos_cos_interfaces(in, cos), *pattern[PATTERNS_MAX];
@@ -163,6 +192,7 @@ void junos_bind(struct junos *in, struct junos_node *cos)
         for (uint32_t a = 0; in->port[p].lag && a < in->ports; a++)
             if (strcmp(in->port[a].name, in->port[p].lag) == 0) lay(&in->port[p].cos, &in->port[a].cos);
     }
+    judge_ghosts(in, entries);
 }
 
 /* --- numbers of classes --- */

@@ -154,6 +154,16 @@ static void classify(struct junos *in, struct junos_classifier *as, struct junos
         unsigned value;
         point->known = true;
         if (!junos_code_point(in, point, as->ieee ? 3 : 6, &value)) continue;
+        if (as->at[value] && as->class[value] != class && class >= 0 && as->class[value] >= 0) {
+            bool first = in->class[class].no_loss; /* the one with loss is the odd one */
+            config_note(in->set, JUNOS_AT(in, first ? as->at[value] : point->line), "MAP001", in->device, CONFIG_NONE,
+                        "classifier %.60s puts code point %u into %.60s and into %.60s", as->name, value,
+                        in->class[as->class[value]].name, in->class[class].name);
+            for (int i = 0; i < 2; i++) /* it was meant for another */
+                config_unjudged(in->set, JUNOS_AT(in, point->line), i ? "MAP005" : "MAP006", in->device, CONFIG_NONE,
+                                "a code point is in two classes: which it was meant for is not known");
+            if (!first) continue;
+        }
         as->class[value] = (int8_t) class;
         as->at[value] = point->line;
     }
@@ -242,6 +252,7 @@ static void read_output(struct junos *in, struct junos_pauses *as, struct junos_
             if (!junos_number(in, q, 0, JUNOS_PRIOS - 1, &queue)) continue;
             as->queues[value] |= (uint8_t)(1u << queue);
             as->queue_line[value] = q->line;
+            as->point_line[value] = at->line;
         }
     }
 }

@@ -8,6 +8,9 @@
 
 #include "config/junos/junos_int.h"
 
+#define CONTROL_DSCP 48u
+#define LATE_FILL 50u /* per cent of a queue: marking that begins there is worth a word */
+
 /* DSCPs that RoCE is usually sent with: of two places that disagree, the other one is told. */
 static bool usual(unsigned dscp)
 {
@@ -25,7 +28,7 @@ static int class_of(const struct junos *in, const struct junos_classifier *as, u
 static int left_out(const struct junos *in, const struct junos_classifier *as, const struct junos_pauses *pauses)
 {
     for (unsigned d = 0; d < 64; d++)
-        if (class_of(in, as, d) >= 0 && !(pauses->dscps >> d & 1)) return (int)d;
+        if (d && d < CONTROL_DSCP && class_of(in, as, d) >= 0 && !(pauses->dscps >> d & 1)) return (int)d; /* PFC004 */
     return -1;
 }
 
@@ -44,7 +47,9 @@ static void judge_points(struct junos *in, const struct junos_classifier *as, co
     for (unsigned d = 0; d < 64; d++) {
         if (!(pauses->dscps >> d & 1) || class_of(in, as, d) >= 0) continue;
         bool there = other >= 0 && usual(d) && !usual((unsigned)other); /* the classifier is the odd one */
-        uint32_t line = there ? as->at[other] : pauses->dscp_line[d];
+        uint32_t line = there                                        ? as->at[other]
+                        : usual(d) && as->class[d] >= 0 && other < 0 ? as->at[d]
+                                                                     : pauses->dscp_line[d];
         const char *class = as->class[d] < 0 ? "best-effort" : in->class[as->class[d]].name;
         told = true;
         if (as->class[d] >= 0 && stops(pauses, in->class[as->class[d]].queue)) { /* all else is there */
@@ -84,7 +89,7 @@ static void judge_output(struct junos *in, const struct junos_class *class, cons
                     p, stopped, class->name, q);
     } else if (stopping < JUNOS_PRIOS) {
         bool own = class->tc == (int)stopping && class->priority_line;
-        config_note(in->set, JUNOS_AT(in, own ? class->priority_line : pauses->queue_line[stopping]), "PFC007",
+        config_note(in->set, JUNOS_AT(in, own ? class->priority_line : pauses->point_line[stopping]), "PFC007",
                     in->device, CONFIG_NONE,
                     "queue %u is stopped by pauses of priority %u, and forwarding class %.60s has pfc-priority %u", q,
                     stopping, class->name, p);
@@ -139,6 +144,11 @@ static void judge_drops(struct junos *in)
                 config_note(in->set, JUNOS_AT(in, as->line), "ECN006", in->device, CONFIG_NONE,
                             "scheduler %.60s drops by profile %.60s, and %.60s is without loss", as->name,
                             as->drop->name, in->class[c].name);
+            if (as->ecn && as->drop && as->drop->fills && as->drop->fill[0] >= LATE_FILL)
+                config_hint(in->set, JUNOS_AT(in, as->drop->fill_line), "ECN010", in->device, CONFIG_NONE,
+                            "drop-profile %.60s marks from %u %% of the queue on: PFC may pause before senders slow "
+                            "down",
+                            as->drop->name, as->drop->fill[0]);
             if (as->ecn && !as->drop && !as->drop_line)
                 config_note(in->set, JUNOS_AT(in, as->ecn_line), "ECN002", in->device, CONFIG_NONE,
                             "scheduler %.60s marks by no drop profile: when it marks is not said", as->name);

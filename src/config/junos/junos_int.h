@@ -63,6 +63,8 @@ struct junos_scheduler {
     const char *name;
     uint32_t line, rate_line, strict_line, ecn_line, drop_line;
     uint32_t percent; /* 0: not said */
+    uint64_t shaped;  /* to so many bits a second; 0: not */
+    uint32_t shaped_percent, shaped_line;
     bool strict, ecn, used;
     const struct junos_profile *drop;
 };
@@ -84,7 +86,7 @@ struct junos_pauses { /* a congestion notification profile */
     uint32_t dscp_line[64], prio_line[8];
     uint32_t cable_m, mru;
     uint8_t queues[JUNOS_PRIOS]; /* that stand still when this priority is paused: bits */
-    uint32_t queue_line[JUNOS_PRIOS];
+    uint32_t queue_line[JUNOS_PRIOS], point_line[JUNOS_PRIOS];
     uint32_t poll_ms, polls, recovery_ms, poll_line, polls_line, recovery_line, action_line;
     bool forward;
 };
@@ -98,7 +100,8 @@ struct junos_port {
     const char *name, *lag, *fec, *described;
     uint32_t line, mtu, mtu_line, rate_gbps, rate_line, fec_line, down_line, described_line, pause_line, lag_line;
     uint32_t inet_mtu, inet_line;
-    uint32_t channels; /* it is broken out into so many */
+    uint32_t ghost_line; /* an entry of class of service, of an interface that is not there, has what this one lacks */
+    uint32_t channels;   /* it is broken out into so many */
     bool down, routed, in_use, bridged;
     bool unwritten; /* class of service speaks of it, and `interfaces` does not */
     const struct junos_node *address[JUNOS_ADDRESSES];

@@ -263,6 +263,22 @@ static uint32_t children(const struct junos_node *of)
     return count;
 }
 
+/* A member of an aggregate takes the frames that the aggregate does. */
+static void inherit_frames(struct junos *in)
+{
+    for (uint32_t p = 0; p < in->ports; p++) {
+        struct junos_port *as = &in->port[p];
+        for (uint32_t a = 0; as->lag && a < in->ports; a++) {
+            const struct junos_port *of = &in->port[a];
+            if (strcmp(of->name, as->lag) != 0) continue;
+            if (of->mtu) as->mtu = of->mtu, as->mtu_line = of->mtu_line;
+            if (of->inet_mtu) as->inet_mtu = of->inet_mtu, as->inet_line = of->inet_line;
+            as->routed = as->routed || of->routed;
+            as->bridged = as->bridged || of->bridged;
+        }
+    }
+}
+
 void junos_ports(struct junos *in, struct junos_node *cos)
 {
     struct junos_node *interfaces = junos_get(&in->tree, &in->tree.root, "interfaces");
@@ -283,6 +299,7 @@ void junos_ports(struct junos *in, struct junos_node *cos)
         if (is_read(at->word) && entries != interfaces) read_interface(in, &in->port[in->ports++], at);
     add_unwritten(in, entries, entries != interfaces ? interfaces : NULL, room);
     read_chassis(in);
+    inherit_frames(in);
     for (uint32_t p = 0; p < in->ports; p++) {
         struct junos_port *as = &in->port[p];
         const struct junos_port *cage = cage_of(in, as);

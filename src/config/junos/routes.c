@@ -20,6 +20,16 @@ static bool balances(struct junos *in, const char *name)
     return policy && junos_below(policy, "load-balance");
 }
 
+/* A policy that balances, whether or not anything uses it; NULL: none. */
+static const struct junos_node *balancing(struct junos *in)
+{
+    struct junos_node *policies = junos_get(&in->tree, &in->tree.root, "policy-options policy-statement");
+
+    for (struct junos_node *at = policies ? policies->first : NULL; at; at = at->next)
+        if (junos_below(at, "load-balance")) return at;
+    return NULL;
+}
+
 /* The hash of a family without the ports of UDP sees one flow between two adapters. */
 static void say_hash(struct junos *in)
 {
@@ -93,8 +103,18 @@ static void say_paths(struct junos *in)
         all = balances(in, at->word);
     if (!peering.neighbours) return;
     const struct junos_node *where = peering.single ? peering.single : table ? table : options ? options : bgp;
-    config_paths(in->set, JUNOS_AT(in, where->line), in->device, all && !peering.single ? PATHS_MOST : 1,
-                 peering.neighbours);
+    const struct junos_node *unused = all ? NULL : balancing(in);
+    if (!peering.single && unused && peering.neighbours > 1)
+        config_note(in->set, JUNOS_AT(in, unused->line), "TOP008", in->device, CONFIG_NONE,
+                    "policy %.60s balances, and routing-options forwarding-table does not export it: of %u equal "
+                    "paths one is used",
+                    unused->word, peering.neighbours);
+    else if (!peering.single && !all && peering.neighbours > 1) /* releases differ in what they then install */
+        config_hint(in->set, JUNOS_AT(in, where->line), "TOP008", in->device, CONFIG_NONE,
+                    "BGP keeps %u equal paths, and the forwarding table exports no policy with load-balance: it may "
+                    "get one of them",
+                    peering.neighbours);
+    config_paths(in->set, JUNOS_AT(in, where->line), in->device, peering.single ? 1 : PATHS_MOST, peering.neighbours);
 }
 
 void junos_routes(struct junos *in)

@@ -63,7 +63,13 @@ static void find_things(struct port *port)
         port->map = &in->map[n];
     }
     if (cos->pauses && !port->pauses) undefined(in, cos->pauses_line, "congestion-notification-profile", cos->pauses);
-    if (cos->map && !port->map) undefined(in, cos->map_line, "scheduler-map", cos->map);
+    if (cos->map && !port->map) {
+        static const char *const rules[] = {"ECN", "SCH", "MAP005", "MAP008", "SIB001"};
+        undefined(in, cos->map_line, "scheduler-map", cos->map);
+        for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+            config_unjudged(in->set, JUNOS_AT(in, cos->map_line), rules[i], in->device, port->id,
+                            "its scheduler-map is not defined");
+    }
 }
 
 /* The class of each value of the field that is trusted. */
@@ -256,7 +262,7 @@ static void say_marking(struct port *port, unsigned tc, const struct junos_sched
     uint32_t min = 0, max = 100, chance = 100, line;
 
     if (!as || !as->ecn) {
-        config_say_class(in->set, JUNOS_AT(in, as ? as->line : none), in->device, port->id, tc, "ecn", "false");
+        config_say_class(in->set, JUNOS_AT(in, none), in->device, port->id, tc, "ecn", "false");
         return;
     }
     line = or_line(drop ? drop->fill_line : 0, as->ecn_line);
@@ -278,10 +284,23 @@ static void say_marking(struct port *port, unsigned tc, const struct junos_sched
                         JUNOS_QUEUE_BYTES / 1000000);
 }
 
+/* The line that gives a class without loss the scheduler of one with loss; 0: its scheduler is its own. */
+static uint32_t shared_scheduler(const struct port *port, uint32_t c)
+{
+    const struct junos *in = port->in;
+
+    for (uint32_t o = 0; o < in->classes && port->map && in->class[c].no_loss; o++)
+        if (o != c && !in->class[o].no_loss && port->map->scheduler[c] &&
+            port->map->scheduler[o] == port->map->scheduler[c])
+            return port->map->at[c];
+    return 0;
+}
+
 static void say_queues(struct port *port)
 {
     struct junos *in = port->in;
-    uint32_t none = port->map ? port->map->line : or_line(port->as->cos.line, port->as->line), sum = 0;
+    uint32_t none = port->map ? port->map->line : or_line(port->as->cos.line, port->as->line), sum = 0, most = 0;
+    uint32_t largest = none;
     unsigned said = 0;
 
     for (uint32_t c = 0; c < in->classes && port->map; c++) {
@@ -289,9 +308,10 @@ static void say_queues(struct port *port)
         if (!as || as->strict || in->class[c].tc < 0 || (said >> in->class[c].queue & 1)) continue;
         said |= 1u << in->class[c].queue;
         sum += as->percent;
+        if (as->percent > most) most = as->percent, largest = as->rate_line;
     }
     if (sum > 100)
-        config_note(in->set, JUNOS_AT(in, port->map->line), "SCH001", in->device, CONFIG_NONE,
+        config_note(in->set, JUNOS_AT(in, largest), "SCH001", in->device, CONFIG_NONE,
                     "scheduler-map %.60s: the transmit rates of its queues add up to %u %%", port->map->name, sum);
     said = 0;
     for (uint32_t c = 0; c < in->classes; c++) {
@@ -307,7 +327,7 @@ static void say_queues(struct port *port)
                                  as->percent);
             said |= 1u << class->queue;
         }
-        if (as || class->no_loss) say_marking(port, tc, as, none);
+        if (as || class->no_loss) say_marking(port, tc, as, or_line(shared_scheduler(port, c), as ? as->line : none));
     }
 }
 
@@ -324,6 +344,10 @@ static void say_frames(struct port *port)
         line = as->inet_line;
     }
     if (as->unwritten) return;
+    static const char *const rules[] = {"MAP", "PFC", "ECN", "SIB001", "LAG001", "WD", "SCH"};
+    for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]) && as->ghost_line; i++)
+        config_unjudged(in->set, JUNOS_AT(in, as->ghost_line), rules[i], in->device, port->id,
+                        "class-of-service interfaces names an interface that is not there, and may mean this one");
     config_say(in->set, JUNOS_AT(in, line), in->device, port->id, "mtu", "%u", mtu);
     if (as->rate_gbps)
         config_say(in->set, JUNOS_AT(in, as->rate_line), in->device, port->id, "rate", "%uG", as->rate_gbps);

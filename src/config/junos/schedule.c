@@ -2,6 +2,7 @@
 /*
  * Junos class of service: drop profiles, schedulers and their maps, partitions of the shared buffer.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/junos/junos_int.h"
@@ -28,14 +29,17 @@ static void judge_profile(struct junos *in, const struct junos_profile *as)
     for (uint32_t i = 1; i < as->fills && !wrong; i++) {
         if (as->fill[i] > as->fill[i - 1]) continue;
         wrong = "the fill levels do not rise";
-        line = as->fill_at[i];
+        line = as->fill_at[as->fills > 2 ? i : i - 1]; /* of two, the lower one was written too high */
     }
     for (uint32_t i = 1; i < as->chances && !wrong; i++) {
         if (as->chance[i] >= as->chance[i - 1]) continue;
         wrong = "the probabilities fall";
         line = as->chance_at[i];
     }
-    if (!wrong && (as->fills < 2 || as->fills != as->chances)) wrong = "two fill levels and two probabilities are due";
+    if (!wrong && (as->fills < 2 || as->fills != as->chances)) {
+        wrong = "two fill levels and two probabilities are due";
+        if (as->chances && as->chances < as->fills) line = as->chance_at[as->chances - 1];
+    }
     if (!wrong && as->chance[as->chances - 1] == 0) {
         wrong = "it never marks";
         line = as->chance_at[as->chances - 1];
@@ -95,6 +99,50 @@ static void read_rate(struct junos *in, struct junos_scheduler *as, struct junos
                     value->word);
 }
 
+/* `shaping-rate 40g;` or `shaping-rate percent 10;` */
+static void read_shape(struct junos *in, struct junos_scheduler *as, struct junos_node *shape)
+{
+    struct junos_node *percent = junos_get(&in->tree, shape, "percent");
+    struct junos_node *value = percent ? percent->last : shape->last;
+    uint32_t number;
+    uint64_t rate;
+
+    if (!value) return;
+    if (percent) {
+        if (!junos_number(in, value, 1, 100, &number)) return;
+        as->shaped_percent = number;
+    } else {
+        size_t digits = strspn(value->word, "0123456789");
+        const char *unit = value->word + digits;
+        uint64_t scale = strcmp(unit, "g") == 0   ? 1000000000u
+                         : strcmp(unit, "m") == 0 ? 1000000u
+                         : strcmp(unit, "k") == 0 ? 1000u
+                         : !*unit                 ? 1u
+                                                  : 0u;
+        if (!digits || digits > 12 || !scale) return;
+        rate = strtoull(value->word, NULL, 10);
+        if (rate > UINT64_MAX / scale) return;
+        as->shaped = rate * scale;
+    }
+    as->shaped_line = value->line;
+}
+
+/* A class without loss that may send less than the share it is promised.  The rate of a port is not known here: those
+ * called et- have 100 Gbit/s and more wherever there is none of 10 beside them. */
+static void judge_shape(struct junos *in, const struct junos_scheduler *as, const struct junos_class *class)
+{
+    const uint64_t percent = 1000000000u; /* of 100 Gbit/s */
+    uint32_t promised = as->percent ? as->percent : 25;
+    bool slow = strstr(in->text->text, "xe-") || strstr(in->text->text, "ge-");
+
+    if (!class->no_loss || !as->shaped_line) return;
+    if (as->shaped_percent ? as->shaped_percent >= promised : slow || as->shaped >= promised * percent) return;
+    config_caution(in->set, JUNOS_AT(in, as->shaped_line), "SCH001", in->device, CONFIG_NONE,
+                   "scheduler %.60s holds class %.60s, which is without loss, below the share of %u %% that it is due: "
+                   "what is over waits, and is paused",
+                   as->name, class->name, promised);
+}
+
 static void read_scheduler(struct junos *in, struct junos_node *node)
 {
     if (in->schedulers == JUNOS_NAMED) return;
@@ -107,6 +155,8 @@ static void read_scheduler(struct junos *in, struct junos_node *node)
     *as = (struct junos_scheduler){.name = node->word, .line = node->line};
     junos_known(node);
     if (rate) read_rate(in, as, rate);
+    struct junos_node *shape = junos_get(&in->tree, node, "shaping-rate");
+    if (shape) read_shape(in, as, shape);
     if (priority) {
         as->strict = strcmp(priority->word, "strict-high") == 0 || strcmp(priority->word, "strict") == 0;
         as->strict_line = priority->line;
@@ -148,6 +198,7 @@ static void read_map(struct junos *in, struct junos_node *node)
         in->class[class].used = true;
         as->scheduler[class] = find_scheduler(in, name);
         as->at[class] = name->line;
+        if (as->scheduler[class]) judge_shape(in, as->scheduler[class], &in->class[class]);
     }
 }
 
@@ -165,14 +216,15 @@ void junos_schedules(struct junos *in, struct junos_node *cos)
         read_map(in, at);
 }
 
-static uint32_t percent_of(struct junos *in, struct junos_node *way, const char *part, bool *ret_said)
+/* The per cent of a partition, and their line; 0: not said. */
+static uint32_t percent_of(struct junos *in, struct junos_node *way, const char *part, uint32_t *ret_line)
 {
     struct junos_node *partition = junos_get(&in->tree, way, "buffer-partition");
     struct junos_node *node = partition ? junos_get(&in->tree, partition, part) : NULL;
     struct junos_node *value = node ? junos_value(&in->tree, node, "percent") : NULL;
     uint32_t percent = 0;
 
-    *ret_said = value && junos_number(in, value, 0, 100, &percent);
+    *ret_line = value && junos_number(in, value, 0, 100, &percent) ? value->line : 0;
     return percent;
 }
 
@@ -180,15 +232,24 @@ static uint32_t percent_of(struct junos *in, struct junos_node *way, const char 
  * go out the vendor's own configurations leave a part to nobody. */
 static void judge_partitions(struct junos *in, struct junos_node *way, const char *const parts[3], bool whole)
 {
-    uint32_t sum = 0;
-    bool all = true, said;
+    uint32_t sum = 0, most = 0, line = way->line, at;
+    bool all = true;
 
     for (unsigned i = 0; i < 3; i++) {
-        sum += percent_of(in, way, parts[i], &said);
-        all = all && said;
+        uint32_t percent = percent_of(in, way, parts[i], &at);
+        sum += percent;
+        all = all && at;
+        if (at && percent > most) most = percent, line = at;
+        if (at && !percent && strncmp(parts[i], "lossless", 8) == 0)
+            config_note(in->set, JUNOS_AT(in, at), "HR001", in->device, CONFIG_NONE,
+                        strcmp(parts[i], "lossless") == 0
+                            ? "shared-buffer %s: the lossless partition has 0 %%: queues without loss have no buffer"
+                            : "shared-buffer %s: lossless-headroom has 0 %%: what still arrives after a pause is lost",
+                        way->word);
     }
+    if (sum <= 100) line = way->line; /* something is missing */
     if (sum > 100 || (whole && all && sum < 100))
-        config_note(in->set, JUNOS_AT(in, way->line), "SYN001", in->device, CONFIG_NONE,
+        config_note(in->set, JUNOS_AT(in, line), "SYN001", in->device, CONFIG_NONE,
                     "shared-buffer %s: the partitions add up to %u %%, and 100 %% is what there is", way->word, sum);
 }
 
