@@ -184,6 +184,7 @@ void sonic_note_no_group(struct sonic *in)
         for (uint32_t p = 0; p < in->ports && with > without; p++) {
             const struct sonic_port *port = &in->port[p];
             if (port->down || !((port->pfc & port->lossless & port->no_group) >> tc & 1)) continue;
+            if (port->set_aside & ~port->pfc) continue; /* it has one for another priority: that is told */
             config_note(in->set, sonic_at(in, port->qos, "pfc_enable"), "SIB001", in->device, p,
                         "pauses priority %u and has no BUFFER_PG for it, as %u other ports have: its headroom is what "
                         "the switch makes of it",

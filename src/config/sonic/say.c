@@ -110,6 +110,17 @@ static const struct sonic_row *map_of(struct sonic *in, const struct sonic_port 
     return sonic_field(in->global, name, NULL) ? sonic_follow(in, in->global, name, table) : NULL;
 }
 
+/* What a port refers to is not in the text: rules that rest on it find nothing there. */
+static void not_known(struct sonic *in, uint32_t p, uint32_t line, bool map)
+{
+    static const char *const of_maps[] = {"MAP001", "MAP002", "MAP005", "MAP006", "MAP008", "PFC008", "PFC010", NULL};
+    static const char *const of_turns[] = {"SCH", "MAP005", "MAP008", NULL};
+
+    for (const char *const *rule = map ? of_maps : of_turns; *rule; rule++)
+        config_unjudged(in->set, CONFIG_AT(in->text, line), *rule, in->device, p, "what it refers to is not defined");
+    config_unjudged(in->set, CONFIG_AT(in->text, line), "SIB001", in->device, p, "what it refers to is not defined");
+}
+
 static void say_maps(struct sonic *in, uint32_t p, struct maps *maps)
 {
     struct sonic_port *port = &in->port[p];
@@ -122,6 +133,7 @@ static void say_maps(struct sonic *in, uint32_t p, struct maps *maps)
 
     maps->pcp = !dscp && dot1p;
     maps->dscp = dscp;
+    if (!dscp && port->qos && sonic_field(port->qos, "dscp_to_tc_map", NULL)) not_known(in, p, port->qos->line, true);
     if (trusted) read_map_row(in, trusted, maps->field, maps->pcp ? 8 : 64, FABRIC_PRIOS);
     if (queue) read_map_row(in, queue, maps->queue, FABRIC_PRIOS, FABRIC_PRIOS);
     if (group) read_map_row(in, group, maps->group, FABRIC_PRIOS, FABRIC_PRIOS);
@@ -261,8 +273,10 @@ static void say_ecn(struct sonic *in, uint32_t p, unsigned tc, const struct soni
 struct turns { /* schedulers of a port's queues */
     int64_t weight[FABRIC_PRIOS];
     int64_t sum;
-    struct origin at[FABRIC_PRIOS];
+    struct origin at[FABRIC_PRIOS], share_at[FABRIC_PRIOS];
     unsigned strict, sharing;
+    unsigned bounded; /* of those that are strict */
+    bool unknown;     /* one is not defined */
 };
 
 static void read_turns(struct sonic *in, const struct sonic_port *port, const struct maps *maps, struct turns *turns)
@@ -272,14 +286,24 @@ static void read_turns(struct sonic *in, const struct sonic_port *port, const st
         if (!(maps->classes >> tc & 1) || ((turns->strict | turns->sharing) >> q & 1) || !port->queue[q]) continue;
         const struct sonic_row *scheduler = sonic_follow(in, port->queue[q], "scheduler", "SCHEDULER");
         const char *type = sonic_field(scheduler, "type", NULL);
+        if (!scheduler && sonic_field(port->queue[q], "scheduler", NULL)) turns->unknown = true;
         if (!scheduler) continue;
-        turns->at[q] = sonic_at(in, scheduler, "type");
+        turns->at[q] = turns->share_at[q] = sonic_at(in, scheduler, "type");
+        for (unsigned o = 0; o < FABRIC_PRIOS; o++) /* one that another queue has too: the row that takes it is odd */
+            if (o != q && port->pfc >> q & 1 && !(port->pfc >> o & 1) && port->queue[o] &&
+                port->queue[o] != port->queue[q] &&
+                sonic_follow(in, port->queue[o], "scheduler", "SCHEDULER") == scheduler)
+                turns->at[q] = sonic_at(in, port->queue[q], "scheduler");
         if (type && strcmp(type, "STRICT") == 0) {
             turns->strict |= 1u << q;
+            if (sonic_field(scheduler, "pir", NULL)) turns->bounded |= 1u << q;
             continue;
         }
         turns->weight[q] = 1;
-        if (sonic_field(scheduler, "weight", NULL)) sonic_read(in, scheduler, "weight", 1, 100, &turns->weight[q]);
+        if (sonic_field(scheduler, "weight", NULL)) {
+            turns->share_at[q] = sonic_at(in, scheduler, "weight");
+            sonic_read(in, scheduler, "weight", 1, 100, &turns->weight[q]);
+        }
         turns->sharing |= 1u << q;
         turns->sum += turns->weight[q];
     }
@@ -291,27 +315,34 @@ static void say_turn(struct sonic *in, uint32_t p, unsigned tc, unsigned q, cons
     char buf[UNIT_TEXT];
 
     if (turns->strict >> q & 1) config_say_class(in->set, turns->at[q], in->device, p, tc, "strict", "true");
+    if (turns->bounded >> q & 1)
+        config_unjudged(in->set, turns->at[q], "SCH002", in->device, p,
+                        "a scheduler has a pir: how much it leaves to "
+                        "others is not worked out");
     if (!(turns->sharing >> q & 1)) return;
     config_say_class(in->set, turns->at[q], in->device, p, tc, "strict", "false");
     if (*shared >> q & 1) return;
     *shared |= 1u << q;
     uint64_t ppm = (uint64_t)(turns->weight[q] * 1000000 / turns->sum);
-    config_say_class(in->set, turns->at[q], in->device, p, tc, "share", "%s",
+    config_say_class(in->set, turns->share_at[q], in->device, p, tc, "share", "%s",
                      unit_format(UNIT_SHARE, ppm ? ppm : 1, buf));
 }
 
-/* Adapters send RoCE as DSCP 26, or 24, unless they are told otherwise. */
+#define NEAR_MOST 4u /* of DSCPs 24 to 31: where so many others are lossless, 26 was left out */
+
+/* Adapters send RoCE as DSCP 26 by custom; a map that leads others to its lossless classes may mean those. */
 static void note_roce_dscp(struct sonic *in, uint32_t p, const struct maps *maps)
 {
     const struct sonic_port *port = &in->port[p];
     unsigned tc = maps->field[26];
 
     if (maps->pcp || !maps->dscp || port->down || !port->lossless || (port->lossless >> tc & 1)) return;
-    /* Some fleets send RDMA as DSCP 3 and 4, and then mean what they map. */
-    unsigned others = 0, near = 0;
+    unsigned others = 0, near = 0, with = 0; /* with 26 in its class */
+    for (unsigned d = 0; d < 64; d++)
+        with += maps->field[d] == tc;
     for (unsigned d = 0; d < 64; d++)
         if (port->lossless >> maps->field[d] & 1) *(d / 8 == 3 ? &near : &others) += 1;
-    if (others && !near) {
+    if (near ? near < NEAR_MOST && with > 1 : others > 0) {
         config_assume(in->set, sonic_at(in, maps->dscp, "26"), in->device, CONFIG_NONE,
                       "DSCP_TO_TC_MAP %.60s: RDMA is taken to be sent with the DSCPs of its lossless classes, and not "
                       "with 26, which adapters send by custom",
@@ -362,6 +393,7 @@ static void say_lossy_pauses(struct sonic *in, uint32_t p, const struct maps *ma
     unsigned bits = port->pfc & ~port->lossless;
 
     if (!bits || sonic_field(port->port_row, "pfc_asym", NULL)) return;
+    if (port->lossless & ~port->pfc) return; /* another group is lossless and not paused: PFC is the odd one */
     unsigned tc = (unsigned)__builtin_ctz(bits), group = maps->group[tc];
     struct origin at =
         maps->to_group && group != tc ? at_entry(in, maps->to_group, tc) : sonic_at(in, port->pg[group], "profile");
@@ -391,6 +423,7 @@ static void say_port(struct sonic *in, uint32_t p)
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
         if (port->queue[maps.queue[tc]] || port->pg[maps.group[tc]]) maps.classes |= 1u << tc;
     read_turns(in, port, &maps, &turns);
+    if (turns.unknown) not_known(in, p, port->qos ? port->qos->line : port_line(port), false);
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
         if (!(maps.classes >> tc & 1)) continue;
         const struct sonic_row *queue = port->queue[maps.queue[tc]];
