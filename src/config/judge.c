@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "config/ends.h"
 #include "config/pairs.h"
+#include "config/weak.h"
 
 #define CNP_DSCP 48       /* with which adapters send CNPs unless they are told otherwise */
 #define CNP_DSCP_OTHER 56 /* with which some are told to */
@@ -286,6 +287,7 @@ void config_judge(struct config_set *set)
     bool hosts = false;
 
     keep_kinds(set);
+    weak_judge(set); /* before descriptions become links */
     ends_join(set);
     pairs_judge(set);
     for (uint32_t d = 0; d < set->devices; d++)

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Weak points of switches' configurations.  Private to src/config.
+ */
+#ifndef ROCELAB_CONFIG_WEAK_H
+#define ROCELAB_CONFIG_WEAK_H
+
+#include "config/config.h"
+
+/* After all texts, while descriptions are kept: infos that hold for any system. */
+void weak_judge(struct config_set *set);
+
+#endif
