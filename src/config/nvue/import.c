@@ -160,7 +160,8 @@ static void read_roce(struct nvue *in)
         on = true;
         const char *key = fact->words > 2 ? fact->word[2] : "";
         const char *value = fact->words > 3 ? fact->word[3] : "";
-        if ((strcmp(key, "enable") == 0 || strcmp(key, "state") == 0) && off_word(value)) off = true;
+        if ((strcmp(key, "enable") == 0 || strcmp(key, "state") == 0) && off_word(value))
+            off = true, in->roce_off_line = fact->line;
         if (strcmp(key, "mode") == 0) mode = value;
         if (strcmp(key, "cable-length") == 0 && nvue_value(in, fact, 3, 1, 100000, &cable)) cable_line = fact->line;
     }
@@ -188,6 +189,7 @@ static bool read_mapping(struct nvue *in, const struct nvue_fact *fact, struct p
     if (!(dscp || pcp) || fact->words < 7 || strcmp(fact->word[5], "switch-priority") != 0) return false;
     uint64_t bits = nvue_bits(fact->word[4], dscp ? 64 : 8);
     if (!bits || !nvue_value(in, fact, 6, 0, 7, &to)) return bits != 0;
+    if (dscp) as->dscp_named |= bits;
     for (unsigned i = 0; i < (dscp ? 64u : 8u); i++) {
         if (!(bits >> i & 1)) continue;
         if (dscp) as->dscp_line[i] = fact->line;
@@ -283,8 +285,17 @@ static bool read_pfc(struct nvue *in, const struct nvue_fact *fact, struct profi
 }
 
 /* What a profile rewrites counts where a port names it. */
-static bool read_remark(const struct nvue_fact *fact, struct profile *as)
+static bool read_remark(struct nvue *in, const struct nvue_fact *fact, struct profile *as)
 {
+    int64_t dscp = 0;
+
+    if (strcmp(fact->word[3], "switch-priority") == 0 && fact->words > 6 && strcmp(fact->word[5], "dscp") == 0) {
+        unsigned bits = (unsigned)nvue_bits(fact->word[4], 8);
+        if (!bits || !nvue_value(in, fact, 6, 0, 63, &dscp)) return bits != 0;
+        for (unsigned i = 0; i < FABRIC_PRIOS; i++)
+            if (bits >> i & 1) as->remark[i] = (uint8_t)dscp, as->remark_line[i] = fact->line;
+        return true;
+    }
     if (strcmp(fact->word[3], "rewrite") != 0 || fact->words < 5) return false;
     as->rewrites = strcmp(fact->word[4], "l3") == 0 || strcmp(fact->word[4], "both") == 0;
     as->rewrite_line = fact->line;
@@ -320,7 +331,7 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
         if (!as || fact->words < 4) return true;
         if (kind == MAPPING) return read_mapping(in, fact, as);
         if (kind == MARKING) return read_marking(in, fact, as);
-        if (kind == REMARK) return read_remark(fact, as);
+        if (kind == REMARK) return read_remark(in, fact, as);
         if (kind == PAUSE && fact->word[3][1] != 'x') return false; /* of rx and tx the rest is the system's */
         return kind == PFC || kind == PAUSE ? read_pfc(in, fact, as) : read_queue_profile(in, fact, as);
     }
@@ -410,9 +421,16 @@ static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char 
 {
     uint32_t p = CONFIG_NONE;
     struct port *port = nvue_port(in, name, fact->head, &p);
+    bool range = strpbrk(fact->word[1], ",-") != NULL;
     const char *section = fact->words > 2 ? fact->word[2] : "", *key = fact->words > 3 ? fact->word[3] : "";
 
     if (!port) return true;
+    if (range && port->first == fact->head) port->shared = true;
+    if (!range && port->shared) { /* the first line of its own */
+        port->shared = false;
+        port->first = fact->head;
+        in->set->device[in->device].port[p].at = nvue_at(in, fact->head);
+    }
     port->mentioned = true;
     if (strcmp(section, "link") == 0) return read_port_link(in, fact, p, port);
     if (strcmp(section, "description") == 0 && fact->words == 4) {

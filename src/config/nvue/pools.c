@@ -76,8 +76,8 @@ static struct origin at_pauses(struct nvue *in, unsigned bits)
 
 static void judge_sum(struct nvue *in)
 {
-    int64_t sum = 0;
-    uint32_t last = 0;
+    int64_t sum = 0, most = -1;
+    uint32_t last = 0, largest = 0;
     bool lossy = false, lossless = false;
 
     for (uint32_t i = 0; i < in->pools; i++) {
@@ -86,16 +86,33 @@ static void judge_sum(struct nvue *in)
         lossy = lossy || strcmp(in->pool[i].name, "default-lossy") == 0;
         lossless = lossless || strstr(in->pool[i].name, "lossless") != NULL;
         if (in->pool[i].percent_line > last) last = in->pool[i].percent_line;
+        if (in->pool[i].percent > most) most = in->pool[i].percent, largest = in->pool[i].percent_line;
     }
     if (!last) return;
     if (!lossy && !in->roce) sum += 100;
     if (sum > 100)
-        config_note(in->set, nvue_at(in, last), "SYN001", in->device, CONFIG_NONE,
+        config_note(in->set, nvue_at(in, largest), "SYN001", in->device, CONFIG_NONE,
                     "the traffic pools take %lld %% of the buffer%s: NVUE refuses more than 100", (long long)sum,
                     lossy || in->roce ? "" : ", 100 of them default-lossy, which is not given less");
     else if (sum < 100 && lossy && lossless)
         config_note(in->set, nvue_at(in, last), "BUF001", in->device, CONFIG_NONE,
                     "the traffic pools take %lld %% of the buffer: the rest is used by nobody", (long long)sum);
+}
+
+/* A watchdog or a lossless pool is wanted where something pauses: what is missing is told where it was left out. */
+static void judge_no_pauses(struct nvue *in, const struct pool *lossless)
+{
+    uint32_t watched = 0;
+
+    for (uint32_t p = 0; p < in->ports && !watched; p++)
+        if (in->port[p].watchdog && !in->port[p].off) watched = in->port[p].watchdog_line;
+    uint32_t pool = lossless && lossless->percent > 0 ? lossless->percent_line : 0;
+    uint32_t wanted = watched ? watched : pool;
+    if (!wanted || !in->whole) return;
+    uint32_t line = in->lossy_line ? in->lossy_line : in->roce_off_line ? in->roce_off_line : wanted;
+    config_note(in->set, nvue_at(in, line), "PFC002", in->device, CONFIG_NONE,
+                "no port has PFC%s, and line %u has %s for it", in->lossy_line ? " in this mode of RoCE" : "", wanted,
+                watched ? "a watchdog" : "a lossless pool");
 }
 
 void nvue_judge_pools(struct nvue *in)
@@ -108,6 +125,7 @@ void nvue_judge_pools(struct nvue *in)
     for (uint32_t i = 0; i < in->pools; i++)
         if (strstr(in->pool[i].name, "lossless")) lossless = &in->pool[i];
     judge_sum(in);
+    if (!pauses) judge_no_pauses(in, lossless);
     if (!pauses) return;
     if (lossless && lossless->percent == 0)
         config_note(in->set, nvue_at(in, lossless->percent_line), "HR007", in->device, CONFIG_NONE,

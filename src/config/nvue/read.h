@@ -28,6 +28,7 @@ struct profile { /* of one kind; only that kind's members count */
     uint32_t trust_line; /* 0: the profile's own */
     uint8_t dscp[64], pcp_to[8];
     uint32_t dscp_line[64];
+    uint64_t dscp_named; /* bits: those that a line maps */
     uint8_t queue[FABRIC_PRIOS];
     uint32_t queue_line[FABRIC_PRIOS]; /* 0: the profile's own */
     bool strict[FABRIC_PRIOS], scheduled[FABRIC_PRIOS];
@@ -39,7 +40,9 @@ struct profile { /* of one kind; only that kind's members count */
     uint32_t rx_line, tx_line; /* 0: not said */
     bool rewrites;             /* DSCPs, by its line `rewrite` */
     uint32_t rewrite_line;
-    int64_t xoff, xon, buffer, cable;                                /* -1: not said */
+    uint8_t remark[FABRIC_PRIOS];       /* the DSCP that packets of a priority leave with */
+    uint32_t remark_line[FABRIC_PRIOS]; /* 0: not said */
+    int64_t xoff, xon, buffer, cable;   /* -1: not said */
     uint32_t pfc_line, xoff_line, xon_line, buffer_line, cable_line; /* 0: the profile's own */
 };
 
@@ -61,7 +64,8 @@ struct broken { /* a cage that is broken out: its ports are NAMEs0 and so on, an
 };
 
 struct port {
-    uint32_t first;              /* line that speaks of it */
+    uint32_t first;              /* line that speaks of it, of it alone if there is one */
+    bool shared;                 /* that line is of a range */
     bool mentioned;              /* by more than its cage's breakout */
     const struct profile *dscps; /* its map, where it trusts DSCPs */
     uint32_t watchdog_line;      /* 0: not said */
@@ -93,9 +97,12 @@ struct nvue {
     struct broken *broken;
     uint32_t brokens, brokens_room;
     uint16_t broken_order[BROKEN_MOST]; /* their numbers, by name */
-    uint32_t lossy_line; /* of `qos roce` in a lossy mode, 0: none: what turns PFC off where no profile does */
-    bool roce, whole;    /* `qos roce` is on; the switch has a name, so that what is not here is not set */
-    char alpha[16];      /* of lossless groups, as a fabric file has it; "" not said */
+    uint32_t lossy_line;    /* of `qos roce` in a lossy mode, 0: none: what turns PFC off where no profile does */
+    uint32_t roce_off_line; /* of `qos roce` that is disabled; 0: it is not */
+    bool pfc_listed;        /* `pfc_list` was looked for */
+    uint32_t pfc_list;      /* the line of a list of ports that all PFC is from; 0: of several, or of few ports */
+    bool roce, whole;       /* `qos roce` is on; the switch has a name, so that what is not here is not set */
+    char alpha[16];         /* of lossless groups, as a fabric file has it; "" not said */
     uint32_t alpha_line;
     char lossy_alpha[FABRIC_PRIOS][16]; /* of queues */
     uint32_t lossy_alpha_line[FABRIC_PRIOS];

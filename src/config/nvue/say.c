@@ -16,9 +16,13 @@ static const struct profile *profile_for(struct nvue *in, const struct port *por
 {
     if (!port->profile[kind]) return nvue_profile(in, kind, "default-global", 0);
     const struct profile *as = nvue_profile(in, kind, port->profile[kind], 0);
-    if (!as)
-        config_note(in->set, nvue_at(in, port->line[kind]), "MAP007", in->device, CONFIG_NONE,
-                    "%s profile '%.60s' is not defined", nvue_kinds[kind], port->profile[kind]);
+    if (!as) {
+        struct origin at = nvue_at(in, port->line[kind]);
+        config_note(in->set, at, "MAP007", in->device, CONFIG_NONE, "%s profile '%.60s' is not defined",
+                    nvue_kinds[kind], port->profile[kind]);
+        config_unjudged(in->set, at, "SIB001", in->device, (uint32_t)(port - in->port),
+                        "a profile that it takes is not defined");
+    }
     return as;
 }
 
@@ -27,12 +31,30 @@ static uint32_t or_line(uint32_t line, uint32_t other)
     return line ? line : other;
 }
 
+/* The one line of a list of ports that gives all the others their PFC: it is where a port without belongs. */
+static uint32_t list_of_pfc(struct nvue *in)
+{
+    uint32_t line = 0, ports = 0;
+    bool one = true;
+
+    for (uint32_t p = 0; p < in->ports && !in->pfc_listed; p++) {
+        if (!in->port[p].line[PFC]) continue;
+        one = one && (!line || line == in->port[p].line[PFC]);
+        line = in->port[p].line[PFC];
+        ports++;
+    }
+    if (!in->pfc_listed && one && ports > 2) in->pfc_list = line;
+    in->pfc_listed = true;
+    return in->pfc_list;
+}
+
 static void say_pfc(struct nvue *in, uint32_t p, const struct profile *as)
 {
     struct port *port = &in->port[p];
     unsigned bits = as ? as->priorities : 0;
     struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line)
                                       : or_line(port->line[PFC], or_line(in->lossy_line, port->first)));
+    if (!as && !port->line[PFC] && !in->lossy_line) at = nvue_at(in, or_line(list_of_pfc(in), port->first));
 
     port->pfc = as && (as->rx || as->tx) ? bits : 0;
     if (bits && as->rx != as->tx) at = nvue_at(in, or_line(as->rx ? as->tx_line : as->rx_line, at.line));
@@ -73,6 +95,9 @@ static void say_curve(struct nvue *in, uint32_t p, unsigned tc, const struct pro
 {
     const struct curve *curve = as ? &as->curve[q] : NULL;
     struct origin at = nvue_at(in, curve ? curve->line : in->port[p].first);
+    if (curve && !curve->on && !curve->met && in->port[p].pfc >> tc & 1) /* another queue has what this one lacks */
+        for (unsigned o = 0; o < FABRIC_PRIOS; o++)
+            if (as->curve[o].on && as->curve[o].met && !(in->port[p].pfc >> o & 1)) at = nvue_at(in, as->curve[o].line);
     bool bad = curve && curve->on && (curve->max == 0 || curve->min > curve->max || curve->probability == 0);
 
     if (bad) {
@@ -98,14 +123,14 @@ static void say_curve(struct nvue *in, uint32_t p, unsigned tc, const struct pro
 /* Of shares that the text gives itself: what lies over the profile of `qos roce` is not all of them. */
 static void judge_shares(struct nvue *in, const struct profile *as)
 {
-    int64_t sum = 0;
-    uint32_t last = 0;
+    int64_t sum = 0, most = 0;
+    uint32_t last = 0; /* line of the largest */
 
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
         if (!as->scheduled[q] || as->strict[q]) continue;
         if (as->weight[q] && !as->weight_line[q]) return;
         sum += as->weight[q];
-        if (as->weight_line[q] > last) last = as->weight_line[q];
+        if (as->weight[q] > most) most = as->weight[q], last = as->weight_line[q];
     }
     if (sum > 100)
         config_note(in->set, nvue_at(in, last), "SCH001", in->device, CONFIG_NONE,
@@ -148,8 +173,11 @@ static unsigned say_map(struct nvue *in, uint32_t p, const struct profile *mappi
     unsigned classes = 0;
 
     config_say(in->set, at, in->device, p, "trust", pcp ? "pcp" : "dscp");
+    if (in->roce && !in->lossy_line && pcp && mapping && mapping->trust_line && !port->off)
+        config_note(in->set, at, "MAP003", in->device, CONFIG_NONE,
+                    "mapping %.60s trusts 802.1p: the DSCPs that RoCE mode maps have no effect", mapping->name);
     for (unsigned d = 0; mapping && (pcp || mapping->fixed) && !port->off && d < 64; d++) {
-        if (mapping->dscp_line[d] == mapping->line) continue; /* not of a line of its own */
+        if (!(mapping->dscp_named >> d & 1)) continue; /* not of a line of its own */
         config_note(in->set, at, "MAP003", in->device, CONFIG_NONE,
                     "mapping %.60s trusts %s: its lines of DSCPs have no effect", mapping->name,
                     pcp ? "802.1p" : "nothing that packets have");
@@ -174,6 +202,35 @@ static void say_alpha(struct nvue *in, uint32_t p, unsigned tc, unsigned q)
                          in->lossy_alpha[q]);
 }
 
+/* Does the map lead from this DSCP to the priority?  By its own lines, where these name any for the priority: DSCPs that
+ * no line names are another's to use. */
+static bool leads_to(const struct profile *map, unsigned dscp, unsigned prio)
+{
+    bool named = false;
+
+    for (unsigned d = 0; d < 64; d++)
+        named = named || (map->dscp[d] == prio && map->dscp_named >> d & 1);
+    return map->dscp[dscp] == prio && (!named || map->dscp_named >> dscp & 1);
+}
+
+/* A switch with the same map has to find the priority again by the DSCP that a packet leaves with. */
+static void judge_remark(struct nvue *in, const struct port *port, const struct profile *remark)
+{
+    bool said = false;
+
+    for (unsigned prio = 0; prio < FABRIC_PRIOS; prio++) {
+        if (!remark->remark_line[prio]) continue;
+        said = true;
+        if (!port->dscps || leads_to(port->dscps, remark->remark[prio], prio)) continue;
+        config_note(in->set, nvue_at(in, remark->remark_line[prio]), "MAP004", in->device, CONFIG_NONE,
+                    "remark %.60s: packets of priority %u leave with DSCP %u, which the map does not name for it",
+                    remark->name, prio, remark->remark[prio]);
+    }
+    if (!said)
+        config_note(in->set, nvue_at(in, remark->rewrite_line), "MAP004", in->device, CONFIG_NONE,
+                    "remark %.60s: packets leave with another DSCP than they came with", remark->name);
+}
+
 /* What a fabric has once a switch, or not beside PFC. */
 static void say_rest(struct nvue *in, uint32_t p)
 {
@@ -182,9 +239,7 @@ static void say_rest(struct nvue *in, uint32_t p)
 
     if (pause && (pause->rx || pause->tx))
         config_say(in->set, nvue_at(in, or_line(port->line[PAUSE], pause->line)), in->device, p, "pause", "802.3x");
-    if (remark && remark->rewrites && !port->off)
-        config_note(in->set, nvue_at(in, remark->rewrite_line), "MAP004", in->device, CONFIG_NONE,
-                    "remark %.60s: packets leave with another DSCP than they came with", remark->name);
+    if (remark && remark->rewrites && !port->off) judge_remark(in, port, remark);
 }
 
 /* A priority of which no line speaks stays in the queue of its own number.  Where a class that pauses is put there, and
@@ -200,7 +255,7 @@ static void leave_queue(struct nvue *in, uint32_t p, const struct profile *queue
             if (queues->queue_line[moved] && queue[moved] == tc && pfc->priorities >> moved & 1)
                 by = queues->queue_line[moved];
         for (unsigned d = 0; by && mapping && d < 64; d++)
-            if (mapping->dscp[d] == tc && mapping->dscp_line[d] != mapping->line) by = 0; /* a line leads there */
+            if (mapping->dscp[d] == tc && mapping->dscp_named >> d & 1) by = 0; /* a line leads there */
         if (!by) continue;
         queue[tc] = queue[mapping ? mapping->dscp[0] : 0];
         if (!in->port[p].off)
@@ -236,8 +291,8 @@ void nvue_say_port(struct nvue *in, uint32_t p)
         say_alpha(in, p, tc, queue[tc]);
     }
     say_turns(in, p, turns, queue, classes);
-    say_rest(in, p);
     if (mapping && !mapping->pcp && !mapping->fixed) port->dscps = mapping;
+    say_rest(in, p);
 }
 
 /* 0: DSCP 26, with which adapters send RDMA by custom, is in a class that pauses, or that is not known; 1: it is in one
@@ -248,9 +303,10 @@ static bool leads_elsewhere(const struct port *port)
 
     if (port->off || !port->pfc || !port->dscps || (port->pfc >> port->dscps->dscp[ROCE_DSCP] & 1)) return false;
     for (unsigned d = 0; d < 64; d++)
-        if ((port->pfc >> port->dscps->dscp[d] & 1) && port->dscps->dscp_line[d] != port->dscps->line)
+        if ((port->pfc >> port->dscps->dscp[d] & 1) && (port->dscps->dscp_named >> d & 1))
             *(d / 8 == ROCE_DSCP / 8 ? &near : &others) += 1;
-    return near || !others; /* a map that leads other DSCPs there, by lines of its own, means it */
+    /* A map that leads other DSCPs there, by lines of its own, means it; also where a line puts 26 with DSCP 0. */
+    return near ? port->dscps->dscp[ROCE_DSCP] != port->dscps->dscp[0] : !others;
 }
 
 /* PFC is on for another priority than the one that RDMA is in: told at the port that differs from most, else at the map
@@ -268,7 +324,7 @@ void nvue_judge_maps(struct nvue *in)
         const struct port *port = &in->port[p];
         if (!leads_elsewhere(port)) continue;
         unsigned tc = port->dscps->dscp[ROCE_DSCP];
-        bool own = port->dscps->dscp_line[ROCE_DSCP] != port->dscps->line && tc != ROCE_DSCP / 8;
+        bool own = (port->dscps->dscp_named >> ROCE_DSCP & 1) && tc != ROCE_DSCP / 8;
         const struct profile *pfc = profile_for(in, port, PFC);
         uint32_t line = own ? port->dscps->dscp_line[ROCE_DSCP] : pfc ? or_line(pfc->pfc_line, pfc->line) : port->first;
         if (good > bad) line = or_line(port->line[own ? MAPPING : PFC], line);
@@ -304,7 +360,7 @@ void nvue_say_watchdog(struct nvue *in)
         const struct port *port = &in->port[p];
         if (!port->pfc || port->watchdog) continue;
         /* of few ports that lack it at theirs; of most where they all are told to pause */
-        uint32_t line = or_line(port->watchdog_line, or_line(port->line[PFC], port->first));
+        uint32_t line = or_line(port->watchdog_line, port->first);
         struct origin at = with >= without ? nvue_at(in, line) : config_said_at(in->set, in->device, p, "pfc.tx");
         config_say(in->set, at, in->device, p, "watched", "false");
     }
