@@ -6,7 +6,7 @@
 _rocelab()
 {
     local cur prev verb own common='--json --quiet --strict --help' verbs
-    verbs='capture sim sweep compare check import config diff diagnose experiments up run devices counters serve fault help version'
+    verbs='capture sim sweep compare check suggest import config diff diagnose experiments up run devices counters serve fault help version'
     cur=${COMP_WORDS[COMP_CWORD]}
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     verb=${COMP_WORDS[1]}
@@ -32,7 +32,7 @@ _rocelab()
     run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;
     serve) own='--fabric= --listen=' ;;
     counters) own='--fabric= --events --watch --sort= --list' ;;
-    devices | fault | help | version) own='' ;;
+    suggest | devices | fault | help | version) own='' ;;
     *) return ;;
     esac
 

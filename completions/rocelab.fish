@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for rocelab
 
-set -l verbs capture sim sweep compare import check config diff diagnose experiments up run devices counters serve fault help version
+set -l verbs capture sim sweep compare import check suggest config diff diagnose experiments up run devices counters serve fault help version
 complete -c rocelab -f
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a capture -d 'explain a RoCE capture'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sim -d 'run a fabric file in virtual time'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a import -d 'print configurations, or another simulator\'s inputs, as a fabric file'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a check -d 'prove a fabric, or running configurations, lossless and free of deadlocks'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a suggest -d 'values that the rules ask for, by formula'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a config -d 'print a fabric as configurations, cabling plan, parts'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a diff -d 'compare what runs with what was approved'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a diagnose -d 'name cause, culprit and victims, or acquit the network'
@@ -171,6 +172,9 @@ complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -l walk -d 'walk o
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -r -l html -d 'write a page with the findings there'
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -x -l explain -d 'what a rule looks at'
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -l list -d 'list the rules and the kinds of input'
+
+complete -c rocelab -n "__fish_seen_subcommand_from suggest" -F
+complete -c rocelab -n "__fish_seen_subcommand_from suggest" -a 'ecn headroom buffers watchdog all' -d 'what about'
 
 complete -c rocelab -n "__fish_seen_subcommand_from check" -F
 complete -c rocelab -n "__fish_seen_subcommand_from check" -x -l failures -a '0 1 2' -d 'failures at once'
