@@ -22,49 +22,13 @@
 #include "config/nxos/nxos_int.h"
 #include "config/sonic/sonic.h"
 #include "config/unsupported.h"
+#include "fabric/owners.h"
 
 struct pair { /* what is being compared */
     struct diff *diff;
     uint32_t node[2], port[2]; /* approved, running; port FABRIC_NONE: the device */
     char name[FABRIC_NAME];
 };
-
-/* The key has this as one of its words. */
-static bool has_word(const char *key, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (const char *at = strstr(key, word); at && length; at = strstr(at + 1, word))
-        if ((at == key || at[-1] == '.') && (at[length] == 0 || at[length] == '.')) return true;
-    return false;
-}
-
-/* Who answers for a key: the owner of one of its words, or of the family it belongs to. */
-static const char *owner_of(const struct fabric *fabric, const char *key)
-{
-    static const struct {
-        const char *word, *family;
-    } families[] = {
-        {"xoff", "headroom"}, {"xon", "headroom"},     {"headroom", "buffer"},  {"headroom-pool", "buffer"},
-        {"alpha", "buffer"},  {"reserved", "buffer"},  {"limit", "buffer"},     {"dscp-map", "maps"},
-        {"pcp-map", "maps"},  {"trust", "maps"},       {"queue-map", "maps"},   {"group-map", "maps"},
-        {"lossless", "pfc"},  {"pause", "pfc"},        {"pfc-priority", "pfc"}, {"pfc-queue", "pfc"},
-        {"class-mtu", "mtu"}, {"watched", "watchdog"}, {"share", "scheduling"}, {"strict", "scheduling"},
-        {"peer", "cabling"},  {"rate", "cabling"},     {"cable", "cabling"},    {"headroom-cable", "buffer"},
-        {"pfc-mode", "pfc"},  {"ports", "cabling"},    {"devices", "cabling"},  {"cnp-dscp", "nics"},
-        {"dcqcn", "nics"},    {"dcbx", "nics"},        {"nccl", "nics"},        {"congestion", "nics"},
-        {NULL, NULL}};
-    const struct fabric_operations *operations = &fabric->operations;
-
-    for (uint32_t o = 0; o < operations->owners; o++)
-        if (has_word(key, operations->owner[o].name)) return operations->owner[o].value;
-    for (int f = 0; families[f].word; f++) {
-        if (!has_word(key, families[f].word)) continue;
-        for (uint32_t o = 0; o < operations->owners; o++)
-            if (strcmp(operations->owner[o].name, families[f].family) == 0) return operations->owner[o].value;
-    }
-    return NULL;
-}
 
 static const char *name_of(const struct fabric *fabric, uint32_t port)
 {
@@ -107,7 +71,7 @@ static void report(const struct pair *pair, const char *key, const char *running
                           .name = running_name(pair),
                           .key = key,
                           .number = pair->port[1] == FABRIC_NONE ? FABRIC_NONE : two->port[pair->port[1]].index,
-                          .owner = owner_of(one, key)};
+                          .owner = fabric_owner(one, key)};
 
     snprintf(drift.approved, sizeof drift.approved, "%s", approved);
     snprintf(drift.running, sizeof drift.running, "%s", running);

@@ -115,7 +115,9 @@ extern const char *const fabric_dcbx_names[]; /* "ieee", "cee", "off" */
     X(FIRMWARE, "firmware")                                                                                            \
     X(NIC, "nic")                                                                                                      \
     X(CABLE, "cable")                                                                                                  \
-    X(OPTICS, "optics")
+    X(OPTICS, "optics")                                                                                                \
+    X(DRIVER, "driver")                                                                                                \
+    X(NCCL, "nccl")
 enum fabric_part {
 #define X(id, name) FABRIC_PART_##id,
     FABRIC_PART_LIST(X)
@@ -148,6 +150,8 @@ struct fabric_operations {
     struct fabric_approved approved[FABRIC_ROLES];
     const struct fabric_param *owner; /* `ecn`: "team-fabric" */
     uint32_t owners;
+    const struct fabric_param *person; /* name: the team, value: who is in it */
+    uint32_t people;
     const struct fabric_ignore *ignore;
     uint32_t ignores;
     uint32_t fan_in;                  /* ports that send to one at the same time by design; 0: not said */

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "fabric/owners.h"
 #include "fabric/qos/settings.h"
 #include "fabric/topology/topology.h"
 
@@ -49,9 +50,8 @@ static void read_dcbx(struct loader *loader, const struct tree *value, void *int
     read_map(loader, value, "dcbx", &set, 1);
 }
 
-/* A map of names and texts, those of `below` first and written over by name. */
-static bool read_params(struct loader *loader, const struct tree *map, const struct fabric_param *below,
-                        uint32_t *ret_count, const struct fabric_param **ret)
+bool read_params(struct loader *loader, const struct tree *map, const struct fabric_param *below, uint32_t *ret_count,
+                 const struct fabric_param **ret)
 {
     uint32_t count = *ret_count;
     struct fabric_param *param = KEEP_NEW(loader, struct fabric_param, (size_t)count + map->count);
@@ -229,13 +229,12 @@ void operations_load(struct loader *loader)
 {
     static const char *const words[] = {"shortest", "valley-free", NULL};
     struct fabric_operations *operations = &loader->fabric->operations;
-    const struct tree *routing = tree_get(loader->root, "routing"), *owners = tree_get(loader->root, "owners");
+    const struct tree *routing = tree_get(loader->root, "routing");
     const struct tree *check = tree_get(loader->root, "check");
     uint32_t choice;
 
     if (routing && read_choice(loader, routing, words, &choice)) operations->routing = (uint8_t)choice;
-    if (owners && read_is_map(loader, owners, "owners"))
-        read_params(loader, owners, NULL, &operations->owners, &operations->owner);
+    owners_load(loader);
     if (check) read_check(loader, check);
     prices_load(loader);
     read_oversubscription(loader);

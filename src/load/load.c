@@ -89,6 +89,7 @@ static const struct field top_fields[] = {
     F_IGNORE("jobs"),
     F_IGNORE("faults"),
     F_IGNORE("owners"),
+    F_IGNORE("teams"),
     F_IGNORE("routing"),
     F_IGNORE("check"),
     F_IGNORE("uet"),

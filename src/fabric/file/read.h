@@ -104,6 +104,9 @@ bool read_choice(struct loader *loader, const struct tree *value, const char *co
 bool read_fraction(struct loader *loader, const struct tree *value, uint32_t *ret_num, uint32_t *ret_den);
 /* A number within 0 .. below, or a list of them, as bits. */
 bool read_bits(struct loader *loader, const struct tree *value, uint32_t below, uint64_t *ret);
+/* operations.c: a map of names and texts, those of `below` (*ret_count of them) first and written over by name. */
+bool read_params(struct loader *loader, const struct tree *map, const struct fabric_param *below, uint32_t *ret_count,
+                 const struct fabric_param **ret);
 /* A key or text that is a whole decimal number. */
 bool read_decimal(const char *text, uint64_t *ret);
 
