@@ -23,7 +23,7 @@ _rocelab()
     check) own='--failures= --explain= --select= --ignore= --all --list --markdown --sarif --junit --baseline= --write-baseline= --from= --links= --model= --cable= --facts=' ;;
     import) own='--from= --links= --model= --cable= --facts= --congestion= --buffer=' ;;
     config) own='--nos= --device= --out= --comments --no-comments --cabling= --bom --svg' ;;
-    diff) own='--from= --links= --model= --cable= --facts= --all --fix --out=' ;;
+    diff) own='--from= --links= --model= --cable= --facts= --all --by= --fix --out=' ;;
     diagnose) own='--fabric= --from= --interval= --html= --baseline= --write-baseline= --walk --explain= --list' ;;
     sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --html= --csv' ;;
     compare) own='--systems= --vary= --with= --seeds= --out= --force --jobs= --html=' ;;

@@ -159,6 +159,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l model -d 'the ch
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l cable -d 'the length of cables, as in 30m or spine*=300m'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l facts -d 'a YAML file of chips, cables and links'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -l all -d 'list every drift by itself'
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l by -d 'who makes the change'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -l fix -d 'print the commands that bring devices back'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l out -d 'a file a device, in this folder'
 

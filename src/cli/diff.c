@@ -36,7 +36,7 @@ struct settings {
     struct cli_links links;
     struct cli_given given;
     bool all, fix;
-    const char *into;
+    const char *into, *by; /* by: who makes the change; NULL: it is drift */
 };
 
 static bool set_option(void *into, int id, const char *argument)
@@ -60,6 +60,9 @@ static bool set_option(void *into, int id, const char *argument)
     case DIFF_OPTION_OUT:
         settings->into = argument;
         return true;
+    case DIFF_OPTION_BY:
+        settings->by = argument;
+        return true;
     case DIFF_OPTION_ALL:
         return settings->all = true;
     default:
@@ -72,7 +75,10 @@ static void more_help(FILE *out)
     fputs("Examples:\n"
           "  rocelab diff approved.yaml leaf1.cfg leaf2.cfg\n"
           "  rocelab diff approved.yaml running.yaml --json\n"
-          "\nExit status: 0 nothing differs, 1 something does, 2 wrong use or unreadable input.\n",
+          "  rocelab diff approved.yaml proposed.yaml --by alice\n"
+          "\nExit status: 0 nothing differs, 1 something does (with --by: something that is not NAME's to change), 2 "
+          "wrong\n"
+          "use or unreadable input.\n",
           out);
 }
 
@@ -88,13 +94,23 @@ static const struct cli_command command = {
     .set = set_option,
 };
 
-static void print_summary(const struct diff *diff, uint32_t kinds, const struct cli_source *running, FILE *out)
+static void print_summary(const struct diff *diff, uint32_t kinds, const struct diff_list *list, FILE *out)
 {
+    const struct cli_source *running = list->running;
+    uint32_t refused = diff_refusals(list);
+    const struct text_style style = cli_style();
+
     if (running->imported) cli_ends_text(&running->set, "what they are cabled to is not compared", out);
     fprintf(out, "%llu difference%s", (unsigned long long)diff->drifts, text_plural(diff->drifts));
     if (kinds < diff->drifts) fprintf(out, " of %u kind%s", kinds, text_plural(kinds));
-    fprintf(out, " in %llu port%s of %llu device%s\n", (unsigned long long)diff->ports, text_plural(diff->ports),
+    fprintf(out, " in %llu port%s of %llu device%s", (unsigned long long)diff->ports, text_plural(diff->ports),
             (unsigned long long)diff->devices, text_plural(diff->devices));
+    if (list->by) {
+        fprintf(out, "; %u %s not for ", refused, refused == 1 ? "is" : "are");
+        text_outside(out, &style, list->by);
+        fputs(" to change", out);
+    }
+    fputc('\n', out);
 }
 
 static void print_json(const struct diff *diff, const struct diff_list *list, FILE *out)
@@ -134,8 +150,9 @@ static int compare(const struct settings *settings, struct diff_list *list, FILE
         print_json(&diff, list, out);
     } else {
         uint32_t kinds = diff_print_text(list, settings->all, out);
-        if (!settings->common.quiet) print_summary(&diff, kinds, running, out);
+        if (!settings->common.quiet) print_summary(&diff, kinds, list, out);
     }
+    if (list->by) return diff_refusals(list) ? CLI_PROBLEMS : CLI_DONE;
     return diff.drifts ? CLI_PROBLEMS : CLI_DONE;
 }
 
@@ -147,6 +164,11 @@ static int run(struct settings *settings, char **operand, int operands, FILE *ou
 
     if (operands < 2) {
         cli_error("diff: APPROVED and RUNNING are due; see 'rocelab help diff'");
+        return CLI_WRONG;
+    }
+    if (settings->by && (settings->fix || settings->by[0] == '\0')) {
+        cli_error(settings->fix ? "diff: --fix undoes drift, --by names who makes a change; give one of the two"
+                                : "diff: --by '': a name is due");
         return CLI_WRONG;
     }
     if (settings->into && !settings->fix) {
@@ -164,7 +186,7 @@ static int run(struct settings *settings, char **operand, int operands, FILE *ou
                                     .from = settings->from,
                                     .links = &settings->links,
                                     .given = &settings->given};
-        struct diff_list list = {.approved = &approved, .running = &running};
+        struct diff_list list = {.approved = &approved, .running = &running, .by = settings->by};
         arena_init(&list.arena, (size_t)1 << 32);
         if (cli_source_load(&approved, &one) && cli_source_load(&running, &others))
             answer = compare(settings, &list, out);

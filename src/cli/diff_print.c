@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "fabric/owners.h"
 #include "report/fold.h"
 
 static const char *kept(struct diff_list *list, const char *text)
@@ -40,6 +41,20 @@ void diff_list_add(void *to, const struct drift *drift)
     as->port = kept(list, drift->port);
     as->key = kept(list, drift->key);
     if (list->no_memory) list->count--;
+}
+
+bool diff_refused(const struct diff_list *list, const struct drift *drift)
+{
+    return list->by && !fabric_may_change(list->approved->fabric, drift->key, list->by);
+}
+
+uint32_t diff_refusals(const struct diff_list *list)
+{
+    uint32_t count = 0;
+
+    for (uint32_t d = 0; d < list->count; d++)
+        count += diff_refused(list, &list->drift[d]);
+    return count;
 }
 
 /* Where the running side says it.  What the fabric file holds once for a link, or for all devices, may come from the
@@ -180,7 +195,14 @@ static void print_cause(const struct diff_list *list, struct group *group, uint3
     text_outside(out, &style, drift->approved);
     fputs(" (", out);
     place(out, cli_source_place(list->approved, drift->approved_at));
-    fprintf(out, ")%s%s\n", drift->owner ? "; owner: " : "", drift->owner ? drift->owner : "");
+    fprintf(out, ")%s", drift->owner ? "; owner: " : "");
+    if (drift->owner) text_outside(out, &style, drift->owner);
+    if (diff_refused(list, drift)) {
+        fputs("; ", out);
+        text_outside(out, &style, list->by);
+        fputs(drift->owner ? " may not change it" : " may not change it: nobody owns it", out);
+    }
+    fputc('\n', out);
     free(name);
 }
 
@@ -249,6 +271,7 @@ void diff_print_json(const struct diff_list *list, struct jout *jout)
         jout_text(jout, "name", drift->name);
         jout_text(jout, "key", drift->key);
         jout_text(jout, "owner", drift->owner);
+        if (list->by) jout_bool(jout, "allowed", !diff_refused(list, drift));
         json_place(jout, "approved", drift->approved, cli_source_place(list->approved, drift->approved_at));
         json_place(jout, "running", drift->running, running_place(list, drift));
         jout_close(jout);

@@ -19,7 +19,11 @@ struct diff_list {
     uint32_t count, room;
     struct arena arena; /* of texts that do not outlive the call */
     bool no_memory;
+    const char *by; /* who changes it; NULL: nobody is named */
 };
+/* It is a change that is not for whoever makes it. */
+bool diff_refused(const struct diff_list *list, const struct drift *drift);
+uint32_t diff_refusals(const struct diff_list *list);
 
 /* diff's `each`; `to` is a diff_list. */
 void diff_list_add(void *to, const struct drift *drift);

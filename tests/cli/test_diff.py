@@ -107,6 +107,23 @@ class Diff(unittest.TestCase):
         self.file("none.yaml", APPROVED.replace("owners:", "# owners:"))
         self.assertNotIn("owner", self.diff("none.yaml", "running.yaml", status=1).stdout)
 
+    def test_who_changes_it(self):
+        teams = "teams: {marking: [alice, bob], memory: [carol]}\n"
+        self.file("approved.yaml", APPROVED + teams)
+        self.file("running.yaml", APPROVED.replace("min: 500KB", "min: 400KB") + teams)
+        self.assertIn("; 0 are not for alice to change", self.diff("approved.yaml", "running.yaml", "--by", "alice", status=0).stdout)
+        self.diff("approved.yaml", "running.yaml", "--by", "marking", status=0)
+        out = self.diff("approved.yaml", "running.yaml", "--by", "carol", status=1).stdout
+        self.assertIn("; owner: marking; carol may not change it\n", out)
+        document = json.loads(self.diff("approved.yaml", "running.yaml", "--by", "carol", "--json", status=1).stdout)
+        self.assertEqual({drift["allowed"] for drift in document["drifts"]}, {False})
+        self.file("approved.yaml", APPROVED.replace("owners: {ecn: marking,", "owners: {"))
+        out = self.diff("approved.yaml", "running.yaml", "--by", "alice", status=1).stdout
+        self.assertIn("; alice may not change it: nobody owns it\n", out)
+        self.assertIn("give one of the two", self.diff("approved.yaml", "running.yaml", "--by", "a", "--fix", status=2).stderr)
+        self.file("running.yaml", APPROVED + "teams: {marking: alice}\n")
+        self.assertIn("a team", self.diff("approved.yaml", "running.yaml", status=2).stderr)
+
     def test_folded(self):
         """Ports of a configuration by their names, what they have alike in one line, and the watchdog of a port."""
         here = pathlib.Path(self.folder.name)
