@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A baseline as a file: {"version": 1, "kind": "baseline", "fabric_digest": 16 hex digits or null, "jobs": [...]}.
+ * A baseline as a file: {"version": 1, "kind": "baseline", "fabric_digest": 16 hex digits or null, "jobs": [...]}, and
+ * where `validate` wrote it "program_digest", "level", "owner" and "signed_by".
  *
  * It is written beside its place and renamed, so that an old one stays where writing fails.  A baseline of another
  * fabric file is refused: its times say nothing about this one.
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "cli/cli.h"
 #include "cli/source.h"
 #include "report/json_out.h"
@@ -72,21 +74,48 @@ static bool read_jobs(struct arena *arena, const struct json *list, const char *
     return true;
 }
 
+/* 16 hex digits, or nothing; false: something else. */
+static bool hex_of(const struct json *value, uint64_t *number)
+{
+    const char *text = json_string(value);
+
+    if (!value || value->type == JSON_NULL) return true;
+    if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdefABCDEF") != 16) return false;
+    *number = strtoull(text, NULL, 16);
+    return true;
+}
+
 static bool read_digest(const struct json *from, const char *path, const struct fabric *fabric,
                         struct diagnose_baseline *baseline)
 {
-    const struct json *value = json_get(from, "fabric_digest");
-    const char *text = json_string(value);
-    char *end = NULL;
+    const struct json *value = json_get(from, "fabric_digest"), *program = json_get(from, "program_digest");
+
+    if (!hex_of(value, &baseline->digest)) return wrong(path, value->line, "'fabric_digest' has no 16 hex digits");
+    if (!hex_of(program, &baseline->program))
+        return wrong(path, program->line, "'program_digest' has no 16 hex digits");
+    if (!fabric || !value || value->type == JSON_NULL || baseline->digest == fabric->source_hash) return true;
+    cli_error("%s:%u: the baseline is of another fabric file: digest %016" PRIx64 ", and %s has %016" PRIx64
+              "; measure a good run of this one and use --write-baseline",
+              path, value->line, baseline->digest, fabric->path, fabric->source_hash);
+    return false;
+}
+
+/* Who signed it and the like: false where it is there and no such text. */
+static bool read_word(const struct json *from, const char *path, const char *name, const char **word)
+{
+    const struct json *value = json_get(from, name);
+    char what[64];
 
     if (!value || value->type == JSON_NULL) return true;
-    if (text) baseline->digest = strtoull(text, &end, 16);
-    if (!text || strlen(text) != 16 || *end) return wrong(path, value->line, "'fabric_digest' has no 16 hex digits");
-    if (!fabric || baseline->digest == fabric->source_hash) return true;
-    cli_error("%s:%u: the baseline is of another fabric file: digest %s, and %s has %016" PRIx64
-              "; measure a good run of this one and use --write-baseline",
-              path, value->line, text, fabric->path, fabric->source_hash);
-    return false;
+    *word = json_string(value);
+    if (*word && **word && strlen(*word) <= BASELINE_NAME) return true;
+    snprintf(what, sizeof what, "'%s' is no text of 1 to %d bytes", name, BASELINE_NAME);
+    return wrong(path, value->line, what);
+}
+
+static bool read_signature(const struct json *from, const char *path, struct diagnose_baseline *baseline)
+{
+    return read_word(from, path, "signed_by", &baseline->by) && read_word(from, path, "level", &baseline->level);
 }
 
 const struct diagnose_baseline *diagnose_baseline_read(struct arena *arena, const char *path,
@@ -101,7 +130,7 @@ const struct diagnose_baseline *diagnose_baseline_read(struct arena *arena, cons
     bool good = false;
 
     if (!baseline || !cli_read_file(path, FILE_MOST, &text, &length)) return NULL;
-    *baseline = (struct diagnose_baseline){0};
+    *baseline = (struct diagnose_baseline){.content = hash_bytes(HASH_BEGIN, text, length)};
     root = json_parse(arena, text, length, 1, &why, &line);
     kind = json_string(json_get(root, "kind"));
     if (!root)
@@ -109,29 +138,29 @@ const struct diagnose_baseline *diagnose_baseline_read(struct arena *arena, cons
     else if (!kind || strcmp(kind, "baseline") != 0)
         wrong(path, 1, "not a baseline: 'kind' is not \"baseline\"");
     else
-        good = read_digest(root, path, fabric, baseline) && read_jobs(arena, json_get(root, "jobs"), path, baseline);
+        good = read_digest(root, path, fabric, baseline) && read_signature(root, path, baseline) &&
+               read_jobs(arena, json_get(root, "jobs"), path, baseline);
     free(text);
     return good ? baseline : NULL;
 }
 
 /* --- writing --- */
 
-static uint32_t write_jobs(struct jout *jout, const struct evidence *evidence)
+static uint32_t write_jobs(struct jout *jout, const struct diagnose_baseline *baseline)
 {
-    struct diagnose_baseline_job job;
     uint32_t count = 0;
 
     jout_open(jout, "jobs", '[');
-    EVIDENCE_EACH(evidence, EVIDENCE_JOB, id)
-    {
-        if (!baseline_of(evidence, id, &job) || job.step_ns > NUMBER_MOST || job.busbw > NUMBER_MOST) continue;
+    for (uint32_t i = 0; i < baseline->jobs; i++) {
+        const struct diagnose_baseline_job *job = &baseline->job[i];
+        if (job->step_ns > NUMBER_MOST || job->busbw > NUMBER_MOST) continue;
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "job", job.job);
-        jout_u64(jout, "ranks", job.ranks);
-        if (job.step_ns > 0) jout_u64(jout, "step_ns", (uint64_t)job.step_ns);
-        if (job.exposed >= 0) jout_real(jout, "exposed_share", job.exposed);
-        if (job.busbw > 0) jout_u64(jout, "busbw_bytes_per_s", (uint64_t)job.busbw);
-        if (job.message_bytes) jout_u64(jout, "message_bytes", job.message_bytes);
+        jout_text(jout, "job", job->job);
+        jout_u64(jout, "ranks", job->ranks);
+        if (job->step_ns > 0) jout_u64(jout, "step_ns", (uint64_t)job->step_ns);
+        if (job->exposed >= 0) jout_real(jout, "exposed_share", job->exposed);
+        if (job->busbw > 0) jout_u64(jout, "busbw_bytes_per_s", (uint64_t)job->busbw);
+        if (job->message_bytes) jout_u64(jout, "message_bytes", job->message_bytes);
         jout_close(jout);
         count++;
     }
@@ -139,41 +168,48 @@ static uint32_t write_jobs(struct jout *jout, const struct evidence *evidence)
     return count;
 }
 
-static uint32_t write_all(FILE *out, const struct diagnose *diagnose)
+static void write_hex(struct jout *jout, const char *name, uint64_t number)
+{
+    char digits[17];
+
+    snprintf(digits, sizeof digits, "%016" PRIx64, number);
+    jout_text(jout, name, digits);
+}
+
+static uint32_t write_all(FILE *out, const struct diagnose_baseline *baseline)
 {
     static struct jout jout;
-    const struct fabric *fabric = diagnose->evidence->fabric;
-    char digest[17];
 
-    if (fabric) snprintf(digest, sizeof digest, "%016" PRIx64, fabric->source_hash);
     jout_init(&jout, out);
     jout_open(&jout, NULL, '{');
     jout_u64(&jout, "version", 1);
     jout_text(&jout, "kind", "baseline");
-    jout_text(&jout, "fabric_digest", fabric ? digest : NULL);
-    uint32_t count = write_jobs(&jout, diagnose->evidence);
+    if (baseline->digest)
+        write_hex(&jout, "fabric_digest", baseline->digest);
+    else
+        jout_null(&jout, "fabric_digest");
+    if (baseline->program) write_hex(&jout, "program_digest", baseline->program);
+    if (baseline->level) jout_text(&jout, "level", baseline->level);
+    if (baseline->owner) jout_text(&jout, "owner", baseline->owner);
+    if (baseline->by) jout_text(&jout, "signed_by", baseline->by);
+    uint32_t count = write_jobs(&jout, baseline);
     jout_close(&jout);
     return count;
 }
 
-bool diagnose_baseline_write(const struct diagnose *diagnose, const char *path)
+bool diagnose_baseline_save(const struct diagnose_baseline *baseline, const char *path)
 {
     size_t length = strlen(path) + sizeof ".new";
     char *beside = malloc(length);
     FILE *out = NULL;
     bool good = false;
 
-    if (diagnose_worst(diagnose) > DIAGNOSE_INFO) {
-        cli_error("--write-baseline '%s': not written, because something was found: a baseline is of a good run", path);
-        free(beside);
-        return false;
-    }
     if (beside) {
         snprintf(beside, length, "%s.new", path);
         out = fopen(beside, "wx"); /* of whoever writes there now, or of a link, nothing is written over */
     }
     if (out) {
-        uint32_t jobs = write_all(out, diagnose);
+        uint32_t jobs = write_all(out, baseline);
         good = !ferror(out);
         good = fclose(out) == 0 && good;
         if (good && !jobs) {
@@ -192,5 +228,29 @@ bool diagnose_baseline_write(const struct diagnose *diagnose, const char *path)
     else if (!good)
         cli_error("--write-baseline '%s': %s", path, strerror(errno));
     free(beside);
+    return good;
+}
+
+bool diagnose_baseline_write(const struct diagnose *diagnose, const char *path)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct diagnose_baseline baseline = {.digest = evidence->fabric ? evidence->fabric->source_hash : 0};
+    struct diagnose_baseline_job *job;
+    uint32_t count = 0;
+
+    if (diagnose_worst(diagnose) > DIAGNOSE_INFO) {
+        cli_error("--write-baseline '%s': not written, because something was found: a baseline is of a good run", path);
+        return false;
+    }
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, id) count++;
+    job = calloc(count ? count : 1, sizeof *job);
+    if (!job) {
+        cli_error("--write-baseline '%s': not enough memory", path);
+        return false;
+    }
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, id) baseline.jobs += baseline_of(evidence, id, &job[baseline.jobs]);
+    baseline.job = job;
+    bool good = diagnose_baseline_save(&baseline, path);
+    free(job);
     return good;
 }

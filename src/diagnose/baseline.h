@@ -17,7 +17,11 @@ struct diagnose_baseline_job {
     uint64_t message_bytes; /* that the bus bandwidth is of; 0: not known */
 };
 struct diagnose_baseline {
-    uint64_t digest; /* of the fabric file; 0: there was none */
+    uint64_t digest;        /* of the fabric file; 0: there was none */
+    uint64_t program;       /* of the program that measured; 0: not known */
+    uint64_t content;       /* of the file it was read from */
+    const char *by, *level; /* who signed it; of `validate`.  NULL: not known */
+    const char *owner;      /* of `baseline` in the fabric file: written, not read */
     const struct diagnose_baseline_job *job;
     uint32_t jobs;
 };
