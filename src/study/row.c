@@ -44,15 +44,14 @@ void row_print_error(FILE *to, const struct fabric_errors *errors)
     fputs("\nend\n", to);
 }
 
-static int compare_u64(const void *a, const void *b)
+int row_compare(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
     return x < y ? -1 : x > y;
 }
 
-/* Nearest rank, of sorted values; `point` is of 1000. */
-static uint64_t percentile(const uint64_t *value, uint32_t count, uint32_t point)
+uint64_t row_percentile(const uint64_t *value, uint32_t count, uint32_t point)
 {
     if (count == 0) return MEASURE_NOTHING;
     uint64_t rank = ((uint64_t)count * point + 999) / 1000;
@@ -75,15 +74,15 @@ static bool sum_flows(const struct sim_result *result, uint64_t *value)
             fct[good++] = flow->fct_ps;
             if (sim_slowdown_milli(flow)) slow[known++] = sim_slowdown_milli(flow);
         }
-        qsort(fct, good, sizeof *fct, compare_u64);
-        qsort(slow, known, sizeof *slow, compare_u64);
-        value[MEASURE_FCT50] = percentile(fct, good, 500);
-        value[MEASURE_FCT] = percentile(fct, good, 990);
-        value[MEASURE_FCT999] = percentile(fct, good, 999);
-        value[MEASURE_P50] = percentile(slow, known, 500);
-        value[MEASURE_P95] = percentile(slow, known, 950);
-        value[MEASURE_P99] = percentile(slow, known, 990);
-        value[MEASURE_SLOWEST] = percentile(slow, known, 1000);
+        qsort(fct, good, sizeof *fct, row_compare);
+        qsort(slow, known, sizeof *slow, row_compare);
+        value[MEASURE_FCT50] = row_percentile(fct, good, 500);
+        value[MEASURE_FCT] = row_percentile(fct, good, 990);
+        value[MEASURE_FCT999] = row_percentile(fct, good, 999);
+        value[MEASURE_P50] = row_percentile(slow, known, 500);
+        value[MEASURE_P95] = row_percentile(slow, known, 950);
+        value[MEASURE_P99] = row_percentile(slow, known, 990);
+        value[MEASURE_SLOWEST] = row_percentile(slow, known, 1000);
     }
     bool enough = fct && slow;
     free(fct);
@@ -236,6 +235,7 @@ bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
         for (int i = 0; i < MEASURES; i++)
             if (value[i] != MEASURE_NOTHING) fprintf(to, "value %s %" PRIu64 "\n", measure_infos[i].name, value[i]);
         print_jobs(to, fabric, &result);
+        good = row_print_classes(to, fabric, &result);
     }
     sim_result_free(&result);
     return good;
@@ -326,6 +326,7 @@ static int parse_line(char *line, struct row *row)
         return row->error ? 0 : -1;
     }
     if (strncmp(line, "job ", 4) == 0) return parse_job(line, row) ? 0 : -1;
+    if (strncmp(line, "class ", 6) == 0) return row_parse_class(line, row) ? 0 : -1;
     if (strncmp(line, "program ", 8) == 0) return parse_program(line, row) ? 0 : -1;
     if (strncmp(line, "value ", 6) == 0) return parse_value(line, row) ? 0 : -1;
     if (sscanf(line, "seed %" SCNu64, &row->seed) == 1) return 0;
@@ -358,6 +359,7 @@ void row_release(struct row *row)
 {
     free(row->error);
     free(row->job);
+    free(row->of_class);
     *row = (struct row){0};
 }
 

@@ -46,6 +46,15 @@ struct row_job { /* a job of the file, its repetitions together; or a program of
     uint64_t time_ps, busbw_kBps; /* means of those that ended */
 };
 
+struct row_class { /* of jobs, by the class that they send in */
+    char name[FABRIC_NAME];
+    bool lossless;
+    uint64_t flows;    /* that ended; of jobs without flows their runs */
+    uint64_t p50, p99; /* slowdown, thousandths; MEASURE_NOTHING: not known */
+    uint64_t fct_ps;   /* completion time, 99th percentile; MEASURE_NOTHING: none ended */
+    uint64_t drops;    /* by switches */
+};
+
 struct row {
     bool there;      /* its run is over */
     char *error;     /* why there are no values; NULL: there are */
@@ -53,8 +62,9 @@ struct row {
     uint32_t state;  /* enum sim_state */
     uint64_t failed; /* work requests */
     uint64_t value[MEASURES];
-    uint32_t jobs;
+    uint32_t jobs, classes;
     struct row_job *job;
+    struct row_class *of_class; /* [classes] of the fabric, in its order */
 };
 
 /* Runs a fabric to its end and writes its row as text, with `small` also what small messages take (small.c); false: it
@@ -68,6 +78,12 @@ void row_print_error(FILE *to, const struct fabric_errors *errors);
 void row_print_line(FILE *to, const char *text);
 /* Reads that text; false: it is not whole. */
 bool row_parse(const char *text, struct row *ret);
+/* row_classes.c: its lines about classes; false: there is no memory, or the line is not understood. */
+bool row_print_classes(FILE *to, const struct fabric *fabric, const struct sim_result *result);
+bool row_parse_class(const char *line, struct row *row);
+/* Nearest rank of sorted values; `point` is of 1000. */
+uint64_t row_percentile(const uint64_t *sorted, uint32_t count, uint32_t point);
+int row_compare(const void *a, const void *b); /* for qsort() of values */
 void row_release(struct row *row);
 /* Its jobs all ended well, or reached the time to stop. */
 bool row_ended(const struct row *row);
