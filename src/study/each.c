@@ -31,17 +31,19 @@ static bool above(const struct fabric *fabric, const struct fabric_port *port)
     return fabric->node[fabric->port[port->peer].node].role > fabric->node[port->node].role;
 }
 
-static bool fails(const struct fabric *fabric, const struct each_one *one, uint32_t port)
+static bool fails(const struct fabric *fabric, uint32_t node, uint32_t failed, uint32_t port)
 {
     uint32_t peer = fabric->port[port].peer;
 
-    if (one->port != FABRIC_NONE) return port == one->port || peer == one->port;
-    return fabric->port[port].node == one->node || (peer != FABRIC_NONE && fabric->port[peer].node == one->node);
+    if (failed != FABRIC_NONE) return port == failed || peer == failed;
+    return fabric->port[port].node == node || (peer != FABRIC_NONE && fabric->port[peer].node == node);
 }
 
-/* Sets whether an endpoint is cut off, and the capacity that is gone: num / den of the time it took. */
-static void find_loss(const struct fabric *fabric, struct each_one *one, uint64_t *ret_num, uint64_t *ret_den)
+bool each_loss(const struct fabric *fabric, uint32_t failed_node, uint32_t failed_port, uint64_t *ret_num,
+               uint64_t *ret_den)
 {
+    bool cut_off = false;
+
     *ret_num = *ret_den = 1;
     for (uint32_t n = 0; n < fabric->nodes; n++) {
         const struct fabric_node *node = &fabric->node[n];
@@ -49,17 +51,18 @@ static void find_loss(const struct fabric *fabric, struct each_one *one, uint64_
         for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
             if (!above(fabric, &fabric->port[p])) continue;
             all += fabric->port[p].rate_bps / 1000;
-            if (!fails(fabric, one, p)) left += fabric->port[p].rate_bps / 1000;
-            if (n < fabric->hosts && fails(fabric, one, p)) one->cut_off = true;
+            if (!fails(fabric, failed_node, failed_port, p)) left += fabric->port[p].rate_bps / 1000;
+            if (n < fabric->hosts && fails(fabric, failed_node, failed_port, p)) cut_off = true;
         }
-        if (n < fabric->hosts || all == left || (one->port == FABRIC_NONE && n == one->node)) continue;
+        if (n < fabric->hosts || all == left || (failed_port == FABRIC_NONE && n == failed_node)) continue;
         if (left == 0) {
-            one->cut_off = true;
+            cut_off = true;
         } else if ((u128)all * *ret_den > (u128)*ret_num * left) {
             *ret_num = all;
             *ret_den = left;
         }
     }
+    return cut_off;
 }
 
 /* The run without a failure that has the same seed. */
@@ -80,7 +83,7 @@ static void predict(const struct each *each, struct each_one *one)
     ps_t base = base_of(each, one)->time_ps, lasts = each->options->lasts_ps;
     uint64_t num, den;
 
-    find_loss(each->fabric, one, &num, &den);
+    one->cut_off = each_loss(each->fabric, one->node, one->port, &num, &den);
     one->predicted_ps = PS_NEVER;
     /* Jobs that complete though an adapter is cut off for good do not need it, or were done before. */
     bool for_good = one->cut_off && lasts == PS_NEVER;
@@ -111,6 +114,46 @@ static void add_target(struct each *each, uint32_t node, uint32_t port)
     }
 }
 
+uint32_t each_kind(const struct fabric *fabric, uint32_t node, uint32_t port)
+{
+    uint32_t peer = port == FABRIC_NONE ? FABRIC_NONE : fabric->port[port].peer;
+    uint32_t other = peer == FABRIC_NONE ? FABRIC_ROLES : fabric->node[fabric->port[peer].node].role;
+
+    return other * FABRIC_ROLES + fabric->node[node].role;
+}
+
+bool each_is_link(const struct fabric *fabric, uint32_t port)
+{
+    const struct fabric_port *as = &fabric->port[port];
+
+    return as->peer != FABRIC_NONE && as->peer >= port && as->up && fabric->port[as->peer].up;
+}
+
+/* Leaves so many of each kind, spread evenly over those that there are. */
+static void take_sample(struct each *each)
+{
+    uint32_t of[EACH_KINDS] = {0}, met[EACH_KINDS] = {0}, kept = 1, sample = each->options->sample;
+
+    for (uint32_t t = 1; t < each->count; t++)
+        of[each_kind(each->fabric, each->one[t * each->seeds].node, each->one[t * each->seeds].port)]++;
+    for (uint32_t t = 1; t < each->count; t++) {
+        struct each_one *one = &each->one[t * each->seeds];
+        uint32_t kind = each_kind(each->fabric, one->node, one->port), nth = met[kind]++;
+        uint64_t share = of[kind] > sample ? sample : of[kind];
+        if ((nth + 1) * share / of[kind] == nth * share / of[kind]) continue;
+        memmove(&each->one[kept++ * each->seeds], one, each->seeds * sizeof(*one));
+    }
+    each->count = kept;
+}
+
+/* Those that cut an endpoint off are left out where only the others are asked for. */
+static void try_target(struct each *each, uint32_t node, uint32_t port)
+{
+    uint64_t num, den;
+
+    if (!each->options->with_path || !each_loss(each->fabric, node, port, &num, &den)) add_target(each, node, port);
+}
+
 /* Every target, in the fabric's order; false after an error: there is none, or no memory. */
 static bool find_targets(struct each *each)
 {
@@ -123,12 +166,11 @@ static bool find_targets(struct each *each)
     if (each->one == NULL) return study_fail(each->error, "not enough memory");
     add_target(each, FABRIC_NONE, FABRIC_NONE);
     for (uint32_t p = 0; links && p < fabric->ports; p++) {
-        const struct fabric_port *port = &fabric->port[p];
-        if (port->peer == FABRIC_NONE || port->peer < p || !port->up || !fabric->port[port->peer].up) continue;
-        add_target(each, port->node, p);
+        if (each_is_link(fabric, p)) try_target(each, fabric->port[p].node, p);
     }
     for (uint32_t n = fabric->hosts; !links && n < fabric->nodes; n++)
-        if (any || fabric->node[n].role == roles[each->options->what]) add_target(each, n, FABRIC_NONE);
+        if (any || fabric->node[n].role == roles[each->options->what]) try_target(each, n, FABRIC_NONE);
+    if (each->options->sample && each->count > 1) take_sample(each);
     if (each->count > 1) return true;
     return study_fail(each->error, "--each %s: the fabric has none", each_names[each->options->what]);
 }

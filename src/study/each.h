@@ -27,6 +27,8 @@ struct each_options {
     enum each_what what;
     ps_t at;                /* PS_NEVER: a quarter of the way */
     ps_t lasts_ps;          /* PS_NEVER: to the end */
+    uint32_t sample;        /* of links, or switches, between the same roles: so many, spread evenly; 0: all */
+    bool with_path;         /* only failures that leave every endpoint a path */
     struct sim_options sim; /* threads: how many runs at once; 0: as many as processors */
     bool quiet;             /* no progress line */
     const volatile sig_atomic_t *stopped;
@@ -61,6 +63,15 @@ struct each {
  * do not complete without a failure, and a `why` of the first runs says why. */
 bool each_run(struct each *each);
 void each_release(struct each *each);
+
+/* Targets of one kind are alike in what they join: the role of a switch, or of a link's two ends. */
+#define EACH_KINDS (FABRIC_ROLES * (FABRIC_ROLES + 1))
+uint32_t each_kind(const struct fabric *fabric, uint32_t node, uint32_t port);
+/* What a failure of a node, or of a port's link, leaves: jobs that fill the fabric take num / den of their time.  True:
+ * an endpoint is cut off. */
+bool each_loss(const struct fabric *fabric, uint32_t node, uint32_t port, uint64_t *ret_num, uint64_t *ret_den);
+/* A link that may fail, seen from the first of its ports. */
+bool each_is_link(const struct fabric *fabric, uint32_t port);
 
 /* Of a target with all its seeds. */
 enum each_value {
