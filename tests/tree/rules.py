@@ -53,6 +53,7 @@ MAY_INCLUDE = {
     "report": {"observe", "diagnose/diagnose.h", "diagnose/walk.h", "evidence/evidence.h", "up", "sim", "capture", "jobs", "fabric", "packet", "base"},
     "dump": {"observe", "config", "jobs", "sim", "nic/counters.h", "switch/counters.h", "switch/config.h", "fabric", "report/collectives.h", "report/json_out.h", "report/text.h", "base"},
     "study": {"config/bom.h", "observe", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
+    "tune": {"study", "check/check.h", "config/config.h", "config/unsupported.h", "load", "jobs", "sim", "plant", "nic", "switch", "fabric", "report/text.h", "base"},
     "serve": {"report/page/page.h", "base"},
     "cli": None,
 }
