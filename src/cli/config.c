@@ -202,6 +202,16 @@ static bool make(const struct config_settings *settings, const struct fabric *fa
     return false;
 }
 
+bool config_make(const struct config_settings *settings, const struct fabric *fabric, struct config_file *file,
+                 uint32_t *ret_count)
+{
+    bool good = choose(settings, fabric, file, ret_count);
+
+    for (uint32_t f = 0; good && f < *ret_count; f++)
+        good = make(settings, fabric, &file[f]);
+    return good;
+}
+
 static void print_json(const struct fabric *fabric, const struct config_file *file, uint32_t count, FILE *out)
 {
     struct jout jout;

@@ -36,6 +36,10 @@ void config_json_begin(struct jout *jout, FILE *out, const char *kind, const cha
 /* config.c: names of ports go as they are into configurations, and into scripts that root runs.  Can those of this
  * node do harm?  Then false after a message. */
 bool config_good_names(const struct fabric *fabric, uint32_t node);
+/* The configurations that the settings ask for, in memory; `file` has room for every node.  Texts are the caller's to
+ * free.  False after a message. */
+bool config_make(const struct config_settings *settings, const struct fabric *fabric, struct config_file *file,
+                 uint32_t *ret_count);
 /* config_plan.c: the cabling plan or the bill of materials; an enum cli_exit. */
 int config_print_plan(const struct config_settings *settings, const struct fabric *fabric, FILE *out);
 /* config_save.c: all of the files, or after a message none of them. */
