@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for rocelab
 
-set -l verbs capture sim sweep compare import check suggest config diff diagnose experiments up run devices counters serve fault help version
+set -l verbs capture sim sweep compare tune import check suggest config diff diagnose experiments up run devices counters serve fault help version
 complete -c rocelab -f
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a capture -d 'explain a RoCE capture'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sim -d 'run a fabric file in virtual time'
@@ -13,6 +13,7 @@ complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a diff -d 'comp
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a diagnose -d 'name cause, culprit and victims, or acquit the network'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sweep -d 'run a fabric file with every combination of some values'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a compare -d 'run a fabric file on several systems'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a tune -d 'find thresholds and rates for a goal'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a experiments -d 'run published results again and compare'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a up -d 'run a fabric file with real programs on its hosts'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a run -d 'run a verbs program on the adapter in user space'
@@ -78,6 +79,18 @@ complete -c rocelab -n "__fish_seen_subcommand_from compare" -x -l out -a '(__fi
 complete -c rocelab -n "__fish_seen_subcommand_from compare" -l force -d 'run everything again'
 complete -c rocelab -n "__fish_seen_subcommand_from compare" -x -l jobs -d 'runs at once'
 complete -c rocelab -n "__fish_seen_subcommand_from compare" -r -l html -d 'write a page there'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -F
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l for -a 'time busbw p99: paused' -d 'what is to be better'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l vary -a 'ecn pfc dcqcn scheduler jobs' -d 'what may change'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l runs -d 'how many simulations it may take'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l time -d 'begin no further round after this time'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l nos -a 'nxos eos sonic nvue junos' -d 'what this system can say'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -l robust -d 'go by other traffic and failed links too'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l out -a '(__fish_complete_directories)' -d 'keep results there'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -l force -d 'run everything again'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l jobs -d 'runs at once'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -r -l html -d 'write a page there'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -l list -d 'print what can be tuned'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -F
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l vary -d 'a value of the file, by its path: PATH=VALUES'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l with -d 'another that changes together with the one before'
