@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/time.h"
+#include "fabric/criteria.h"
 #include "fabric/nodes.h"
 #include "fabric/prices.h"
 #include "nic/recovery.h"
@@ -160,6 +161,7 @@ struct fabric_operations {
     const struct fabric_at *link_at;  /* [port] where an explicit link is written; NULL: made by a builder */
     const struct fabric_price *price; /* [price_item_count] that the file says; NULL: none */
     struct fabric_decision decision;
+    struct fabric_criteria criteria; /* of `rocelab validate` */
 };
 
 #endif

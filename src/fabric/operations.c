@@ -237,6 +237,7 @@ void operations_load(struct loader *loader)
     owners_load(loader);
     if (check) read_check(loader, check);
     prices_load(loader);
+    criteria_load(loader);
     read_oversubscription(loader);
     read_layers(loader);
 }

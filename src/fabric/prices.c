@@ -50,28 +50,6 @@ const char *price_name(const struct price_item *item, char buf[PRICE_NAME])
     return buf;
 }
 
-/* A decimal number with up to three digits behind the point, in thousandths, and what follows it; false: none is
- * there, or it is too large or too fine. */
-static bool parse_milli(const char *text, uint64_t most, uint64_t *ret, const char **ret_rest)
-{
-    uint64_t milli = 0, unit = 1000;
-
-    if (*text < '0' || *text > '9') return false;
-    for (; *text >= '0' && *text <= '9' && milli <= most; text++)
-        milli = milli * 10 + (uint64_t)(*text - '0') * 1000;
-    if (*text == '.') {
-        if (text[1] < '0' || text[1] > '9') return false;
-        for (text++; *text >= '0' && *text <= '9'; text++) {
-            unit /= 10;
-            if (unit == 0 && *text != '0') return false;
-            milli += (uint64_t)(*text - '0') * unit;
-        }
-    }
-    *ret = milli;
-    *ret_rest = text;
-    return milli <= most;
-}
-
 static bool read_price(struct loader *loader, const struct tree *value, enum price_unit unit, uint64_t *ret)
 {
     const char *rest = "", *wrong = NULL;
@@ -81,7 +59,7 @@ static bool read_price(struct loader *loader, const struct tree *value, enum pri
         wrong = "is no number";
     else if (value->text[0] == '-')
         wrong = "is negative";
-    else if (!parse_milli(value->text, MILLI_MAX, ret, &rest))
+    else if (!read_milli(value->text, MILLI_MAX, ret, &rest))
         wrong = "is no number that can be used (at most 1000000000, in thousandths)";
     else if (*rest == '\0')
         wrong = "has no unit";
@@ -154,7 +132,7 @@ static void read_decision(struct loader *loader, const struct tree *map)
         uint64_t milli = 0;
         uint32_t which;
         if (!read_choice(loader, &name, decision_names, &which)) return;
-        if (value->type != TREE_SCALAR || !parse_milli(value->text, WEIGHT_MAX, &milli, &rest) || *rest) {
+        if (value->type != TREE_SCALAR || !read_milli(value->text, WEIGHT_MAX, &milli, &rest) || *rest) {
             read_error(loader, value->at,
                        "decision: %s: %s is no weight; a number from 0 to 1000 is due, as in 3 or 0.5", value->key,
                        tree_found(value, found));

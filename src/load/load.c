@@ -97,6 +97,7 @@ static const struct field top_fields[] = {
     F_CALL("cbfc", lanes_read_cbfc),
     F_IGNORE("prices"),
     F_IGNORE("decision"),
+    F_IGNORE("validate"),
 };
 
 static bool model_fits(struct loader *loader, const struct tree *root)

@@ -355,3 +355,23 @@ bool read_map(struct loader *loader, const struct tree *map, const char *what, c
     }
     return loader->errors->count + loader->errors->more == before && !loader->no_memory;
 }
+
+bool read_milli(const char *text, uint64_t most, uint64_t *ret, const char **ret_rest)
+{
+    uint64_t milli = 0, unit = 1000;
+
+    if (*text < '0' || *text > '9') return false;
+    for (; *text >= '0' && *text <= '9' && milli <= most; text++)
+        milli = milli * 10 + (uint64_t)(*text - '0') * 1000;
+    if (*text == '.') {
+        if (text[1] < '0' || text[1] > '9') return false;
+        for (text++; *text >= '0' && *text <= '9'; text++) {
+            unit /= 10;
+            if (unit == 0 && *text != '0') return false;
+            milli += (uint64_t)(*text - '0') * unit;
+        }
+    }
+    *ret = milli;
+    *ret_rest = text;
+    return milli <= most;
+}

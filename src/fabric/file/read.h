@@ -109,6 +109,9 @@ bool read_params(struct loader *loader, const struct tree *map, const struct fab
                  const struct fabric_param **ret);
 /* A key or text that is a whole decimal number. */
 bool read_decimal(const char *text, uint64_t *ret);
+/* A decimal number with up to three digits behind the point, in thousandths, and what follows it; false: none is
+ * there, or it is too large or too fine. */
+bool read_milli(const char *text, uint64_t most, uint64_t *ret, const char **ret_rest);
 
 __attribute__((format(printf, 3, 4))) void read_error(struct loader *loader, struct fabric_at at, const char *format,
                                                       ...);
