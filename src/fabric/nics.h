@@ -12,6 +12,7 @@
 #include "fabric/criteria.h"
 #include "fabric/nodes.h"
 #include "fabric/prices.h"
+#include "fabric/reliability.h"
 #include "nic/recovery.h"
 
 struct fabric_param { /* name and value as text; the owner of the name reads the value */
@@ -162,6 +163,7 @@ struct fabric_operations {
     const struct fabric_price *price; /* [price_item_count] that the file says; NULL: none */
     struct fabric_decision decision;
     struct fabric_criteria criteria; /* of `rocelab validate` */
+    struct fabric_reliability reliability;
 };
 
 #endif

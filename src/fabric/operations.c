@@ -238,6 +238,7 @@ void operations_load(struct loader *loader)
     if (check) read_check(loader, check);
     prices_load(loader);
     criteria_load(loader);
+    reliability_load(loader);
     read_oversubscription(loader);
     read_layers(loader);
 }

@@ -98,6 +98,7 @@ static const struct field top_fields[] = {
     F_IGNORE("prices"),
     F_IGNORE("decision"),
     F_IGNORE("validate"),
+    F_IGNORE("reliability"),
 };
 
 static bool model_fits(struct loader *loader, const struct tree *root)
