@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a test of `rocelab validate` is given, and how it says what it found: for the files phaseN*.c.
+ *
+ * A test makes a variant of the file's fabric (other jobs, other faults), runs it, and calls validate_judge() for
+ * every number that a criterion speaks of; validate_tell() for what is no number; validate_skip() for what cannot be
+ * judged on this fabric, so that nothing is left out in silence.
+ */
+#ifndef ROCELAB_VALIDATE_CASE_H
+#define ROCELAB_VALIDATE_CASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "fabric/fabric.h"
+#include "sim/sim.h"
+#include "validate/validate.h"
+
+struct validate_case { /* a test under way, in a process of its own */
+    const struct validate *plan;
+    const struct fabric *fabric; /* as the file has it */
+    FILE *rows;
+    uint32_t count; /* rows that were written */
+};
+
+#define VALIDATE_TEXT 320
+
+struct validate_finding {
+    const char *subject;
+    enum criterion criterion;
+    enum criterion warn; /* that makes a warning of what is beyond the first; CRITERION_NONE: a failure at once */
+    enum validate_unit unit;
+    double value;
+    double base;     /* the limit is the criterion's value times this; 0: the criterion's value alone */
+    const char *of;  /* what base is, in words with its numbers: "payload rate 400G x 4096/4178"; NULL with base 0 */
+    const char *why; /* said where it does not pass; NULL: nothing */
+    const char *job; /* a baseline keeps the value by this, ranks and bytes, and holds it against; NULL: it does not */
+    uint64_t ranks, bytes; /* 0: it has none */
+};
+/* One row: the value held against the criterion, or skipped where only a file can say it and does not. */
+void validate_judge(struct validate_case *of, const struct validate_finding *finding);
+/* baseline.c: a second row for what the plan's baseline has a number of, skipped where it has none. */
+void baseline_judge(struct validate_case *of, const struct validate_finding *finding);
+/* A row whose verdict is known; formula says by what. */
+__attribute__((format(printf, 5, 6))) void validate_tell(struct validate_case *of, enum validate_verdict verdict,
+                                                         const char *subject, const char *formula, const char *why,
+                                                         ...);
+__attribute__((format(printf, 3, 4))) void validate_skip(struct validate_case *of, const char *subject, const char *why,
+                                                         ...);
+/* "95%", "1.05", "10us", "0": a criterion as a person writes it. */
+const char *validate_criterion_text(enum criterion which, uint64_t value, char buf[VALIDATE_NUMBER]);
+
+/* variant.c: the file with other jobs, a YAML list, and other values.  Faults of the file stay: they are how its fabric
+ * is. */
+#define VARIANT_OVERRIDES 16
+#define VARIANT_FAULTS 16
+struct variant {
+    struct fabric_override override[VARIANT_OVERRIDES];
+    uint32_t overrides;
+    const char *fault[VARIANT_FAULTS]; /* besides the file's, in its words: `down leaf0:3 at 1ms for 5ms` */
+    uint32_t faults;
+    struct fabric *fabric;
+    struct fabric view; /* of that with one of its jobs, where the simulation sees that instead */
+    struct sim *sim;
+    struct sim_result result;
+    bool read; /* result holds */
+};
+/* Fabric and simulation are made.  Else false, after a row that fails and says why; `subject` is what was meant. */
+bool variant_open(struct validate_case *of, const char *subject, const char *jobs, struct variant *variant,
+                  const struct sim_options *options);
+/* The same with one job of the file as it is. */
+bool variant_open_job(struct validate_case *of, const char *subject, uint32_t job, struct variant *variant);
+/* To the end of its jobs, or to `until` at the latest; the result is read, the one before it freed.  False as above. */
+bool variant_run(struct validate_case *of, const char *subject, struct variant *variant, ps_t until);
+void variant_close(struct variant *variant);
+/* What its switches and adapters counted. */
+struct variant_counts {
+    uint64_t drops, lossless_drops, lost; /* packets: by switches and adapters; of lossless classes; on links */
+    uint64_t pauses, marks, again, timeouts, payload_bytes;
+    double headroom; /* most that a group used of its headroom; 1: all */
+    uint32_t headroom_port;
+};
+struct variant_counts variant_count(const struct variant *variant);
+
+/* choose.c: which endpoints a test takes. */
+const char *endpoint_name(const struct fabric *fabric, uint32_t endpoint, char buf[FABRIC_NAME]);
+/* Adapters and classes are those of RoCE. */
+static inline bool is_roce(const struct fabric *fabric)
+{
+    return fabric->system == FABRIC_ROCEV2 || fabric->system == FABRIC_ROCEV1;
+}
+/* The class that jobs have where nothing is said: the first lossless one. */
+uint32_t choose_class(const struct fabric *fabric);
+struct endpoint_pair {
+    uint32_t src, dst, hops;
+};
+/* From the first endpoint one of another host at each distance, the nearest first; answers how many, `most` at most. */
+uint32_t choose_distances(const struct fabric *fabric, struct endpoint_pair *ret, uint32_t most);
+/* Endpoints of an edge, at most one a host; answers how many. */
+uint32_t choose_of_edge(const struct fabric *fabric, uint32_t edge, uint32_t *ret, uint32_t most);
+/* "[h0:0, h1:0]" for `ranks`; the caller's to free; NULL: no memory. */
+char *endpoint_list(const struct fabric *fabric, const uint32_t *endpoint, uint32_t count);
+/* That of the first endpoint and those that it reaches, so many at most: planes that do not meet are looked at by the
+ * first.  *ret_count: how many.  CHECKs that there is memory. */
+char *choose_ranks(const struct fabric *fabric, uint32_t most, uint32_t *ret_count);
+/* What a long message can have of the line: of two that are alone, the longer one's bytes more over its time more. */
+double payload_rate(const struct sim_flow *shorter, const struct sim_flow *longer);
+
+#define TEST(id, phase, name, function, least, about) void function(struct validate_case *of);
+#include "validate/tests.def"
+#undef TEST
+
+#endif
