@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which endpoints a test takes: by distance, by edge.  The same for the same fabric, nothing is drawn.
+ */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "validate/case.h"
+
+const char *endpoint_name(const struct fabric *fabric, uint32_t endpoint, char buf[FABRIC_NAME])
+{
+    return fabric_port_name(fabric, fabric->endpoint[endpoint].port, buf);
+}
+
+uint32_t choose_class(const struct fabric *fabric)
+{
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (fabric->classes[c].lossless) return c;
+    return 0;
+}
+
+uint32_t choose_distances(const struct fabric *fabric, struct endpoint_pair *ret, uint32_t most)
+{
+    uint32_t count = 0;
+
+    for (uint32_t e = 1; e < fabric->endpoints; e++) {
+        if (fabric->endpoint[e].host == fabric->endpoint[0].host) continue;
+        uint32_t hops = fabric_hops(fabric, 0, e), at = 0;
+        while (at < count && ret[at].hops < hops)
+            at++;
+        if (hops == 0 || (at < count && ret[at].hops == hops) || count == most) continue;
+        for (uint32_t i = count++; i > at; i--)
+            ret[i] = ret[i - 1];
+        ret[at] = (struct endpoint_pair){0, e, hops};
+    }
+    return count;
+}
+
+uint32_t choose_of_edge(const struct fabric *fabric, uint32_t edge, uint32_t *ret, uint32_t most)
+{
+    uint32_t count = 0;
+
+    for (uint32_t e = 0; e < fabric->endpoints && count < most; e++) {
+        if (fabric->edge_of[e] != edge) continue;
+        if (count && fabric->endpoint[ret[count - 1]].host == fabric->endpoint[e].host) continue;
+        ret[count++] = e;
+    }
+    return count;
+}
+
+char *endpoint_list(const struct fabric *fabric, const uint32_t *endpoint, uint32_t count)
+{
+    char *text = NULL, name[FABRIC_NAME];
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+
+    if (to == NULL) return NULL;
+    fputc('[', to);
+    for (uint32_t i = 0; i < count; i++)
+        fprintf(to, "%s\"%s\"", i ? ", " : "", endpoint_name(fabric, endpoint[i], name));
+    fputc(']', to);
+    if (fclose(to) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+char *choose_ranks(const struct fabric *fabric, uint32_t most, uint32_t *ret_count)
+{
+    uint32_t *endpoint = calloc(fabric->endpoints + 1u, sizeof *endpoint), count = 0;
+
+    CHECK(endpoint);
+    for (uint32_t e = 0; e < fabric->endpoints && count < most; e++)
+        if (e == 0 || fabric_reaches(fabric, 0, e)) endpoint[count++] = e;
+    char *ranks = endpoint_list(fabric, endpoint, count);
+    CHECK(ranks);
+    free(endpoint);
+    *ret_count = count;
+    return ranks;
+}
+
+double payload_rate(const struct sim_flow *shorter, const struct sim_flow *longer)
+{
+    ps_t more = longer->ideal_ps - shorter->ideal_ps;
+
+    if (longer->ideal_ps == PS_NEVER || shorter->ideal_ps == PS_NEVER || more == 0) return 0;
+    return (double)(longer->bytes - shorter->bytes) * 8 * (double)PS_S / (double)more;
+}

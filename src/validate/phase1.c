@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Phase 1, laboratory: the inputs are known and right, and a run of them can be had again.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "check/check.h"
+#include "config/diff.h"
+#include "validate/case.h"
+
+#define FAN_IN_MOST 32u
+#define RANKS_MOST 1024u
+
+static void judge_check(struct validate_case *of)
+{
+    const struct check_options options = {.failures = 0};
+    struct fabric_places *places = NULL;
+    char why[VALIDATE_TEXT] = "";
+    struct check check;
+
+    fabric_places_open(of->fabric, of->plan->text, &places);
+    check_init(&check, of->fabric, places, &options);
+    if (check_run(&check) == 0) {
+        uint32_t f = 0;
+        while (f < check.findings && (check.finding[f].severity != CHECK_ERROR || check.finding[f].ignored))
+            f++;
+        if (f < check.findings)
+            snprintf(why, sizeof why, "line %u: %s: %s", check.finding[f].line, check_rules[check.finding[f].rule].id,
+                     check.finding[f].message);
+        validate_judge(of, &(struct validate_finding){.subject = "rocelab check: errors",
+                                                      .criterion = CRITERION_CHECK_ERRORS,
+                                                      .value = check_count(&check, CHECK_ERROR),
+                                                      .why = why});
+    } else {
+        validate_tell(of, VALIDATE_FAIL, "rocelab check", "it can be checked", "not enough memory");
+    }
+    check_release(&check);
+    fabric_places_free(places);
+}
+
+static void keep_first(void *to, const struct drift *drift)
+{
+    char *why = to;
+
+    if (why[0] == '\0')
+        snprintf(why, VALIDATE_TEXT, "%s%s%s: %s: approved %s, here %s", drift->device, drift->port ? " " : "",
+                 drift->port ? drift->port : "", drift->key, drift->approved, drift->running);
+}
+
+static void judge_diff(struct validate_case *of)
+{
+    static const char subject[] = "rocelab diff against the approved fabric";
+    const struct validate *plan = of->plan;
+    struct fabric_places *here = NULL, *there = NULL;
+    char why[VALIDATE_TEXT] = "";
+
+    if (plan->approved == NULL) {
+        validate_skip(of, subject, "no approved file is named: --approved FABRIC");
+        return;
+    }
+    bool enough = fabric_places_open(of->fabric, plan->text, &here) == 0 &&
+                  fabric_places_open(plan->approved, plan->approved_text, &there) == 0;
+    struct diff diff = {.approved = {.fabric = plan->approved, .places = there},
+                        .running = {.fabric = of->fabric, .places = here},
+                        .each = keep_first,
+                        .to = why};
+    if (enough && diff_run(&diff))
+        validate_judge(
+            of, &(struct validate_finding){
+                    .subject = subject, .criterion = CRITERION_DIFFERENCES, .value = (double)diff.drifts, .why = why});
+    else
+        validate_tell(of, VALIDATE_FAIL, subject, "it can be compared", "not enough memory");
+    fabric_places_free(here);
+    fabric_places_free(there);
+}
+
+static bool is_approved(const struct fabric_approved *approved, uint32_t part, const char *version)
+{
+    for (uint32_t v = 0; v < approved->versions[part]; v++)
+        if (version && strcmp(approved->version[part][v], version) == 0) return true;
+    return false;
+}
+
+/* Every part that a role has approved versions of, on every node of that role. */
+static void judge_versions(struct validate_case *of)
+{
+    const struct fabric_operations *operations = &of->fabric->operations;
+    uint32_t asked = 0, wrong = 0;
+    char why[VALIDATE_TEXT] = "";
+
+    for (uint32_t n = 0; n < of->fabric->nodes; n++) {
+        const struct fabric_node *node = &of->fabric->node[n];
+        const struct fabric_approved *approved = &operations->approved[node->role];
+        const struct fabric_device *device = operations->device ? operations->device[n] : NULL;
+        for (uint32_t part = 0; part < FABRIC_PARTS; part++) {
+            if (approved->versions[part] == 0) continue;
+            const char *version = device ? device->installed[part] : NULL;
+            asked++;
+            if (is_approved(approved, part, version)) continue;
+            if (wrong++ == 0)
+                snprintf(why, sizeof why, "%s: %s %s, approved is %s", node->name, fabric_part_names[part],
+                         version ? version : "is not said", approved->version[part][0]);
+        }
+    }
+    if (asked == 0) {
+        validate_skip(of, "versions installed and approved",
+                      "no version is approved; say roles: {leaf: {approved: {nos: ...}}}");
+        return;
+    }
+    validate_judge(of, &(struct validate_finding){.subject = "parts without an approved version",
+                                                  .criterion = CRITERION_UNAPPROVED,
+                                                  .value = wrong,
+                                                  .why = why});
+}
+
+void test_inputs(struct validate_case *of)
+{
+    char subject[96];
+
+    snprintf(subject, sizeof subject, "fabric %016" PRIx64, of->fabric->source_hash);
+    validate_tell(of, VALIDATE_PASS, subject, "digest of what the file says", "%s", "");
+    judge_check(of);
+    judge_diff(of);
+    judge_versions(of);
+}
+
+/* Three digests of one simulation; false after a row that says what is wrong. */
+static bool run_thrice(struct validate_case *of, const char *subject, const char *jobs, uint64_t digest[3])
+{
+    static const uint32_t threads[] = {1, 1, 2};
+
+    for (int i = 0; i < 3; i++) {
+        const struct sim_options options = {.threads = threads[i]};
+        struct variant variant = {0};
+        if (!variant_open(of, subject, jobs, &variant, &options)) return false;
+        if (!variant_run(of, subject, &variant, PS_S)) return false;
+        digest[i] = variant.result.digest;
+        variant_close(&variant);
+    }
+    return true;
+}
+
+void test_reproducible(struct validate_case *of)
+{
+    static const char subject[] = "digests of three runs: one thread, one thread, two threads";
+    uint64_t digest[3];
+    uint32_t different = 1, count;
+    char *ranks = choose_ranks(of->fabric, RANKS_MOST, &count), *jobs = NULL;
+
+    CHECK(asprintf(&jobs,
+                   "[{permutation: random, size: 64KB, ranks: %s}, {incast: %u, size: 64KB, at: 2us, ranks: %s}]",
+                   ranks, count - 1 < FAN_IN_MOST ? count - 1 : FAN_IN_MOST, ranks) > 0);
+    if (count < 2) {
+        validate_skip(of, subject, "no two endpoints reach each other");
+    } else if (run_thrice(of, subject, jobs, digest)) {
+        different += digest[1] != digest[0];
+        different += digest[2] != digest[0] && digest[2] != digest[1];
+        validate_judge(of, &(struct validate_finding){.subject = subject,
+                                                      .criterion = CRITERION_DIGESTS,
+                                                      .value = different,
+                                                      .why = "the simulator is not deterministic here: report it"});
+    }
+    free(ranks);
+    free(jobs);
+}
+
+void test_deadlock(struct validate_case *of)
+{
+    const struct check_options options = {.failures = 1};
+    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "", states[VALIDATE_NUMBER];
+    uint32_t circles = 0;
+    struct check check;
+
+    check_init(&check, of->fabric, NULL, &options);
+    if (check_run(&check) != 0) {
+        validate_tell(of, VALIDATE_FAIL, "rocelab check", "it can be checked", "not enough memory");
+        check_release(&check);
+        return;
+    }
+    for (uint32_t f = 0; f < check.findings; f++) {
+        const struct check_finding *finding = &check.finding[f];
+        const char *id = check_rules[finding->rule].id;
+        if (finding->ignored || (strcmp(id, "TOP001") != 0 && strcmp(id, "TOP002") != 0)) continue;
+        if (circles++ == 0) snprintf(why, sizeof why, "%s: %s", id, finding->message);
+    }
+    snprintf(subject, sizeof subject, "circles of waiting buffers in %s states of the routes",
+             validate_number(VALIDATE_COUNT, (double)check.states, states));
+    validate_judge(of, &(struct validate_finding){
+                           .subject = subject, .criterion = CRITERION_CIRCLES, .value = circles, .why = why});
+    check_release(&check);
+}
