@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Phase 3, synthetic load: what a whole permutation gets, what an incast does to its receiver and to others.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "validate/case.h"
+#include "validate/expected.h"
+
+#define SENDERS_MOST 64u
+#define RANKS_MOST 1024u
+#define VICTIM_SENDERS 15u
+#define VICTIMS 4u
+
+static ps_t of_level(const struct validate_case *of, ps_t quick, ps_t usual, ps_t full)
+{
+    return of->plan->level == VALIDATE_QUICK ? quick : of->plan->level == VALIDATE_DEFAULT ? usual : full;
+}
+
+/* Payload over line bytes, of the first endpoint's adapter; 0 after a row that says what is wrong. */
+static double payload_share(struct validate_case *of, const char *subject)
+{
+    struct endpoint_pair pair;
+    char jobs[512], src[FABRIC_NAME], dst[FABRIC_NAME];
+    struct variant variant = {0};
+    double share = 0;
+
+    if (choose_distances(of->fabric, &pair, 1) == 0) {
+        validate_skip(of, subject, "no two hosts reach each other");
+        return 0;
+    }
+    endpoint_name(of->fabric, pair.src, src);
+    endpoint_name(of->fabric, pair.dst, dst);
+    snprintf(jobs, sizeof jobs, "[{flows: \"%s %s 1MB 1ms\\n%s %s 4MB 1ms\"}]", src, dst, src, dst);
+    if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, 1)) return 0;
+    share = payload_rate(&variant.result.flow[0], &variant.result.flow[1]) /
+            (double)of->fabric->port[of->fabric->endpoint[pair.src].port].rate_bps;
+    variant_close(&variant);
+    return share;
+}
+
+static double expect(struct validate_case *of, const struct variant *variant, double share, struct expected *ret)
+{
+    const struct sim_result *result = &variant->result;
+    struct expected_flow *flow = calloc(result->flows + 1u, sizeof *flow);
+
+    CHECK(flow);
+    for (uint32_t i = 0; i < result->flows; i++)
+        flow[i] = (struct expected_flow){result->flow[i].src, result->flow[i].dst};
+    CHECK(expected_rates(of->fabric, flow, result->flows, of->plan->seed, ret));
+    free(flow);
+    return ret->bps * share;
+}
+
+void test_sustained(struct validate_case *of)
+{
+    ps_t warm = of_level(of, 500 * PS_US, 2 * PS_MS, 10 * PS_MS), span = of_level(of, PS_MS, 4 * PS_MS, 100 * PS_MS);
+    uint32_t most = of->plan->level == VALIDATE_QUICK ? 64 : of->plan->level == VALIDATE_DEFAULT ? 256 : UINT32_MAX;
+    uint32_t ranks;
+    char *list = choose_ranks(of->fabric, most, &ranks), *jobs = NULL, subject[VALIDATE_TEXT], words[VALIDATE_TEXT],
+         line[VALIDATE_NUMBER];
+    struct variant variant = {0};
+    struct expected expected;
+
+    snprintf(subject, sizeof subject, "permutation of %u adapters for %s", ranks,
+             validate_number(VALIDATE_TIME, (double)span, line));
+    CHECK(asprintf(&jobs, "[{permutation: random, size: 1TB, ranks: %s}]", list) > 0);
+    free(list);
+    double share = payload_share(of, subject);
+    bool good =
+        share > 0 && variant_open(of, subject, jobs, &variant, NULL) && variant_run(of, subject, &variant, warm);
+    uint64_t before = good ? variant_count(&variant).payload_bytes : 0;
+    good = good && variant_run(of, subject, &variant, warm + span);
+    free(jobs);
+    if (!good) return;
+    struct variant_counts counts = variant_count(&variant);
+    double base = expect(of, &variant, share, &expected);
+    snprintf(words, sizeof words, "%s, %s of payload in a line's rate",
+             expected.hashed ? "fair shares of links as 95 of 100 ideal hashes give them"
+                             : "fair shares of links with flows split evenly",
+             validate_number(VALIDATE_RATIO, share, line));
+    validate_judge(of, &(struct validate_finding){
+                           .subject = subject,
+                           .criterion = CRITERION_SUSTAINED,
+                           .unit = VALIDATE_RATE,
+                           .value = (double)(counts.payload_bytes - before) * 8 * (double)PS_S / (double)span,
+                           .base = base,
+                           .of = words,
+                           .why = "links carry less than flows of that balance should get: hash, link, loss, or "
+                                  "congestion control that holds back"});
+    if (of->fabric->classes[choose_class(of->fabric)].lossless)
+        validate_judge(of, &(struct validate_finding){.subject = "permutation: packets lost",
+                                                      .criterion = CRITERION_DROPS,
+                                                      .value = (double)(counts.drops + counts.lost),
+                                                      .why = "packets of a lossless class are lost"});
+    variant_close(&variant);
+}
+
+struct incast { /* the worst of all fan-ins, and which */
+    double rate, spread, headroom;
+    uint32_t rate_at, spread_at, headroom_at, lost_at;
+    uint32_t spread_port, headroom_port;
+    uint64_t lost;
+};
+
+/* A switch port that pauses stop, other than those of the receiver's own edge. */
+static double spread_of(const struct variant *variant, const ps_t *before, ps_t span, uint32_t receiver,
+                        uint32_t *ret_port)
+{
+    const struct fabric *fabric = variant->fabric;
+    uint32_t edge = fabric->edge_of[receiver], edge_node = FABRIC_NONE;
+    double most = 0;
+
+    if (edge != FABRIC_NONE) edge_node = fabric->hosts + fabric->edge_switch[edge];
+    for (uint32_t i = 0; i < variant->result.ports; i++) {
+        const struct sim_port *port = &variant->result.port[i];
+        const struct fabric_port *as = &fabric->port[port->port];
+        if (as->node == edge_node || (as->peer != FABRIC_NONE && fabric->port[as->peer].node == edge_node)) continue;
+        double share = (double)(port->paused_ps - before[i]) / (double)span;
+        if (share <= most) continue;
+        most = share;
+        *ret_port = port->port;
+    }
+    return most;
+}
+
+static bool run_incast(struct validate_case *of, const char *ranks, uint32_t senders, double share, bool judged,
+                       struct incast *ret)
+{
+    ps_t warm = of_level(of, 10 * PS_MS, 20 * PS_MS, 50 * PS_MS), span = of_level(of, PS_MS, 2 * PS_MS, 10 * PS_MS);
+    char subject[64], *jobs = NULL, name[FABRIC_NAME];
+    struct variant variant = {0};
+    uint32_t port = FABRIC_NONE;
+
+    snprintf(subject, sizeof subject, "incast of %u", senders);
+    CHECK(asprintf(&jobs, "[{incast: %u, size: 1TB, to: \"%s\", ranks: %s}]", senders,
+                   endpoint_name(of->fabric, 0, name), ranks) > 0);
+    bool opened = variant_open(of, subject, jobs, &variant, NULL) && variant_run(of, subject, &variant, warm);
+    free(jobs);
+    if (!opened) return false;
+    ps_t *before = calloc(variant.result.ports + 1u, sizeof *before);
+    CHECK(before);
+    for (uint32_t i = 0; i < variant.result.ports; i++)
+        before[i] = variant.result.port[i].paused_ps;
+    uint64_t payload = variant_count(&variant).payload_bytes;
+    bool good = variant_run(of, subject, &variant, warm + span);
+    if (good) {
+        struct variant_counts counts = variant_count(&variant);
+        double line = (double)of->fabric->port[of->fabric->endpoint[0].port].rate_bps * share;
+        double rate = (double)(counts.payload_bytes - payload) * 8 * (double)PS_S / (double)span / line;
+        double spread = spread_of(&variant, before, span, 0, &port);
+        if (judged && rate < ret->rate) ret->rate = rate, ret->rate_at = senders;
+        if (judged && spread > ret->spread) ret->spread = spread, ret->spread_at = senders, ret->spread_port = port;
+        if (counts.headroom > ret->headroom)
+            ret->headroom = counts.headroom, ret->headroom_at = senders, ret->headroom_port = counts.headroom_port;
+        if (counts.lossless_drops + counts.lost) ret->lost_at = senders;
+        ret->lost += counts.lossless_drops + counts.lost;
+        variant_close(&variant);
+    }
+    free(before);
+    return good;
+}
+
+static bool has_control(const struct fabric *fabric)
+{
+    return strcmp(fabric->nic[fabric->endpoint[0].nic].congestion, "none") != 0;
+}
+
+static void judge_incast(struct validate_case *of, const struct incast *seen, double share, uint32_t most)
+{
+    double line = (double)of->fabric->port[of->fabric->endpoint[0].port].rate_bps * share;
+    char subject[VALIDATE_TEXT], port[FABRIC_NAME] = "", why[VALIDATE_TEXT];
+
+    snprintf(subject, sizeof subject, "2 to %u senders: receiver's goodput, least with %u", most, seen->rate_at);
+    validate_judge(of, &(struct validate_finding){.subject = subject,
+                                                  .criterion = CRITERION_INCAST_RATE,
+                                                  .unit = VALIDATE_RATE,
+                                                  .value = seen->rate * line,
+                                                  .base = line,
+                                                  .of = "payload rate of the receiver's line",
+                                                  .why = "senders are held back for longer than the queue lasts: "
+                                                         "congestion control cuts too deep or recovers too slowly"});
+    if (!has_control(of->fabric)) {
+        validate_skip(of, "pauses beyond the receiver's leaf", "the adapters have no congestion control");
+        return;
+    }
+    if (seen->spread_port != FABRIC_NONE) fabric_port_name(of->fabric, seen->spread_port, port);
+    snprintf(subject, sizeof subject, "2 to %u senders: pauses beyond the receiver's leaf, most with %u", most,
+             seen->spread_at);
+    snprintf(why, sizeof why, "%.90s stands still for that share of the time: marks come too late or act too slowly",
+             port);
+    validate_judge(of, &(struct validate_finding){.subject = subject,
+                                                  .criterion = CRITERION_PAUSE_SPREAD,
+                                                  .unit = VALIDATE_RATIO,
+                                                  .value = seen->spread,
+                                                  .why = why});
+}
+
+static void judge_lossless(struct validate_case *of, const struct incast *seen, uint32_t most)
+{
+    char subject[VALIDATE_TEXT], port[FABRIC_NAME] = "", why[VALIDATE_TEXT];
+
+    snprintf(subject, sizeof subject, "2 to %u senders: packets lost", most);
+    snprintf(why, sizeof why, "with %u senders packets of a lossless class are lost", seen->lost_at);
+    validate_judge(of, &(struct validate_finding){
+                           .subject = subject, .criterion = CRITERION_DROPS, .value = (double)seen->lost, .why = why});
+    if (seen->headroom_port != FABRIC_NONE) fabric_port_name(of->fabric, seen->headroom_port, port);
+    snprintf(subject, sizeof subject, "2 to %u senders: headroom used, most with %u %s%.80s", most, seen->headroom_at,
+             port[0] ? "at " : "", port);
+    validate_judge(of, &(struct validate_finding){.subject = subject,
+                                                  .criterion = CRITERION_HEADROOM,
+                                                  .unit = VALIDATE_RATIO,
+                                                  .value = seen->headroom,
+                                                  .why = "what comes in after a pause is more than the headroom"});
+}
+
+/* Every fan-in up to how many there are; answers the largest that was run, 0 after a row that says what is wrong. */
+static uint32_t run_fan_ins(struct validate_case *of, double share, struct incast *seen, uint32_t *ret_judged)
+{
+    static const uint32_t all[] = {2, 4, 8, 16, 32, SENDERS_MOST}, few[] = {2, 16, SENDERS_MOST};
+    const uint32_t *list = of->plan->level == VALIDATE_QUICK ? few : all;
+    uint32_t lists = of->plan->level == VALIDATE_QUICK ? 3 : 6, last = 0, count;
+    uint32_t design = of->fabric->operations.fan_in;
+    char *ranks = choose_ranks(of->fabric, RANKS_MOST, &count);
+    bool good = true;
+
+    for (uint32_t i = 0; i < lists && good; i++) {
+        uint32_t senders = list[i] < count - 1 ? list[i] : count - 1;
+        bool within = design == 0 || senders <= design || *ret_judged == 0;
+        if (senders < 2 || senders == last) continue;
+        good = run_incast(of, ranks, senders, share, within, seen);
+        if (within) *ret_judged = senders;
+        last = senders;
+    }
+    free(ranks);
+    if (good && last == 0) validate_skip(of, "", "fewer than three endpoints reach each other");
+    return good ? last : 0;
+}
+
+void test_incast(struct validate_case *of)
+{
+    struct incast seen = {.rate = 2, .spread_port = FABRIC_NONE, .headroom_port = FABRIC_NONE};
+    double share = payload_share(of, "incast");
+    uint32_t judged = 0, last = share > 0 ? run_fan_ins(of, share, &seen, &judged) : 0;
+
+    if (last == 0) return;
+    judge_incast(of, &seen, share, judged);
+    if (of->fabric->classes[choose_class(of->fabric)].lossless)
+        judge_lossless(of, &seen, last);
+    else
+        validate_skip(of, "packets lost, headroom", "no class is lossless");
+}
+
+struct parties { /* an incast to endpoint 0, and flows beside it that share no link with its receiver's port */
+    uint32_t sender[VICTIM_SENDERS], senders;
+    uint32_t from[VICTIMS], to[VICTIMS], victims;
+};
+
+static bool is_party(const struct parties *parties, uint32_t endpoint)
+{
+    bool is = endpoint == 0;
+
+    for (uint32_t i = 0; i < parties->senders; i++)
+        is = is || parties->sender[i] == endpoint;
+    for (uint32_t i = 0; i < parties->victims; i++)
+        is = is || parties->from[i] == endpoint || parties->to[i] == endpoint;
+    return is;
+}
+
+/* Where a flow from there goes: to an edge that is neither its own nor the receiver's where there is such. */
+static uint32_t choose_target(const struct fabric *fabric, const struct parties *parties, uint32_t from)
+{
+    for (int same = 0; same < 2; same++)
+        for (uint32_t e = fabric->endpoints - 1; e > 0; e--) {
+            uint32_t edge = fabric->edge_of[e];
+            if (e == from || is_party(parties, e) || !fabric_reaches(fabric, from, e)) continue;
+            if (fabric->endpoint[e].host == fabric->endpoint[from].host) continue;
+            if (same || (edge != fabric->edge_of[0] && edge != fabric->edge_of[from])) return e;
+        }
+    return FABRIC_NONE;
+}
+
+/* Of the endpoints of other edges every second one sends to the first, the others send elsewhere. */
+static bool choose_parties(const struct fabric *fabric, struct parties *ret)
+{
+    uint32_t own = fabric->edge_of[0], turn = 0;
+
+    *ret = (struct parties){0};
+    for (uint32_t e = 1; e < fabric->endpoints; e++) {
+        bool other = fabric->edge_of[e] != own || fabric->edges == 1;
+        if (!fabric_reaches(fabric, e, 0) || fabric->endpoint[e].host == fabric->endpoint[0].host) continue;
+        if (is_party(ret, e)) continue;
+        uint32_t to = other && turn++ % 2 == 0 && ret->victims < VICTIMS ? choose_target(fabric, ret, e) : FABRIC_NONE;
+        if (to != FABRIC_NONE) {
+            ret->from[ret->victims] = e;
+            ret->to[ret->victims++] = to;
+        } else if (ret->senders < VICTIM_SENDERS) {
+            ret->sender[ret->senders++] = e;
+        }
+    }
+    return ret->victims && ret->senders > 1;
+}
+
+/* What each of the last flows of a run gets, once settled. */
+static bool victim_rates(struct validate_case *of, const char *jobs, uint32_t victims, double *ret)
+{
+    ps_t warm = of_level(of, PS_MS, 2 * PS_MS, 10 * PS_MS), span = of_level(of, PS_MS, 4 * PS_MS, 20 * PS_MS);
+    static const char subject[] = "flows that share no congested link";
+    struct variant variant = {0};
+
+    if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, warm)) return false;
+    for (uint32_t i = 0; i < victims; i++)
+        ret[i] = -(double)variant.result.flow[variant.result.flows - victims + i].acked_bytes;
+    if (!variant_run(of, subject, &variant, warm + span)) return false;
+    for (uint32_t i = 0; i < victims; i++) {
+        ret[i] += (double)variant.result.flow[variant.result.flows - victims + i].acked_bytes;
+        ret[i] *= 8 * (double)PS_S / (double)span;
+    }
+    variant_close(&variant);
+    return true;
+}
+
+/* The incast, or without it, and the flows beside; the caller's to free. */
+static char *write_parties(const struct fabric *fabric, const struct parties *parties, bool incast)
+{
+    char *jobs = NULL, name[2][FABRIC_NAME];
+    size_t length = 0;
+    FILE *to = open_memstream(&jobs, &length);
+
+    CHECK(to);
+    fputs("[{flows: \"", to);
+    for (uint32_t i = 0; incast && i < parties->senders; i++)
+        fprintf(to, "%s %s 1TB\\n", endpoint_name(fabric, parties->sender[i], name[0]),
+                endpoint_name(fabric, 0, name[1]));
+    for (uint32_t i = 0; i < parties->victims; i++)
+        fprintf(to, "%s %s 1TB\\n", endpoint_name(fabric, parties->from[i], name[0]),
+                endpoint_name(fabric, parties->to[i], name[1]));
+    fputs("\"}]", to);
+    CHECK(fclose(to) == 0);
+    return jobs;
+}
+
+void test_victim(struct validate_case *of)
+{
+    char subject[VALIDATE_TEXT], name[2][FABRIC_NAME], why[VALIDATE_TEXT], a[VALIDATE_NUMBER], b[VALIDATE_NUMBER];
+    double before[VICTIMS], beside[VICTIMS], most = -1;
+    struct parties parties;
+    uint32_t worst = 0;
+
+    if (!choose_parties(of->fabric, &parties)) {
+        validate_skip(of, "", "too few hosts for an incast and a flow beside it");
+        return;
+    }
+    char *alone = write_parties(of->fabric, &parties, false), *both = write_parties(of->fabric, &parties, true);
+    bool good = victim_rates(of, alone, parties.victims, before) && victim_rates(of, both, parties.victims, beside);
+    free(alone);
+    free(both);
+    for (uint32_t i = 0; good && i < parties.victims; i++) {
+        double loss = before[i] > 0 && beside[i] < before[i] ? 1 - beside[i] / before[i] : 0;
+        if (loss <= most) continue;
+        most = loss;
+        worst = i;
+    }
+    if (!good) return;
+    snprintf(subject, sizeof subject, "goodput lost beside an incast of %u, the worst of %u flows to others",
+             parties.senders, parties.victims);
+    snprintf(why, sizeof why, "%.80s to %.80s has %s without the incast and %s with it: pauses spread to it",
+             endpoint_name(of->fabric, parties.from[worst], name[0]),
+             endpoint_name(of->fabric, parties.to[worst], name[1]), validate_number(VALIDATE_RATE, before[worst], a),
+             validate_number(VALIDATE_RATE, beside[worst], b));
+    validate_judge(
+        of, &(struct validate_finding){
+                .subject = subject, .criterion = CRITERION_VICTIM, .unit = VALIDATE_RATIO, .value = most, .why = why});
+}
