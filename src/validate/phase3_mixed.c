@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Phase 3, mixed traffic: RDMA beside storage and lossy traffic keeps its time, its CNPs are not late, and none of its
+ * bytes are in a class of others.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "validate/case.h"
+
+#define RANKS_MOST 64u
+
+/* A class other than that of RDMA's jobs, of its CNPs and of its ACKs: lossless, or lossy and not strict. */
+static const char *other_class(const struct fabric *fabric, bool lossless)
+{
+    uint32_t own = choose_class(fabric);
+    const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[0].nic];
+
+    for (uint32_t c = fabric->class_count; c-- > 0;) {
+        const struct fabric_class *as = &fabric->classes[c];
+        if (c == own || c == nic->cnp_class || c == nic->ack_class || as->lossless != lossless) continue;
+        if (!lossless && as->strict) continue;
+        return as->name;
+    }
+    return NULL;
+}
+
+/* p99 of the completion times of a job's flows. */
+static double p99_of(const struct sim_result *result, uint32_t job)
+{
+    double *time = calloc(result->flows + 1u, sizeof *time), p99 = NAN;
+    uint32_t count = 0;
+
+    CHECK(time);
+    for (uint32_t i = 0; i < result->flows; i++) {
+        const struct sim_flow *flow = &result->flow[i];
+        if (flow->job != job || flow->start == PS_NEVER) continue;
+        time[count++] = flow->fct_ps == PS_NEVER ? 1e18 : (double)flow->fct_ps / (double)flow->ideal_ps;
+    }
+    for (uint32_t i = 1; i < count; i++) { /* by insertion: a few thousand, nearly in order of size */
+        double one = time[i];
+        uint32_t at = i;
+        for (; at > 0 && time[at - 1] > one; at--)
+            time[at] = time[at - 1];
+        time[at] = one;
+    }
+    if (count) p99 = time[(uint64_t)count * 99 / 100 < count ? (uint64_t)count * 99 / 100 : count - 1];
+    free(time);
+    return p99;
+}
+
+static uint8_t queues_of_rdma(const struct fabric *fabric)
+{
+    const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[0].nic];
+    uint8_t queues = (uint8_t)(1u << (fabric->classes[choose_class(fabric)].priority & 7));
+
+    if (nic->cnp_class != FABRIC_NONE) queues |= (uint8_t)(1u << (fabric->classes[nic->cnp_class].priority & 7));
+    if (nic->ack_class != FABRIC_NONE) queues |= (uint8_t)(1u << (fabric->classes[nic->ack_class].priority & 7));
+    return queues;
+}
+
+/* Of a run of RDMA alone. */
+static void judge_outside(struct validate_case *of, const struct variant *variant)
+{
+    uint8_t own = queues_of_rdma(of->fabric);
+    uint64_t bytes = 0;
+    char why[VALIDATE_TEXT] = "", port[FABRIC_NAME];
+
+    for (uint32_t i = 0; i < variant->result.ports; i++) {
+        const struct sim_port *as = &variant->result.port[i];
+        for (int q = 0; as->sw && q < FABRIC_PRIOS; q++) {
+            if (own >> q & 1 || as->sw->prio[q].tx_bytes == 0) continue;
+            if (bytes == 0)
+                snprintf(why, sizeof why, "%.90s sends RDMA in queue %d: a map or a DSCP differs there or before",
+                         fabric_port_name(of->fabric, as->port, port), q);
+            bytes += as->sw->prio[q].tx_bytes;
+        }
+    }
+    validate_judge(of, &(struct validate_finding){.subject = "RDMA alone: bytes outside its class, over all ports",
+                                                  .criterion = CRITERION_OUTSIDE,
+                                                  .value = (double)bytes,
+                                                  .why = why});
+}
+
+/* What the longest queue of CNPs took to drain. */
+static void judge_cnp(struct validate_case *of, const struct variant *variant)
+{
+    static const char subject[] = "CNPs: the longest that their queue took to drain, of all ports";
+    const struct fabric *fabric = of->fabric;
+    const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[0].nic];
+    uint64_t sent = 0;
+    double most = 0;
+    char why[VALIDATE_TEXT] = "", name[FABRIC_NAME];
+
+    for (uint32_t i = 0; i < variant->result.nics; i++)
+        if (variant->result.nic[i].counters) sent += variant->result.nic[i].counters->np_cnp_sent;
+    if (sent == 0) {
+        validate_skip(of, subject, "no CNP was sent");
+        return;
+    }
+    uint32_t class = nic->cnp_class == FABRIC_NONE ? choose_class(fabric) : nic->cnp_class;
+    for (uint32_t i = 0; i < variant->result.ports; i++) {
+        const struct sim_port *port = &variant->result.port[i];
+        if (port->sw == NULL) continue;
+        double time = (double)port->sw->prio[fabric->classes[class].priority & 7].queue_max_bytes * 8 * (double)PS_S /
+                      (double)fabric->port[port->port].rate_bps;
+        if (time <= most) continue;
+        most = time;
+        snprintf(why, sizeof why, "at %.90s they wait behind others: give CNPs a strict class of their own",
+                 fabric_port_name(fabric, port->port, name));
+    }
+    validate_judge(
+        of,
+        &(struct validate_finding){
+            .subject = subject, .criterion = CRITERION_CNP_DELAY, .unit = VALIDATE_TIME, .value = most, .why = why});
+}
+
+static bool run_jobs(struct validate_case *of, const char *jobs, struct variant *variant)
+{
+    static const char subject[] = "RDMA beside other traffic";
+
+    return variant_open(of, subject, jobs, variant, NULL) && variant_run(of, subject, variant, 100 * PS_MS);
+}
+
+static void judge_p99(struct validate_case *of, double alone, double beside, uint32_t ranks, const char *others)
+{
+    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT];
+
+    snprintf(subject, sizeof subject, "RDMA flows at 20%% load on %u adapters beside %s: p99 of slowdown", ranks,
+             others);
+    snprintf(words, sizeof words, "their p99 alone, %.2f", alone);
+    validate_judge(of, &(struct validate_finding){.subject = subject,
+                                                  .criterion = CRITERION_MIXED_P99,
+                                                  .unit = VALIDATE_RATIO,
+                                                  .value = beside,
+                                                  .base = alone,
+                                                  .of = words,
+                                                  .why = "another class takes from RDMA what the shares give it"});
+}
+
+/* What RDMA runs beside: others in a lossy class and, where there is another, in a lossless one. */
+static void judge_beside(struct validate_case *of, const struct variant *alone, const char *rdma, const char *ranks,
+                         uint32_t count, const char *until)
+{
+    const char *lossy = other_class(of->fabric, false), *lossless = other_class(of->fabric, true);
+    char *jobs = NULL, *tcp = NULL, *disks = NULL, others[128];
+    struct variant beside = {0};
+
+    if (lossy == NULL && lossless == NULL) {
+        validate_skip(of, "RDMA beside other traffic", "there is no other class");
+        return;
+    }
+    if (lossy)
+        CHECK(asprintf(&tcp, ", {name: tcp, poisson: {sizes: hadoop, load: 5%%, until: %s}, ranks: %s, class: \"%s\"}",
+                       until, ranks, lossy) > 0);
+    if (lossless)
+        CHECK(asprintf(&disks,
+                       ", {name: disks, poisson: {sizes: storage, load: 5%%, until: %s}, ranks: %s, class: \"%s\"}",
+                       until, ranks, lossless) > 0);
+    CHECK(asprintf(&jobs, "[%s%s%s]", rdma, tcp ? tcp : "", disks ? disks : "") > 0);
+    snprintf(others, sizeof others, "%s%s%s", lossy ? "5% in a lossy class" : "", lossy && lossless ? " and " : "",
+             lossless ? "5% of storage in a lossless one" : "");
+    if (run_jobs(of, jobs, &beside)) {
+        judge_p99(of, p99_of(&alone->result, 0), p99_of(&beside.result, 0), count, others);
+        variant_close(&beside);
+    }
+    free(jobs);
+    free(tcp);
+    free(disks);
+}
+
+void test_mixed(struct validate_case *of)
+{
+    static const uint32_t flows_us[VALIDATE_LEVELS] = {500, 2000, 20000}; /* of as many adapters as there may be */
+    uint32_t count;
+    char until[32], *ranks = choose_ranks(of->fabric, RANKS_MOST, &count), *rdma = NULL, *jobs = NULL,
+                    name[FABRIC_NAME];
+    struct variant run = {0};
+
+    if (count < 3) {
+        validate_skip(of, "", "fewer than three endpoints reach each other");
+        free(ranks);
+        return;
+    }
+    snprintf(until, sizeof until, "%uus", flows_us[of->plan->level] * RANKS_MOST / count);
+    CHECK(asprintf(&rdma,
+                   "{name: rdma, poisson: {sizes: [[10KB, 50%%], [100KB, 90%%], [1MB, 100%%]], load: 20%%, until: %s}, "
+                   "ranks: %s}",
+                   until, ranks) > 0);
+    CHECK(asprintf(&jobs, "[%s]", rdma) > 0);
+    if (run_jobs(of, jobs, &run)) {
+        if (is_roce(of->fabric))
+            judge_outside(of, &run);
+        else
+            validate_skip(of, "bytes outside the class", "%s chooses queues in its own way",
+                          fabric_system(of->fabric)->title);
+        judge_beside(of, &run, rdma, ranks, count, until);
+        variant_close(&run);
+    }
+    free(jobs);
+    CHECK(asprintf(&jobs, "[{incast: %u, size: 4MB, to: \"%s\", ranks: %s}]", count > 8 ? 8 : count - 1,
+                   endpoint_name(of->fabric, 0, name), ranks) > 0);
+    if (run_jobs(of, jobs, &run)) {
+        judge_cnp(of, &run);
+        variant_close(&run);
+    }
+    free(jobs);
+    free(rdma);
+    free(ranks);
+}
