@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Phase 5, what one adapter or one cable does to the others: a NIC that pauses without end, a host that takes data
+ * slowly, a cable with wrong bits.
+ *
+ * One host is bad and is being sent to; the others send to each other.  What they lose is held against the same traffic
+ * with a good host.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "validate/failures.h"
+
+#define LONGEST_PS (10 * PS_S)
+#define PAUSE_WAY_PS (10 * PS_US) /* a frame that is under way, then the first pause: at most */
+#define ENOUGH_RANKS 3u           /* the bad one, and two that send to each other */
+
+static const ps_t lengths[VALIDATE_LEVELS] = {
+    [VALIDATE_QUICK] = PS_MS, [VALIDATE_DEFAULT] = 2 * PS_MS, [VALIDATE_FULL] = 10 * PS_MS};
+
+static unsigned long long in_ns(ps_t time)
+{
+    return (unsigned long long)(time / PS_NS);
+}
+
+/* The first rank is sent to by the last; the others go round among themselves.  A last message long after keeps the run
+ * going for so long.  To be freed; NULL: no memory. */
+static char *write_jobs(const struct validate_case *of, const struct failures *failures, ps_t lasts)
+{
+    char *others = endpoint_list(of->fabric, failures->rank + 1, failures->ranks - 1), *jobs = NULL;
+    char bad[FABRIC_NAME], from[FABRIC_NAME], to_other[FABRIC_NAME];
+    size_t length = 0;
+    FILE *to = others ? open_memstream(&jobs, &length) : NULL;
+
+    endpoint_name(of->fabric, failures->rank[failures->ranks - 1], from);
+    endpoint_name(of->fabric, failures->rank[1], to_other);
+    if (to) {
+        fprintf(to, "[{name: others, permutation: 1, size: %lluB, ranks: %s}", (unsigned long long)failures->bytes,
+                others);
+        fprintf(to, ", {name: to-it, flows: \"%s %s %lluB\"}", from, endpoint_name(of->fabric, failures->rank[0], bad),
+                (unsigned long long)failures->bytes / 4);
+        if (lasts) fprintf(to, ", {name: last, flows: \"%s %s 64B %lluns\"}", from, to_other, in_ns(lasts));
+        fputs("]", to);
+    }
+    free(others);
+    if (to && fclose(to) == 0) return jobs;
+    free(jobs);
+    return NULL;
+}
+
+/* Of the others alone; PS_NEVER: they did not end. */
+static ps_t others_time(const struct variant *variant)
+{
+    const struct sim_job *job = &variant->result.job[0];
+
+    return job->failed || job->end == PS_NEVER ? PS_NEVER : job->end - job->start;
+}
+
+static void judge_others(struct validate_case *of, const char *name, ps_t time, ps_t base)
+{
+    char subject[VALIDATE_TEXT];
+
+    snprintf(subject, sizeof subject, "%s: rate of the other hosts, over that with a good one", name);
+    validate_judge(of, &(struct validate_finding){.subject = subject,
+                                                  .criterion = CRITERION_OTHERS_RATE,
+                                                  .unit = VALIDATE_RATIO,
+                                                  .value = time == PS_NEVER ? 0 : (double)base / (double)time,
+                                                  .why = "the bad host's pauses spread to those that have nothing to "
+                                                         "do with it"});
+}
+
+/* The switch port that the bad host hangs on. */
+static const struct sim_port *edge_port(const struct variant *variant, uint32_t endpoint)
+{
+    uint32_t peer = variant->fabric->port[variant->fabric->endpoint[endpoint].port].peer;
+
+    for (uint32_t i = 0; i < variant->result.ports; i++)
+        if (variant->result.port[i].port == peer) return &variant->result.port[i];
+    return NULL;
+}
+
+static void judge_watchdog(struct validate_case *of, const struct variant *variant, const struct failures *failures,
+                           ps_t at, ps_t end)
+{
+    const struct fabric *fabric = of->fabric;
+    const struct sim_port *port = edge_port(variant, failures->rank[0]);
+    uint32_t priority = fabric->classes[choose_class(fabric)].priority;
+    const struct fabric_watchdog *watchdog =
+        &fabric->sw[fabric->edge_switch[fabric->edge_of[failures->rank[0]]]].watchdog;
+    char words[VALIDATE_TEXT], one[VALIDATE_NUMBER], two[VALIDATE_NUMBER];
+
+    if (!port || !port->sw || port->sw->prio[priority].watchdog_detected == 0) {
+        validate_tell(of, VALIDATE_FAIL, "NIC storm: the watchdog acts", "it acts within poll + detect",
+                      "it did not act");
+        return;
+    }
+    snprintf(words, sizeof words, "poll %s + detect %s + 10us for the first pause",
+             validate_number(VALIDATE_TIME, (double)watchdog->poll_ps, one),
+             validate_number(VALIDATE_TIME, (double)watchdog->detect_ps, two));
+    validate_judge(
+        of, &(struct validate_finding){.subject = "NIC storm: from its begin to what the watchdog did",
+                                       .criterion = CRITERION_WATCHDOG_TIME,
+                                       .unit = VALIDATE_TIME,
+                                       .value = (double)port->sw->prio[priority].watchdog_acted_at_ps - (double)at,
+                                       .base = (double)(watchdog->poll_ps + watchdog->detect_ps + PAUSE_WAY_PS),
+                                       .of = words});
+    snprintf(words, sizeof words, "poll %s + restore %s",
+             validate_number(VALIDATE_TIME, (double)watchdog->poll_ps, one),
+             validate_number(VALIDATE_TIME, (double)watchdog->restore_ps, two));
+    if (port->sw->prio[priority].watchdog_restored)
+        validate_judge(of, &(struct validate_finding){
+                               .subject = "NIC storm: from its end to the queue being back",
+                               .criterion = CRITERION_WATCHDOG_TIME,
+                               .unit = VALIDATE_TIME,
+                               .value = (double)port->sw->prio[priority].watchdog_restored_at_ps - (double)end,
+                               .base = (double)(watchdog->poll_ps + watchdog->restore_ps),
+                               .of = words});
+    else
+        validate_tell(of, VALIDATE_FAIL, "NIC storm: the watchdog restores the queue", "it does once the storm is over",
+                      "it did not");
+}
+
+static void run_storm(struct validate_case *of, const struct failures *failures, ps_t base)
+{
+    const struct fabric *fabric = of->fabric;
+    const struct fabric_class *class = &fabric->classes[choose_class(fabric)];
+    const struct fabric_watchdog *watchdog =
+        &fabric->sw[fabric->edge_switch[fabric->edge_of[failures->rank[0]]]].watchdog;
+    char fault[256], name[FABRIC_NAME];
+    const char *faults[] = {fault};
+    struct variant variant;
+    ps_t at = base / 4, lasts = fabric_watchdog_runs(watchdog) ? 2 * (watchdog->poll_ps + watchdog->detect_ps) : PS_S;
+
+    if (fabric->system != FABRIC_ROCEV2 || !class->lossless) {
+        validate_skip(of, "NIC storm", "no class of this fabric is paused");
+        return;
+    }
+    snprintf(fault, sizeof fault, "pause %.90s priority %u at %lluns for %lluns",
+             endpoint_name(fabric, failures->rank[0], name), class->priority, in_ns(at), in_ns(lasts));
+    ps_t until = at + lasts + watchdog->poll_ps + 2 * watchdog->restore_ps + 10 * PS_MS;
+    char *jobs = write_jobs(of, failures, until);
+    bool ran = failures_run(of, "NIC storm", failures, jobs, faults, 1, until, &variant);
+    free(jobs);
+    if (!ran) return;
+    judge_others(of, "NIC storm", others_time(&variant), base);
+    if (fabric_watchdog_runs(watchdog))
+        judge_watchdog(of, &variant, failures, at, at + lasts);
+    else
+        validate_tell(of, VALIDATE_FAIL, "NIC storm: the watchdog acts", "it acts within poll + detect",
+                      "the switches have no watchdog: switches: {watchdog: true}");
+    variant_close(&variant);
+}
+
+static void run_slow(struct validate_case *of, const struct failures *failures, const char *jobs, ps_t base)
+{
+    char fault[256], name[FABRIC_NAME];
+    const char *faults[] = {fault};
+    uint64_t rate = of->fabric->port[of->fabric->endpoint[failures->rank[0]].port].rate_bps;
+    struct variant variant;
+
+    if (of->fabric->system != FABRIC_ROCEV2) {
+        validate_skip(of, "slow receiver", "no class of this fabric is paused");
+        return;
+    }
+    snprintf(fault, sizeof fault, "receive %.90s rate %lluM at %lluns",
+             endpoint_name(of->fabric, failures->rank[0], name), (unsigned long long)(rate / 4 / 1000000),
+             in_ns(base / 4));
+    if (!failures_run(of, "slow receiver", failures, jobs, faults, 1, LONGEST_PS, &variant)) return;
+    judge_others(of, "slow receiver, a quarter of its line", others_time(&variant), base);
+    variant_close(&variant);
+}
+
+static void run_ber(struct validate_case *of, const struct failures *failures, const char *jobs)
+{
+    static const char subject[] = "a link with a bit error rate of 1e-9: packets sent again, over those sent";
+    uint32_t port = failures->link != FABRIC_NONE ? failures->link : of->fabric->endpoint[failures->rank[1]].port;
+    char fault[256], name[FABRIC_NAME], why[VALIDATE_TEXT];
+    const char *faults[] = {fault};
+    struct variant variant;
+
+    snprintf(fault, sizeof fault, "corrupt %.90s ber 1e-9", fabric_port_name(of->fabric, port, name));
+    if (!failures_run(of, subject, failures, jobs, faults, 1, LONGEST_PS, &variant)) return;
+    struct variant_counts counts = variant_count(&variant);
+    uint64_t packets = 0;
+    for (uint32_t i = 0; i < variant.result.nics; i++)
+        packets += variant.result.nic[i].common.tx_packets;
+    snprintf(why, sizeof why, "%llu lost, %llu sent again, %llu timeouts: what is lost once is sent many times",
+             (unsigned long long)counts.lost, (unsigned long long)counts.again, (unsigned long long)counts.timeouts);
+    if (failures_time(&variant) == PS_NEVER)
+        validate_tell(of, VALIDATE_FAIL, subject, "every request completes", "%s", why);
+    else
+        validate_judge(of, &(struct validate_finding){.subject = subject,
+                                                      .criterion = CRITERION_BER_AGAIN,
+                                                      .unit = VALIDATE_RATIO,
+                                                      .value = packets ? (double)counts.again / (double)packets : 0,
+                                                      .why = why});
+    variant_close(&variant);
+}
+
+void test_bad_host(struct validate_case *of)
+{
+    struct failures failures;
+    struct variant variant;
+    ps_t base = PS_NEVER;
+
+    if (!failures_choose(of, lengths[of->plan->level], &failures)) return;
+    if (failures.ranks < ENOUGH_RANKS) {
+        validate_skip(of, "", "there are no two hosts besides the bad one");
+        return;
+    }
+    char *jobs = write_jobs(of, &failures, 0);
+    if (failures_run(of, "with a good host", &failures, jobs, NULL, 0, LONGEST_PS, &variant)) {
+        base = others_time(&variant);
+        if (base == PS_NEVER)
+            validate_tell(of, VALIDATE_FAIL, "with a good host", "the traffic completes", "it does not");
+        variant_close(&variant);
+    }
+    if (base != PS_NEVER) {
+        run_storm(of, &failures, base);
+        run_slow(of, &failures, jobs, base);
+        run_ber(of, &failures, jobs);
+    }
+    free(jobs);
+}
