@@ -176,7 +176,7 @@ static void count_cores(const struct fabric *fabric, struct bom *bom)
     }
 }
 
-static bool is_copper(const struct fabric *fabric, uint32_t port)
+bool bom_copper(const struct fabric *fabric, uint32_t port)
 {
     const struct fabric_port *as = &fabric->port[port];
 
@@ -193,7 +193,7 @@ static void count_cables(const struct fabric *fabric, struct bom *bom)
         uint64_t usd;
 
         if (port->peer < p || !known_cable(fabric, p)) continue;
-        bool copper = is_copper(fabric, p);
+        bool copper = bom_copper(fabric, p);
         if (copper)
             usd = price_of(fabric, bom, PRICE_KIND_COPPER, port->rate_bps);
         else
@@ -232,7 +232,7 @@ static void count_optics(const struct fabric *fabric, struct bom *bom)
         uint64_t rate_bps = cage.parts > 1 ? cage_bps(&cage) : port->rate_bps;
         const char *named = installed(fabric, port->node, FABRIC_PART_OPTICS);
         unit_format(UNIT_RATE, rate_bps, rate);
-        if (!is_copper(fabric, p) && first)
+        if (!bom_copper(fabric, p) && first)
             count(bom, "optics", named ? named : rate,
                   (struct value){price_of(fabric, bom, PRICE_KIND_OPTIC, rate_bps),
                                  price_of(fabric, bom, PRICE_KIND_OPTIC_WATT, rate_bps)});
