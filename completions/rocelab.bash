@@ -6,7 +6,7 @@
 _rocelab()
 {
     local cur prev verb own common='--json --quiet --strict --help' verbs
-    verbs='capture sim sweep compare tune check suggest import config diff diagnose experiments up run devices counters serve fault help version'
+    verbs='capture sim sweep compare tune validate check suggest import config diff diagnose experiments up run devices counters serve fault help version'
     cur=${COMP_WORDS[COMP_CWORD]}
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     verb=${COMP_WORDS[1]}
@@ -28,6 +28,7 @@ _rocelab()
     sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --html= --csv' ;;
     compare) own='--systems= --vary= --with= --seeds= --out= --force --jobs= --html=' ;;
     tune) own='--for= --vary= --runs= --time= --nos= --robust --out= --force --jobs= --html= --list' ;;
+    validate) own='--phase= --quick --full --soak= --live --fault= --weeks= --approved= --baseline= --write-baseline= --by= --seed= --out= --force --jobs= --junit --html=' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
     up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --events= --html= --serve --listen= --serve-until-done --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;
     run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;

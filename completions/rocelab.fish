@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for rocelab
 
-set -l verbs capture sim sweep compare tune import check suggest config diff diagnose experiments up run devices counters serve fault help version
+set -l verbs capture sim sweep compare tune validate import check suggest config diff diagnose experiments up run devices counters serve fault help version
 complete -c rocelab -f
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a capture -d 'explain a RoCE capture'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sim -d 'run a fabric file in virtual time'
@@ -14,6 +14,7 @@ complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a diagnose -d '
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sweep -d 'run a fabric file with every combination of some values'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a compare -d 'run a fabric file on several systems'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a tune -d 'find thresholds and rates for a goal'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a validate -d 'run the acceptance plan of a fabric'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a experiments -d 'run published results again and compare'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a up -d 'run a fabric file with real programs on its hosts'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a run -d 'run a verbs program on the adapter in user space'
@@ -70,6 +71,24 @@ complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l out -a '(__fish_c
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -l force -d 'run everything again'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -l no-tiles -d 'windows of the smallest latency everywhere'
 
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -F
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l phase -d 'which phases: 1,3'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -l quick -d 'a first look'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -l full -d 'durations and sizes of a whole acceptance'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l soak -d 'how long the soak is'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l weeks -d 'useful share of so many weeks'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -l live -d 'also run programs on this machine'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l fault -d 'with --live: faults on their wire'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -r -l approved -d 'what it must not differ from'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -r -l baseline -d 'hold phase 4 against it'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -r -l write-baseline -d 'write what phase 4 measured there'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l by -d 'who signs the baseline'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l seed -d 'of every run'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l out -a '(__fish_complete_directories)' -d 'keep rows there'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -l force -d 'run everything again'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l jobs -d 'tests at once'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -l junit -d 'write JUnit XML'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -r -l html -d 'write a page there'
 complete -c rocelab -n "__fish_seen_subcommand_from compare" -F
 complete -c rocelab -n "__fish_seen_subcommand_from compare" -x -l systems -a 'rocev2 rocev1 infiniband uet tcp iwarp' -d 'which ones'
 complete -c rocelab -n "__fish_seen_subcommand_from compare" -x -l vary -d 'a value of the file, by its path: PATH=VALUES'
