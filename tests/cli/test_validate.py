@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rocelab validate: rows and verdicts, criteria of the file, kept rows, every output, wrong use."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import unittest
+import xml.etree.ElementTree
+
+from support import PROGRAM, SOURCE, Case, environment, patience, rocelab
+
+sys.path.insert(0, str(SOURCE / "tests" / "validate"))
+from fabrics import BROKEN, GOOD  # noqa: E402 pylint: disable=wrong-import-position
+
+SMALL = """rocelab: 1
+fabric: small
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2}}
+links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}}
+jobs:
+  - {incast: 3, size: 100KB, to: h0}
+"""
+APPROVED = SMALL + """roles: {leaf: {approved: {nos: [4.31.1F, 4.31.2F]}}}
+devices: {leaf0: {installed: {nos: 4.31.2F}}, leaf1: {installed: {nos: 4.30.0F}}}
+"""
+SIGNED = SMALL + """switches: {balance: adaptive}
+nics: {reorder: true}
+owners: {ecn: a, pfc: a, buffer: a, watchdog: a, maps: a, scheduling: a, mtu: a, cabling: a, nics: b, baseline: platform}
+teams: {a: [ann], platform: [cy]}
+"""
+
+
+class Validate(Case):
+    def validate(self, *arguments, text=SMALL, status=0):
+        result = rocelab("validate", self.file("small.yaml", text.encode()), *arguments, cwd=self.folder)
+        self.assertIn(result.returncode, (0, 1) if status is None else (status,), result.stdout + result.stderr)
+        return result
+
+    def document(self, *arguments, text=SMALL, status=0):
+        document = json.loads(self.validate("--json", *arguments, text=text, status=status).stdout)
+        self.assertEqual((document["version"], document["kind"]), (1, "validate"))
+        return document
+
+    def row(self, document, subject):
+        found = [row for row in document["rows"] if subject in row["subject"]]
+        self.assertEqual(len(found), 1, [row["subject"] for row in document["rows"]])
+        return found[0]
+
+    def test_inputs(self):
+        document = self.document("--phase", "1")
+        self.assertEqual(document["phases"], [1])
+        self.assertEqual(self.row(document, "rocelab check: errors")["verdict"], "pass")
+        self.assertEqual(self.row(document, "versions")["verdict"], "skipped")
+        document = self.document("--phase", "1", text=APPROVED, status=1)
+        row = self.row(document, "approved version")
+        self.assertEqual((row["verdict"], row["value"], row["limit"]), ("fail", 1, 0))
+        self.assertIn("leaf1: nos 4.30.0F, approved is 4.31.1F", row["why"])
+
+    def test_approved(self):
+        other = self.file("approved.yaml", SMALL.replace("30m", "40m").encode())
+        row = self.row(self.document("--phase", "1", "--approved", other, status=1), "diff")
+        self.assertEqual(row["verdict"], "fail")
+        self.assertIn("leaf0:2: classes.rdma.headroom", row["why"])
+        same = self.file("approved.yaml", SMALL.encode())
+        self.assertEqual(self.row(self.document("--phase", "1", "--approved", same), "diff")["verdict"], "pass")
+
+    def test_a_criterion_of_the_file(self):
+        text = APPROVED + "validate: {unapproved: 1}\n"
+        document = self.document("--phase", "1", text=text)
+        row = self.row(document, "approved version")
+        self.assertEqual((row["verdict"], row["limit"]), ("pass", 1))
+        self.assertEqual([one["criterion"] for one in document["overrides"]], ["unapproved"])
+        line = text.count("\n")
+        self.assertEqual(row["formula"], f"<= 1 (unapproved of the file, line {line})")
+        printed = self.validate("--phase", "1", text=text).stdout
+        self.assertIn(f"override, line {line}: unapproved 1 instead of 0", printed)
+
+    def test_baseline(self):
+        """A pair alone is as fast as the closed form says; a receiver that takes half of the line is not."""
+        rows = self.document("--quick", "--phase", "2")["rows"]
+        self.assertEqual({row["verdict"] for row in rows if "live" not in row["test"]}, {"pass"})
+        idle = [row for row in rows if row["criterion"] == "idle-latency"]
+        self.assertEqual(len(idle), 2)  # within a leaf, and between leaves
+        self.assertTrue(all(row["value"] == row["limit"] for row in idle))
+        slow = SMALL + "faults: [{receive: h1, rate: 50G, at: 0s}]\n"
+        rows = self.document("--quick", "--phase", "2", text=slow, status=1)["rows"]
+        wrong = {row["test"] for row in rows if row["verdict"] == "fail"}
+        self.assertEqual(wrong, {"point to point", "rails"})
+
+    def test_written_baseline(self):
+        """Written of a plan that passes, by who may; held against the same fabric; changed numbers fail the row."""
+        text = SIGNED
+        self.document("--quick", "--phase", "4,6", "--write-baseline", "good.json", "--by", "cy", text=text)
+        base = json.loads((self.folder / "good.json").read_text())
+        self.assertEqual([base[key] for key in ("kind", "level", "owner", "signed_by")], ["baseline", "quick", "platform", "cy"])
+        for name in ("fabric_digest", "program_digest"):
+            self.assertRegex(base[name], "^[0-9a-f]{16}$")
+        rows = self.document("--quick", "--phase", "4,6", "--baseline", "good.json", text=text)["rows"]
+        measured = [row for row in rows if row["criterion"] == "busbw"]
+        jobs = {job["job"]: job for job in base["jobs"]}
+        self.assertEqual(len(measured), 4)
+        for row in measured:  # rows have nine digits
+            self.assertAlmostEqual(jobs[row["subject"].split()[0]]["busbw_bytes_per_s"] * 8 / row["value"], 1, places=7)
+        self.assertEqual({job["message_bytes"] for job in base["jobs"]}, {256000000, 1000000000})
+        held = [row for row in rows if (row["criterion"] or "").startswith("baseline-")]
+        self.assertEqual([row["verdict"] for row in held], ["pass"] * 7)  # four collectives, three steps
+        self.assertIn("cy signed it", self.row({"rows": rows}, "baseline signed")["why"])
+
+        jobs["allreduce"]["busbw_bytes_per_s"] = jobs["allreduce"]["busbw_bytes_per_s"] * 100 // 94
+        jobs["step-10ms"]["step_ns"] = jobs["step-10ms"]["step_ns"] * 100 // 106
+        jobs["allgather"]["ranks"] += 1
+        base["signed_by"] = "ann"
+        (self.folder / "good.json").write_text(json.dumps(base))
+        rows = self.document("--quick", "--phase", "4,6", "--baseline", "good.json", text=text, status=1)["rows"]
+        wrong = [(row["criterion"], row["subject"].split()[0]) for row in rows if row["verdict"] == "fail"]
+        self.assertEqual(wrong, [("baseline-rate", "allreduce"), ("baseline-step", "step"), (None, "baseline")])
+        skipped = [row["why"] for row in rows if row["verdict"] == "skipped" and "against the baseline" in row["subject"]]
+        self.assertEqual(skipped, ["the baseline of level quick has no 'allgather' of these ranks and bytes"])
+
+    def test_baseline_of_a_file_job(self):
+        """`diagnose` finds what validate wrote of a training job."""
+        path = SOURCE / "examples" / "cases" / "H02-training.yaml"
+        text = path.read_text(encoding="utf-8").replace("stop: 5ms\n", "") + "validate: {jct-ratio: 100, busbw: 0.01, interference: 100}\n"
+        self.validate("--phase", "4", "--write-baseline", "good.json", "--by", "anybody", text=text)
+        jobs = {job["job"]: job for job in json.loads((self.folder / "good.json").read_text())["jobs"]}
+        run = json.loads(rocelab("sim", "--json", "small.yaml", cwd=self.folder).stdout)
+        self.assertEqual(jobs["train"]["step_ns"], run["training"][0]["step_ps"] // 1000)
+        self.assertEqual(jobs["train"]["ranks"], 8)
+        self.assertGreater(jobs["train"]["exposed_share"], 0)
+        (self.folder / "run.json").write_text(json.dumps(run))
+        done = rocelab("diagnose", "--json", "run.json", "--fabric", "small.yaml", "--baseline", "good.json", cwd=self.folder)
+        [training] = json.loads(done.stdout)["training"]
+        self.assertEqual((training["base_ns"], training["base_is_ideal"], training["slow"]),
+                         (jobs["train"]["step_ns"], False, "no"))
+
+    def test_wrong_baseline(self):
+        for arguments, words, text in [
+            (["--by", "cy"], ["--write-baseline FILE"], SIGNED),
+            (["--write-baseline", "b.json"], ["--by NAME"], SIGNED),
+            (["--write-baseline", "b.json", "--by", ""], ["--by is a name"], SIGNED),
+            (["--write-baseline", "b.json", "--by", "ann"], ["--by 'ann'", "platform's to sign"], SIGNED),
+            (["--write-baseline", "b.json", "--by", "eve"], ["neither an owner nor in a team"], SIGNED.replace("baseline: ", "other: ")),
+            (["--write-baseline", "b.json", "--by", "cy", "--phase", "1"], ["phase 4"], SIGNED),
+            (["--write-baseline", "small.yaml", "--by", "cy"], ["twice"], SIGNED),
+            (["--baseline", "other.json"], ["other.json:1:", "another fabric file"], SIGNED),
+            (["--baseline", "none.json"], ["which fabric file"], SIGNED),
+            (["--baseline", "long.json"], ["long.json:1:", "'signed_by'", "1 to 100 bytes"], SIGNED),
+            (["--baseline", "small.yaml"], ["small.yaml:1:"], SIGNED),
+            (["--baseline", "none.json", "--weeks", "4"], ["--weeks"], SIGNED),
+        ]:
+            head = '{"version": 1, "kind": "baseline", '
+            self.file("other.json", (head + '"fabric_digest": "0123456789abcdef", "jobs": []}').encode())
+            self.file("none.json", (head + '"fabric_digest": null, "jobs": []}').encode())
+            self.file("long.json", (head + '"signed_by": "' + "x" * 101 + '", "jobs": []}').encode())
+            self.file("small.yaml", text.encode())
+            self.wrong(rocelab("validate", "small.yaml", *arguments, cwd=self.folder), *words)
+            self.assertFalse((self.folder / "b.json").exists())
+        result = self.validate("--quick", "--phase", "4", "--write-baseline", "b.json", "--by", "cy",
+                               text=SIGNED + "validate: {busbw: 1.5}\n", status=1)
+        self.assertRegex(result.stderr, r"b\.json': not written, because 4 rows failed")
+        self.assertEqual(list(self.folder.glob("b.json*")), [])
+
+    def test_the_example_is_accepted(self):
+        """Every phase of this room, at the size of a first look; the phases of failures and operations have their own."""
+        example = (SOURCE / "examples" / "pod64-accepted.yaml").read_text(encoding="utf-8")
+        document = self.document("--quick", "--phase", "1,2", text=example)
+        self.assertEqual(document["verdicts"]["warn"], 0)
+        skipped = [row["subject"] for row in document["rows"] if row["verdict"] == "skipped" and "live" not in row["test"]]
+        self.assertEqual(skipped, ["rocelab diff against the approved fabric"])
+
+    def test_broken_fabrics(self):
+        """One of each kind by the phase that finds it; all forty, with every phase, are in the soak."""
+        good, broken = dict(GOOD), {name: text for name, text, *_ in BROKEN}
+        for phase, name in [("1", "PFC off at one end"), ("1", "routes that turn"), ("1", "a version that nobody knows"),
+                            ("2", "C01 pause storm"), ("2", "a window of 64 KB")]:
+            document = self.document("--quick", "--phase", phase, text=broken[name], status=1)
+            self.assertGreater(document["verdicts"]["fail"], 0, name)
+        self.document("--quick", "--phase", "1,2", text=good["rail"])
+
+    def test_killed(self):
+        """Killed in the middle, it goes on: tests that were done are not run again, and the report is the same."""
+        path = self.file("small.yaml", SMALL.encode())
+        command = [PROGRAM, "validate", str(path), "--quick", "--phase", "1,2,3", "--jobs", "1", "--out", "kept"]
+        whole = self.document("--quick", "--phase", "1,2,3", status=None)
+        points = self.folder / "kept" / "points"
+        process = subprocess.Popen(command, cwd=self.folder, env=environment(), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        with patience("the first rows"):
+            while process.poll() is None and len(list(points.glob("*"))) < 3:
+                pass
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kept = len([name for name in os.listdir(points) if "." not in name])
+        self.assertGreaterEqual(kept, 2)
+        again = self.validate("--quick", "--phase", "1,2,3", "--out", "kept", status=None)
+        self.assertRegex(again.stderr, r"\b([2-9]|1\d) of \d+ tests were kept in kept")
+        self.assertIn(whole["digest"], again.stdout)
+
+    def test_live_rows_are_skipped_in_words(self):
+        rows = [row for row in self.document("--phase", "1,2")["rows"] if "live" in row["test"]]
+        self.assertEqual([(row["verdict"], row["why"]) for row in rows], [("skipped", "--live runs it on this machine")] * 2)
+
+    def test_any_number_of_processes(self):
+        one, two = (self.document("--phase", "1", "--jobs", jobs) for jobs in ("1", "2"))
+        self.assertEqual(one["digest"], two["digest"])
+
+    def test_outputs(self):
+        printed = self.validate("--phase", "1", "--html", "page.html").stdout
+        self.assertIn("Phase 1, laboratory", printed)
+        self.assertIn("<html", (self.folder / "page.html").read_text())
+        root = xml.etree.ElementTree.fromstring(self.validate("--phase", "1", "--junit").stdout)
+        suite = root.find("testsuite")
+        self.assertEqual(suite.get("failures"), "0")
+        self.assertEqual(len(suite.findall("testcase")), int(suite.get("tests")))
+
+    def test_kept(self):
+        first = self.document("--phase", "1", "--out", "kept")
+        self.assertTrue((self.folder / "kept" / "validate.json").exists())
+        again = self.validate("--phase", "1", "--out", "kept")
+        self.assertIn("4 of 4 tests were kept in kept", again.stderr)
+        self.assertIn(first["digest"], again.stdout)
+
+    def test_wrong(self):
+        for arguments, words in [
+            (["--phase", "7"], ["--phase '7'", "1 to 6"]),
+            (["--phase", "1,,2"], ["--phase '1,,2'"]),
+            (["--quick", "--full"], ["two plans"]),
+            (["--json", "--junit"], ["two formats"]),
+            (["--force"], ["--out DIR"]),
+            (["--fault", "loss=1%"], ["--live"]),
+            (["--soak", "0"], ["above 0"]),
+        ]:
+            result = rocelab("validate", self.file("small.yaml", SMALL.encode()), *arguments, cwd=self.folder)
+            self.wrong(result, *words)
+        self.wrong(rocelab("validate"), "which file?")
+        for text, words in [
+            ("validate: {jct: 1}\n", "validate"),
+            ("validate: {check-errors: many}\n", "check-errors"),
+            ("validate: 3\n", "validate"),
+        ]:
+            result = rocelab("validate", self.file("small.yaml", (SMALL + text).encode()), cwd=self.folder)
+            self.assertEqual(result.returncode, 2)
+            self.assertRegex(result.stderr, rf"small\.yaml:{SMALL.count(chr(10)) + 1}:\d+: error: .*{words}")
+            self.assertEqual(result.stdout, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
