@@ -48,6 +48,11 @@ class Page(Case):
         page, printed = self.page("sweep", "--json", self.fabric(), "--vary", "seed=1,2")
         self.assertEqual(document(page), json.loads(printed))
 
+    def test_tune(self):
+        page, printed = self.page("tune", "--json", self.fabric(), "--for", "time", "--vary", "ecn", "--runs", "12")
+        self.assertEqual(document(page), json.loads(printed))
+        self.assertEqual(document(page)["kind"], "tune")
+
     def test_capture(self):
         names = ["read.pcap", "nothing-here.pcap"] if (PCAPS / "read.pcap").exists() else [EXAMPLES / "incast.pcap", "no.pcap"]
         page, printed = self.page("capture", "--json", *names, status=2)

@@ -147,6 +147,8 @@ class InABrowser(unittest.TestCase):
         if soak:
             cls.run_page("training", examples / "cases" / "H02-training.yaml", checks=["phone"])
             cls.other_page("sweep", "sweep", cls.folder / "hostile.yaml", "--vary", "seed=1,2,3", "--vary", "nics.congestion=dcqcn/connectx,none")
+            cls.other_page("tune", "tune", cls.folder / "hostile.yaml", "--for", "time", "--runs", "24")
+            cls.other_page("validate", "validate", cls.folder / "hostile.yaml", "--quick", "--phase", "1,2")
             (cls.folder / "large.yaml").write_text(LARGE)
             cls.run_page("large", cls.folder / "large.yaml", "--until", "1ms", checks=["zoom", "phone"])
             cls.sizes["large"] = 5_000_000

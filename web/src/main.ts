@@ -12,6 +12,8 @@ import { diagnose as diagnosePage } from "./diagnose";
 import { run as runPage } from "./run";
 import { summary } from "./summary";
 import { sweep as sweepPage } from "./sweep";
+import { tune as tunePage } from "./tune";
+import { validate as validatePage } from "./validate";
 import { assumptions } from "./assumptions";
 import { filterKey } from "./table";
 import { forgetTheme, themeButton } from "./theme";
@@ -21,7 +23,7 @@ function title(data: Document_): string {
   switch (data.kind) {
     case "sim": case "up": return data.fabric;
     case "sweep": return data.file;
-    case "compare": return data.fabric;
+    case "compare": case "tune": case "validate": return data.fabric;
     case "capture": return data.files.map((file) => file.file).join(", ");
     case "counters": return "programs of this machine";
     case "diagnose": return data.fabric ?? data.inputs.join(", ");
@@ -33,6 +35,8 @@ function sections(data: Document_): (HTMLElement | null)[] {
     case "sim": case "up": return runPage(data);
     case "sweep": return sweepPage(data);
     case "compare": return comparePage(data);
+    case "tune": return tunePage(data);
+    case "validate": return validatePage(data);
     case "capture": return capturePage(data);
     case "counters": return adaptersPage(data);
     case "diagnose": return diagnosePage(data);

@@ -44,6 +44,13 @@ export function summary(data: Document_): { word: Word | null; facts: string[] }
       const wrong = data.systems.filter((system) => system.error !== null).length, answers = [...new Set(data.answers.map((one) => one.system ?? "none"))];
       return { word: wrong ? { text: `${plural(wrong, "row")} without a result`, level: "look" } : null, facts: [plural(data.systems.length, "row"), `answer: ${answers.join(", ")}`] };
     }
+    case "tune":
+      return { word: data.helps ? { text: "tuning helps", level: "good" } : { text: "tuning cannot help", level: "look" }, facts: [`for ${data.goal}${data.class ? ` of ${data.class}` : ""}`, plural(data.runs, "run"), plural(data.drawn, "setting drawn", "settings drawn"), `${data.refused} refused by check`] };
+    case "validate": {
+      const { pass, warn, fail, skipped } = data.verdicts;
+      const word: Word = fail ? { text: "not accepted", level: "bad" } : warn ? { text: "accepted, with warnings", level: "look" } : { text: "accepted", level: "good" };
+      return { word, facts: [`${data.level} plan`, `${pass} pass, ${warn} warn, ${fail} fail, ${skipped} skipped`, `seed ${data.seed}`, `digest ${data.digest}`] };
+    }
     case "diagnose":
       return { word: ofDiagnosis(data), facts: [plural(data.findings.length, "finding"), plural(data.looked_at.devices, "device"), data.looked_at.looks > 1 ? plural(data.looked_at.looks, "look") : "one look, since boot"] };
     case "counters":

@@ -86,6 +86,18 @@ export interface Move { weight: number | null; system: string | null }
 export interface Answer { set: string[]; system: string | null; weights: { of: string; weight: number; counts: boolean; below: Move; above: Move }[] }
 export interface Comparison { version: 1; kind: "compare"; file: string; fabric: string; vary: string[]; systems: ComparedSystem[]; answers: Answer[]; prices: Price[] }
 
+export interface TunedRatio { ratio: number | null; ratio_least: number | null; ratio_most: number | null; seeds: number }
+export interface TunedSetting {
+  name: string; source: string | null; front: boolean; knee: boolean; worthless: string | null; goal: TunedRatio; time_ps: number | null; busbw_GBps: number | null; paused_share: number | null;
+  p99_slowdown_milli?: number | null; p99_ps?: number | null; values: { key: string; value: string; changed: boolean }[];
+}
+export interface TunedParameter { key: string; now: string; tuned: string; share: number | null; set_back_ratio: number | null }
+export interface Tuning {
+  version: 1; kind: "tune"; file: string; fabric: string; goal: "time" | "busbw" | "p99" | "paused"; class: string | null; robust: boolean; runs: number; drawn: number; refused: number; fresh_seeds: number;
+  out_of_time: boolean; helps: boolean; change: { key: string; value: string }[]; parameters: TunedParameter[]; settings: TunedSetting[]; under: { traffic: string; searched: boolean; ratio: number | null }[];
+  robustness_ratio: number | null; robustness_worst_ratio: number | null; why: string[]; not_tuned: string[];
+}
+
 export interface Bins { width_ns: number; first: number; bytes: number[] }
 export interface CaptureConnection {
   src: string; dst: string; src_qp: number | null; dst_qp: number | null; transport: string; net: string; packets: number; bytes: number;
@@ -101,6 +113,12 @@ export type CaptureFile = {
   verdict: (Finding & { packets: number[]; filter: string | null; connection: number | null })[];
   connections: CaptureConnection[]; pauses: CapturePause[]; cm: CaptureSetup[];
 };
+export interface PlanRow { phase: number; test: string; subject: string; verdict: "pass" | "warn" | "fail" | "skipped"; criterion: string | null; formula: string; value: number | null; limit: number | null; unit: string | null; why: string; seconds: number }
+export interface Plan {
+  version: 1; kind: "validate"; file: string; fabric: string; level: string; seed: number; digest: string; accepted: boolean; phases: number[]; verdicts: { pass: number; warn: number; fail: number; skipped: number };
+  overrides: { criterion: string; value: string; instead_of: string; line: number }[]; rows: PlanRow[];
+}
+
 export interface Capture { version: 1; kind: "capture"; files: CaptureFile[] }
 
 export interface Adapter { pid: number; program: string; device: string; interface: string; slot: number; counters: Record<string, number> }
@@ -127,7 +145,7 @@ export interface Diagnose {
   run?: string; // where the one input is the document of a run: that document, as text
 }
 
-export type Document_ = Run | Sweep | Comparison | Capture | Counters | Diagnose;
+export type Document_ = Run | Sweep | Comparison | Tuning | Plan | Capture | Counters | Diagnose;
 
 /** What the page knows beside the document. */
 export interface About { rocelab: string; command: string[]; left_out: string | null }
