@@ -148,7 +148,7 @@ void cli_suggest_text(const struct cli_suggested *suggested, FILE *out)
     }
     if (suggest->left_out) fprintf(out, "\n%u ports of further kinds are not listed.\n", suggest->left_out);
     fputs(suggest->lines ? "\nFor the fabric file:\n" : "\nNo line of the fabric file has to change.\n", out);
-    qsort(suggest->line, suggest->lines, sizeof *suggest->line, by_path);
+    if (suggest->lines) qsort(suggest->line, suggest->lines, sizeof *suggest->line, by_path);
     print_lines(suggest->line, suggest->lines, &style, out);
     fputc('\n', out);
     print_proof(suggested, &style, out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interfaces of VLANs (`interface Vlan120`) in configurations of lines: one that routes for ports with large frames, and
- * has the default of 1500 bytes itself, drops what is larger.  Told where another VLAN's interface has large frames too;
- * a switch on which none has routes no RoCE between VLANs.
+ * Interfaces of VLANs (`interface Vlan120`) in configurations of lines: one that routes for ports with large frames,
+ * and has the default of 1500 bytes itself, drops what is larger.  Told where another VLAN's interface has large frames
+ * too; a switch on which none has routes no RoCE between VLANs.
  */
 #include <string.h>
 #include <strings.h>

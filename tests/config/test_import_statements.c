@@ -451,7 +451,10 @@ static const struct statement nvue_list[] = {
     {NVUE_ROCE "@nv set qos egress-shaper X traffic-class 3 port-max-rate 100\n", LISTED},
     {NVUE_ROCE "@nv set qos traffic-pool roce-lossless memory-percent 90\n", NONE ": a fabric has one buffer"},
     {NVUE_ROCE "@nv set qos remark default-global rewrite l3\n", "MAP004"},
-    {NVUE_ROCE "@nv set qos remark default-global switch-priority 3 dscp 10\n", LISTED},
+    {NVUE_ROCE "@nv set qos remark default-global switch-priority 3 dscp 10\n", NONE ": nothing says rewrite"},
+    {NVUE_ROCE
+     " nv set qos remark default-global rewrite l3\n@nv set qos remark default-global switch-priority 3 dscp 10\n",
+     "MAP004"},
     {NVUE_ROCE "@nv set qos link-pause X port-buffer 10000\n", LISTED},
     {NVUE_ROCE "@nv set interface swp1 qos link-pause profile X\n", "MAP007"},
     {NVUE_ROCE "@nv set interface swp1 qos pfc-watchdog state enable\n", EFFECT},

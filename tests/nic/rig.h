@@ -20,10 +20,16 @@ static inline int rig_set_up(void **state)
     return 0;
 }
 
+static inline void rig_disconnect(void)
+{
+    if (connected) pair_disconnect(&pair, end);
+    connected = false;
+}
+
 static inline int rig_tear_down(void **state)
 {
     (void)state;
-    if (connected) pair_disconnect(&pair, end);
+    rig_disconnect();
     pair_release(&pair);
     return 0;
 }

@@ -474,6 +474,7 @@ static void test_bus_in_order(void **state)
         took[in_order] = pair.now;
         pair_run(&pair, PS_NEVER);
         expect_cqe(&end[0].send_cq, 0, NIC_SUCCESS);
+        rig_disconnect();
     }
     assert_true(took[1] > 2 * took[0]);
 }

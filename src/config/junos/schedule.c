@@ -125,6 +125,7 @@ static void read_shape(struct junos *in, struct junos_scheduler *as, struct juno
         as->shaped = rate * scale;
     }
     as->shaped_line = value->line;
+    junos_known_all(shape);
 }
 
 /* A class without loss that may send less than the share it is promised.  The rate of a port is not known here: those

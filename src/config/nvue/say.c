@@ -202,8 +202,8 @@ static void say_alpha(struct nvue *in, uint32_t p, unsigned tc, unsigned q)
                          in->lossy_alpha[q]);
 }
 
-/* Does the map lead from this DSCP to the priority?  By its own lines, where these name any for the priority: DSCPs that
- * no line names are another's to use. */
+/* Does the map lead from this DSCP to the priority?  By its own lines, where these name any for the priority: DSCPs
+ * that no line names are another's to use. */
 static bool leads_to(const struct profile *map, unsigned dscp, unsigned prio)
 {
     bool named = false;
