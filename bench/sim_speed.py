@@ -7,6 +7,8 @@ Two sets.  The kind one: k-ary fat trees, 100G, 1000 B packets, 1 us links, an A
 permutation of 4 MB.  The unkind one: 400G, 4096 B, cables of 3 m and 30 m and one of 1 m, coalesced ACKs: fewer packets a
 window.  A hop is one delivery on one link, of data, ACK, CNP or PFC.
 
+InfiniBand runs the same permutation on the same cables.  Its words of credit are no hops here: they are cost alone.
+
 Instructions, set-up and memory are gates always.  Speed is one only where the machine had the processors to spare that
 the run needs: how busy it is is measured before each run and printed.  Exits 1 when a gate is missed.
 """
@@ -63,6 +65,11 @@ SETUP_S = 5
 MEMORY_MB = 2000
 INSTRUCTIONS = 600
 SETS = {"KIND": KIND, "UNKIND": UNKIND}
+# What RoCE has and InfiniBand does not.
+ROCE_ALONE = [("congestion: dcqcn/connectx", "congestion: none"), ("model: generic, ", ""), ("model: generic", ""),
+              (" ecn: {min: 400KB, max: 1600KB, probability: 20%},", "")]
+# InfiniBand's speed as a share of RoCE's, in instructions a hop: set, sizes of the two runs, least (0: for information)
+INFINIBAND = [("KIND", ("100KB", "300KB"), 0.7), ("UNKIND", ("400KB", "1200KB"), 0)]
 
 
 def processors_idle():
@@ -77,9 +84,14 @@ def processors_idle():
     return (os.cpu_count() or 1) * idle / max(total, 1)
 
 
-def write(folder, options, k, size):
+def write(folder, options, k, size, system="rocev2"):
     path = pathlib.Path(folder) / f"k{k}.yaml"
-    path.write_text(FILE.format(k=k, size=size, **SETS[options]), encoding="utf-8")
+    text = FILE.format(k=k, size=size, **SETS[options])
+    if system != "rocev2":
+        for roce, other in ROCE_ALONE:
+            text = text.replace(roce, other)
+        text += f"system: {system}\n"
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -94,16 +106,30 @@ def simulate(rocelab, path, threads):
     return json.loads(output), usage.ru_maxrss / 1000
 
 
-def instructions(rocelab, folder):
+def instructions(rocelab, folder, options="KIND", sizes=("100KB", "300KB"), system="rocev2"):
     """Instructions a packet-hop, set-up taken off: the difference of two runs, one longer than the other."""
     counts = []
-    for size in ("100KB", "300KB"):
-        path = write(folder, "KIND", 8, size)
+    for size in sizes:
+        path = write(folder, options, 8, size, system)
         command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", rocelab, "sim", "--json", str(path)]
         result = subprocess.run(command, check=True, capture_output=True, text=True)
         total = int(re.search(r"Collected : (\d+)", result.stderr).group(1))
-        counts.append((total, json.loads(result.stdout)["packet_hops"]))
+        document = json.loads(result.stdout)
+        words = sum(port.get("credits_rx", 0) for port in document["ports"])
+        counts.append((total, document["packet_hops"] - words))
     return (counts[1][0] - counts[0][0]) / (counts[1][1] - counts[0][1])
+
+
+def infiniband(rocelab, folder, quick):
+    """RoCE's instructions a hop over InfiniBand's, of each set."""
+    rows = []
+    for options, sizes, least in INFINIBAND:
+        if quick and not least:
+            continue
+        roce, own = (instructions(rocelab, folder, options, sizes, system) for system in ("rocev2", "infiniband"))
+        rows.append({"set": options.lower(), "rocev2": round(roce), "infiniband": round(own), "ratio": round(roce / own, 3),
+                     "least": least, "pass": roce / own >= least})
+    return rows
 
 
 def speed(rocelab, folder, name, options, k, size, least, threads=1):
@@ -145,8 +171,10 @@ def measure(rocelab, quick=False, tell=lambda row: None):
         if shutil.which("valgrind"):
             count = instructions(rocelab, folder)
             results["instructions_per_hop"] = {"count": round(count), "most": INSTRUCTIONS, "pass": count <= INSTRUCTIONS}
+            results["infiniband"] = infiniband(rocelab, folder, quick)
         results["two_threads"] = threads_gain(rocelab, folder)
-    results["pass"] = all(row["pass"] for row in results["speed"] + [results["two_threads"]]) and results.get(
+    rows = results["speed"] + results.get("infiniband", []) + [results["two_threads"]]
+    results["pass"] = all(row["pass"] for row in rows) and results.get(
         "instructions_per_hop", {"pass": True})["pass"]
     return results
 
@@ -168,6 +196,9 @@ def show_rest(results):
     if count:
         print(f"instructions a packet-hop, 128 hosts: {count['count']} (at most {count['most']})"
               f"{'' if count['pass'] else '  MISSED'}")
+    for row in results.get("infiniband", []):
+        print(f"InfiniBand's speed, {row['set']} set: {row['ratio']} of RoCE's ({row['infiniband']} and {row['rocev2']} instructions a hop; "
+              f"{'at least ' + str(row['least']) if row['least'] else 'for information'}){'' if row['pass'] else '  MISSED'}")
     two = results["two_threads"]
     note = "" if two["gated"] else "  (busy machine: no gate)"
     print(f"two threads, {two['fabric']}: {two['gain']} times one (at least {two['least']}), "

@@ -18,9 +18,7 @@ void node_send_slowly(struct worker *worker, struct node *node, uint32_t port, p
         return;
     }
     if ((out->flags & PORT_SLOWLY) == PORT_CUT) {
-        const struct line_model *model = &worker->engine->model;
-        uint32_t header = PORT_CUT_BYTES + model->before, bytes = line - model->gap;
-        ps_t arrival = port_send_cut(out, line, bytes > header ? header : bytes, extra->latency, now);
+        ps_t arrival = node_send_cut(worker, node, port, line, now);
         fifo_push(&out->link->data, &worker->store, arrival, id);
         node_tell(worker, out, arrival);
         return;

@@ -21,6 +21,7 @@
 struct visit_calls {
     struct node_ops node; /* constants, so inlined; `link` and `observe` are not the visit's */
     bool multiplies;      /* an arrival may become a packet for each port */
+    bool cuts;            /* most of its lines lead to switches that cut through */
     /* Before a tick: what is no concern of the machine.  NULL: nothing. */
     void (*before_tick)(struct worker *, struct node *, ps_t now);
     /* Sees to what a call answered (worker->io): node_settle(), and whatever else wants to know. */
@@ -83,18 +84,32 @@ void node_line_push(struct worker *worker, struct node *node, uint32_t port, uin
 /* node_send() on a line of PORT_SLOWLY; `line`: bytes with all that is added to them. */
 void node_send_slowly(struct worker *worker, struct node *node, uint32_t port, pkt_t id, uint32_t line, ps_t now);
 
+/* To a switch that cuts through. */
+static inline __attribute__((always_inline)) ps_t node_send_cut(struct worker *worker, struct node *node, uint32_t port,
+                                                                uint32_t line, ps_t now)
+{
+    const struct line_model *model = &worker->engine->model;
+    uint32_t header = PORT_CUT_BYTES + model->before, bytes = line - model->gap;
+
+    return port_send_cut(&node->port[port], line, bytes > header ? header : bytes, node->extra[port].latency, now);
+}
+
 /* Puts a packet on the line at `now`; the port is free. */
 static inline __attribute__((always_inline)) void node_send(struct worker *worker, struct node *node, uint32_t port,
-                                                            pkt_t id, ps_t now)
+                                                            pkt_t id, ps_t now, const struct visit_calls *calls)
 {
     struct port *out = &node->port[port];
     uint32_t line = port_line_bytes(worker->pool.hot[id].frame_bytes, worker->min_bytes, worker->line_bytes);
+    ps_t arrival;
 
-    if (__builtin_expect(out->flags & PORT_SLOWLY, 0)) {
+    if (calls->cuts && (out->flags & PORT_SLOWLY) == PORT_CUT) {
+        arrival = node_send_cut(worker, node, port, line, now);
+    } else if (__builtin_expect(out->flags & PORT_SLOWLY, 0)) {
         node_send_slowly(worker, node, port, id, line, now);
         return;
+    } else {
+        arrival = port_send(out, line, now);
     }
-    ps_t arrival = port_send(out, line, now);
     fifo_push(&out->link->data, &worker->store, arrival, id);
     node_tell(worker, out, arrival);
 }
@@ -208,7 +223,7 @@ node_port_turn(struct worker *worker, struct node *node, uint32_t port, ps_t now
     pkt_t id = calls->node.tx(node->machine, port, now, &worker->io);
     uint64_t key = EVENT_NEVER;
     if (id != PKT_NONE) {
-        node_send(worker, node, port, id, now);
+        node_send(worker, node, port, id, now, calls);
         if (calls->node.more(node->machine, port)) key = event_key_near(out->free_at, EVENT_FREE, port);
     }
     tree_set(node, port, key);
@@ -284,7 +299,7 @@ static inline __attribute__((always_inline)) void node_given(struct worker *work
     }
     pkt_t id = calls->node.tx(node->machine, port, now, &worker->io);
     if (id != PKT_NONE) {
-        node_send(worker, node, port, id, now);
+        node_send(worker, node, port, id, now, calls);
         if (calls->node.more(node->machine, port)) tree_set(node, port, event_key_near(out->free_at, EVENT_FREE, port));
     }
     node_answered(worker, node, now, calls);
@@ -307,7 +322,7 @@ static inline __attribute__((always_inline)) void node_take(struct worker *worke
     uint32_t to = node_arrival(worker, node, event, now, after < own ? after : own, calls);
 
     if (to & NODE_AT_ONCE) {
-        node_send(worker, node, to & ~NODE_AT_ONCE, event->what, now);
+        node_send(worker, node, to & ~NODE_AT_ONCE, event->what, now, calls);
         return;
     }
     node_answered(worker, node, now, calls);

@@ -87,6 +87,15 @@ static inline pkt_t node_switch_tx(void *node, uint32_t port, ps_t now, struct n
     return id;
 }
 
+SW_INLINE pkt_t node_switch_tx_credits(void *node, uint32_t port, ps_t now, struct node_io *io)
+{
+    struct node_switch *self = node;
+    pkt_t id = sw_tx_credits(self->sw, (uint16_t)port, now, &io->sw);
+
+    if (sw_unlikely(io->sw.pauses | io->sw.kicks || io->sw.deadline != self->deadline)) node_switch_answers(self, io);
+    return id;
+}
+
 SW_INLINE bool node_switch_more(const void *node, uint32_t port)
 {
     return ((const struct node_switch *)node)->sw->port[port].filled != 0;

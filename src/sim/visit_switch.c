@@ -69,7 +69,7 @@ void sim_visit_switch_forwards(struct worker *worker, struct node *node, ps_t en
 
 void sim_visit_switch_credits(struct worker *worker, struct node *node, ps_t end)
 {
-    static const struct visit_calls calls = SWITCH_CALLS(node_switch_rx_credits, node_switch_tx, );
+    static const struct visit_calls calls = SWITCH_CALLS(node_switch_rx_credits, node_switch_tx_credits, .cuts = true);
 
     node_visit(worker, node, end, &calls);
 }

@@ -158,12 +158,9 @@ static void tell(struct sw *sw, uint32_t port, uint32_t vl, ps_t now, struct sw_
         arm(sw, port, now);
 }
 
-void lane_freed(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t now, struct sw_io *io)
+void lane_free_tells(struct sw *sw, uint32_t port, uint32_t vl, ps_t now, struct sw_io *io)
 {
-    struct sw_lane *lane = lane_at(sw, port, vl);
-
-    credit_freed(&lane->rx, blocks);
-    if (credit_tells(&lane->rx, sw->credits->packet_blocks)) tell(sw, port, vl, now, io);
+    if (credit_tells(&lane_at(sw, port, vl)->rx, sw->credits->packet_blocks)) tell(sw, port, vl, now, io);
     if (!sw->credits->lanes[port].armed) arm(sw, port, ps_add(now, period(sw, port)));
 }
 
@@ -203,15 +200,11 @@ void lane_queued(struct sw *sw, uint32_t port, uint32_t vl, ps_t now)
     if (sw->port[port].paused >> vl & 1) wait_begins(sw, port, lane_at(sw, port, vl), now);
 }
 
-void lane_sent(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t now)
+void lane_sent_dry(struct sw *sw, uint32_t port, uint32_t vl, ps_t now)
 {
     struct sw_port *state = &sw->port[port];
     struct sw_lane *lane = lane_at(sw, port, vl);
 
-    CHECK(!credit_dry(&lane->tx, blocks));
-    credit_sent(&lane->tx, blocks);
-    sw->credits->lanes[port].drops[vl] = 0;
-    if (lane->head_since != PS_NEVER) lane->head_since = now;
     if (credit_dry(&lane->tx, sw->credits->packet_blocks)) {
         state->paused |= (uint16_t)(1u << vl);
         if (state->filled >> vl & 1) wait_begins(sw, port, lane, now);

@@ -53,7 +53,7 @@ SW_INLINE bool sw_cross_find(struct sw *sw, uint32_t in, pkt_t id, bool simple, 
     pg->rx_packets++;
     pg->rx_bytes += bytes;
 
-    uint32_t out = simple ? route_port(sw, pkt) : route_balanced(sw, pkt, tc, now);
+    uint32_t out = simple || !sw->balancer ? route_port(sw, pkt) : route_balanced(sw, pkt, tc, now);
     if (sw_unlikely(out == SW_NO_PORT)) return sw_cross_drop(sw, in, pg_index, SW_DROP_no_route, id, now, io);
     if (sw_unlikely(pkt->flags & PKT_STRAY)) return sw_cross_drop(sw, in, pg_index, SW_DROP_not_mine, id, now, io);
     if (sw_likely(pkt->net >= PKT_NET_IPV4)) {

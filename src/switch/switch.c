@@ -178,14 +178,15 @@ __attribute__((noinline)) static void consider_xon(struct sw *sw, uint32_t in, u
 }
 
 /* Which of two or more queues. */
-SW_INLINE uint32_t pick(struct sw *sw, uint32_t port, struct sw_queue *queues, uint32_t ready, bool simple)
+SW_INLINE uint32_t pick(struct sw *sw, uint32_t port, struct sw_queue *queues, uint32_t ready, bool credits)
 {
-    if (!simple && sw->credits && sw->config->credit.arbitration)
+    if (credits && sw->config->credit.arbitration)
         return arbitrate(sw->config->credit.arbitration, &sw->credits->lanes[port].arbiter, ready);
     return sched_pick(sw->port[port].profile, queues, ready, &sw->slow[port].turn);
 }
 
-SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool simple, ps_t now, struct sw_io *io)
+/* `simple`: without virtual output queues. */
+SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool simple, bool credits, ps_t now, struct sw_io *io)
 {
     struct sw_port *to = &sw->port[port];
     uint32_t ready = to->filled & ~(uint32_t)to->paused;
@@ -196,7 +197,7 @@ SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool simple, ps_t now, s
     struct pkt *hot = io->pool->hot;
     struct sw_queue *queues = sw_queue_at(sw, port, 0);
     bool alone = (ready & (ready - 1)) == 0;
-    uint32_t index = alone ? (uint32_t)__builtin_ctz(ready) : pick(sw, port, queues, ready, simple);
+    uint32_t index = alone ? (uint32_t)__builtin_ctz(ready) : pick(sw, port, queues, ready, credits);
     struct sw_queue *queue = &queues[index];
     if (!alone) sched_sent(to, queue, ready, hot[queue->head].frame_bytes);
     pkt_t id = pop(sw, to, queue, index, hot, simple, now);
@@ -212,7 +213,7 @@ SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool simple, ps_t now, s
 }
 
 /* A packet left by the port: its buffer is free, its blocks are sent. */
-static void credit_left_by(struct sw *sw, uint32_t port, struct pkt *pkt, ps_t now, struct sw_io *io)
+SW_INLINE void credit_left_by(struct sw *sw, uint32_t port, struct pkt *pkt, ps_t now, struct sw_io *io)
 {
     uint32_t blocks = lane_blocks(sw, pkt->frame_bytes);
     const struct sw_profile *from = sw->port[pkt->in_port].profile;
@@ -229,7 +230,15 @@ static void credit_left_by(struct sw *sw, uint32_t port, struct pkt *pkt, ps_t n
 
 pkt_t sw_tx_simple(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
 {
-    return send_next(sw, port, true, now, io);
+    return send_next(sw, port, true, false, now, io);
+}
+
+pkt_t sw_tx_credits(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
+{
+    pkt_t id = send_next(sw, port, true, true, now, io);
+
+    if (id != PKT_NONE) credit_left_by(sw, port, &io->pool->hot[id], now, io);
+    return id;
 }
 
 pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
@@ -238,7 +247,7 @@ pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
         io->deadline = sw->deadline;
         return PKT_NONE;
     }
-    pkt_t id = send_next(sw, port, false, now, io);
+    pkt_t id = send_next(sw, port, false, sw->credits != NULL, now, io);
     if (sw->config->telemetry && id != PKT_NONE) sw_note_hop(sw, port, id, now, io);
     if (sw->credits && id != PKT_NONE) credit_left_by(sw, port, &io->pool->hot[id], now, io);
     return id;

@@ -63,8 +63,9 @@ struct sw *sw_init(void *memory, const struct sw_config *config, const struct sw
 uint16_t sw_rx(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io);
 /* The next packet of a free port; PKT_NONE: nothing may go now (empty or paused). */
 pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
-/* The same of a switch that is SW_SIMPLE. */
+/* The same of a switch that is SW_SIMPLE, and of one that is SW_CREDITS. */
 pkt_t sw_tx_simple(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
+pkt_t sw_tx_credits(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
 
 /* How much of sw_rx() and sw_tx() a switch needs: for callers that inline the rest away (crossing.h). */
 enum sw_form {

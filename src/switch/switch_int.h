@@ -299,10 +299,30 @@ static inline bool lane_tells(const struct sw *sw, uint32_t port, const struct s
     return credit_tells(&after, sw->credits->packet_blocks) || !sw->credits->lanes[port].armed;
 }
 void credit_start(struct sw *sw);
+/* ... after which words go out, or the timer starts. */
+void lane_free_tells(struct sw *sw, uint32_t port, uint32_t vl, ps_t now, struct sw_io *io);
 /* A packet of so many blocks, which came in by the port and lane, has left the buffer, or was never in it. */
-void lane_freed(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t now, struct sw_io *io);
+static inline void lane_freed(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t now, struct sw_io *io)
+{
+    struct sw_lane *lane = lane_at(sw, port, vl);
+
+    credit_freed(&lane->rx, blocks);
+    if (__builtin_expect(!sw->credits->lanes[port].armed || credit_tells(&lane->rx, sw->credits->packet_blocks), 0))
+        lane_free_tells(sw, port, vl, now, io);
+}
+void lane_sent_dry(struct sw *sw, uint32_t port, uint32_t vl, ps_t now);
 /* A packet was sent. */
-void lane_sent(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t now);
+static inline void lane_sent(struct sw *sw, uint32_t port, uint32_t vl, uint32_t blocks, ps_t now)
+{
+    struct sw_lane *lane = lane_at(sw, port, vl);
+
+    CHECK(!credit_dry(&lane->tx, blocks));
+    credit_sent(&lane->tx, blocks);
+    sw->credits->lanes[port].drops[vl] = 0;
+    if (lane->head_since != PS_NEVER) lane->head_since = now;
+    if (__builtin_expect(!sw->credits->lanes[port].armed || credit_dry(&lane->tx, sw->credits->packet_blocks), 0))
+        lane_sent_dry(sw, port, vl, now);
+}
 /* A packet left a long queue: marked (FECN) where the lane is the root of its congestion. */
 void credit_mark(struct sw *sw, uint32_t port, uint32_t vl, struct pkt *pkt, uint32_t blocks, ps_t now);
 /* A packet was queued: if the lane is dry it waits from now on. */

@@ -23,6 +23,7 @@ void sim_visit_ib(struct worker *worker, struct node *node, ps_t end)
                                                       .more = node_ib_more,
                                                       .control = node_ib_control,
                                                       .tick = node_ib_tick},
+                                             .cuts = true,
                                              .before_tick = host_before_tick,
                                              .settle = host_settle,
                                              .expect = host_expect};
