@@ -381,6 +381,11 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
         if (errors.count == 0) cli_error("not enough memory");
         return CLI_WRONG;
     }
+    /* Who reads where it is served can find the fabric by its name too. */
+    if (!cli_serving_begin(&settings->serving, "up")) {
+        up_free(up);
+        return CLI_WRONG;
+    }
     settings->answer.up = up;
     settings->answer.sim = up_sim(up);
     settings->answer.base = (struct sim_report){.fabric = fabric,
@@ -451,8 +456,7 @@ int verb_up(int argc, char **argv, FILE *out)
     if (good) {
         cli_catch_stop(1);
         settings.serving.quiet = settings.common.quiet;
-        if (cli_html_begin(&settings.html, argc, argv) && cli_serving_begin(&settings.serving, "up"))
-            status = bring_up(&settings, fabric, begun);
+        if (cli_html_begin(&settings.html, argc, argv)) status = bring_up(&settings, fabric, begun);
         cli_serving_release(&settings.serving);
         cli_observe_release(&settings.observe);
         cli_html_release(&settings.html);
