@@ -98,6 +98,19 @@ static void add_standing_of(struct causes *causes, enum measure measure, const c
     add_standing(causes, of(causes->own, measure), of(causes->fastest, measure), what);
 }
 
+/* One host that cannot take what all others send is the limit of them all, so its own time counts. */
+static void add_receiver(struct causes *causes)
+{
+    char own[TEXT_COUNT], other[TEXT_COUNT], words[CAUSE_TEXT];
+    double time = of(causes->own, MEASURE_TIME);
+
+    if (time <= 0) return;
+    text_ps((uint64_t)of(causes->own, MEASURE_CPU_RX), own);
+    text_ps((uint64_t)of(causes->fastest, MEASURE_CPU_RX), other);
+    add(causes, more(causes, MEASURE_CPU_RX) / time, "what arrived waited for cores of the receiving host for %s%s",
+        own, beside(causes, other, words));
+}
+
 /* Of all ports but the hosts'. */
 static double switches_paused(const struct compared *system)
 {
@@ -228,6 +241,7 @@ static void explain(struct compared *own, const struct compared *fastest, uint32
     }
     add_losses(&causes);
     add_standing_of(&causes, MEASURE_CPU, "connections waited for a core of their host");
+    add_receiver(&causes);
     add_standing_of(&causes, MEASURE_HELD, "hosts were held back by pauses or want of credit");
     add_standing(&causes, switches_paused(own), switches_paused(fastest), "switches were held back in the same way");
     add_congestion(&causes);

@@ -110,9 +110,10 @@ static void sum_buffers(const struct fabric *fabric, const struct sim_result *re
 
 static void sum_ports(const struct sim_result *result, uint64_t *value)
 {
-    static const uint8_t sums[] = {MEASURE_PAUSES,  MEASURE_PAUSED,  MEASURE_DROPS, MEASURE_LOST, MEASURE_MARKS,
-                                   MEASURE_QUEUE,   MEASURE_CNPS,    MEASURE_AGAIN, MEASURE_HELD, MEASURE_TIMEOUTS,
-                                   MEASURE_TRIMMED, MEASURE_PAYLOAD, MEASURE_LINE,  MEASURE_CPU,  MEASURE_CREDITS};
+    static const uint8_t sums[] = {MEASURE_PAUSES, MEASURE_PAUSED,   MEASURE_DROPS,   MEASURE_LOST,
+                                   MEASURE_MARKS,  MEASURE_QUEUE,    MEASURE_CNPS,    MEASURE_AGAIN,
+                                   MEASURE_HELD,   MEASURE_TIMEOUTS, MEASURE_TRIMMED, MEASURE_PAYLOAD,
+                                   MEASURE_LINE,   MEASURE_CPU,      MEASURE_CREDITS, MEASURE_CPU_RX};
 
     for (size_t i = 0; i < sizeof sums; i++)
         value[sums[i]] = 0;
@@ -135,7 +136,9 @@ static void sum_ports(const struct sim_result *result, uint64_t *value)
         value[MEASURE_PAYLOAD] += nic->common.rx_payload_bytes;
         value[MEASURE_TRIMMED] += nic->common.trimmed;
         value[MEASURE_HELD] += nic->common.held_ps;
-        if (nic->has_tcp) value[MEASURE_CPU] += nic->tcp.cpu_wait_ps;
+        if (!nic->has_tcp) continue;
+        value[MEASURE_CPU] += nic->tcp.cpu_wait_ps;
+        if (nic->tcp.cpu_receive_wait_ps > value[MEASURE_CPU_RX]) value[MEASURE_CPU_RX] = nic->tcp.cpu_receive_wait_ps;
     }
     if (value[MEASURE_LINE] >= value[MEASURE_PAYLOAD] && value[MEASURE_LINE] > 0)
         value[MEASURE_OVERHEAD] =

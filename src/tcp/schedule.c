@@ -271,6 +271,15 @@ static void handle(struct tcp *tcp, pkt_t id, ps_t now, struct tcp_io *io)
     pktpool_put(io->pool, id);
 }
 
+/* A segment is `ready` for cores that are busy until rx_free with those before it: counted once, however many wait. */
+static void cores_wait_rx(struct tcp *tcp, ps_t ready)
+{
+    ps_t from = most(ready, tcp->rx_waited_until);
+
+    if (from < tcp->rx_free) tcp->counters.cpu_receive_wait_ps += tcp->rx_free - from;
+    tcp->rx_waited_until = most(tcp->rx_waited_until, tcp->rx_free);
+}
+
 /* What the host's side of reception takes: a time each, and its cores' for the payload.  The time when a packet is
  * handled is kept in its owner's word, rounded up. */
 static void queue(struct tcp *tcp, pkt_t id, ps_t now, struct tcp_io *io)
@@ -279,7 +288,10 @@ static void queue(struct tcp *tcp, pkt_t id, ps_t now, struct tcp_io *io)
     ps_t at = now + tcp->config.receive_ps;
 
     if (tcp->config.jitter_ps) at += rng_below(&tcp->rng, tcp->config.jitter_ps);
-    if (tcp->host_rx.bps) at = most(at, ps_add(most(now, tcp->rx_free), rate_take(&tcp->host_rx, p->payload_bytes)));
+    if (tcp->host_rx.bps) {
+        cores_wait_rx(tcp, at);
+        at = most(at, ps_add(most(now, tcp->rx_free), rate_take(&tcp->host_rx, p->payload_bytes)));
+    }
     at = tcp->rx_free = most(at, tcp->rx_free); /* none overtakes another */
     p->answers = (uint32_t)((at + PKT_TCP_TICK_PS - 1) / PKT_TCP_TICK_PS);
     p->next = PKT_NONE;

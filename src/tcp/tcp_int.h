@@ -144,6 +144,7 @@ struct tcp {
     pkt_t rx_head, rx_tail; /* what waits for the host's side of reception */
     ps_t rx_at;             /* when its first is handled; PS_NEVER: none */
     ps_t rx_free;           /* when all of it will have been */
+    ps_t rx_waited_until;   /* its waiting for cores is counted up to here */
     struct rng rng;
 };
 

@@ -70,6 +70,17 @@ class Compare(Case):
         self.assertGreater(tcp["time_ps"], 3.1e9)
         self.assertGreater(tcp["cpu_wait_ps"], 0.9 * tcp["time_ps"])
 
+    def test_the_receivers_core_is_named(self):
+        """Eight senders with a core each, and a receiver with one: its core is busy all the time, theirs an eighth of it."""
+        text = ("rocelab: 1\nsystem: tcp\ntopology: {single: {hosts: 9}}\nlinks: {host: {rate: 100G, cable: 3m}}\n"
+                "nics: {tcp: {cpu-rate: 40G, cores: 1}}\njobs: [{incast: 8, to: h0, size: 1MB}]\n")
+        tcp = self.document("--systems", "rocev2,tcp", text=text, status=None)["systems"][1]
+        self.assertRegex(tcp["why"], "times the time of rocev2: what arrived waited for cores of the receiving host for [0-9.]+")
+        # 8 MB at 40 Gb/s are 1.6 ms
+        self.assertGreater(tcp["time_ps"], 1.6e9)
+        self.assertGreater(tcp["cpu_receive_wait_ps"], 1.4e9)
+        self.assertLess(tcp["cpu_receive_wait_ps"], tcp["time_ps"])
+
     def test_switches_that_stood_paused_are_a_cause(self):
         text = PAIR.replace("size: 100KB", "size: 5MB") + "switches: {buffer: 1MB}\nnics: {congestion: none}\n"
         system = self.document("--systems", "rocev2", text=text)["systems"][0]

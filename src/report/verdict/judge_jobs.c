@@ -122,22 +122,34 @@ static bool waits_for_credits(const struct judge *judge, const uint8_t *used, st
     return true;
 }
 
-/* The adapter of the job whose connections waited for a core of their host for longest. */
+/* The adapter of the job that waited for cores of its host for longest: to send, or for what had arrived. */
 static bool waits_for_cores(const struct judge *judge, const uint8_t *used, struct verdict_finding *finding)
 {
-    const struct sim_nic *worst = NULL;
+    const struct fabric *fabric = judge->fabric;
+    uint32_t worst = FABRIC_NONE;
+    ps_t longest = 0;
+    bool receives = false;
     char name[FABRIC_NAME], time[TEXT_COUNT];
 
     for (uint32_t i = 0; i < judge->result->nics; i++) {
         const struct sim_nic *nic = &judge->result->nic[i];
-        if (!nic->has_tcp || !used[judge->fabric->endpoint[nic->endpoint].port]) continue;
-        if (!worst || nic->tcp.cpu_wait_ps > worst->tcp.cpu_wait_ps) worst = nic;
+        uint32_t port = fabric->endpoint[nic->endpoint].port, peer = fabric->port[port].peer;
+        if (!nic->has_tcp) continue;
+        if (used[port] && nic->tcp.cpu_wait_ps > longest) {
+            worst = port, longest = nic->tcp.cpu_wait_ps, receives = false;
+        }
+        if (peer != FABRIC_NONE && used[peer] && nic->tcp.cpu_receive_wait_ps > longest) {
+            worst = port, longest = nic->tcp.cpu_receive_wait_ps, receives = true;
+        }
     }
-    if (!worst || !WAITED(judge, worst->tcp.cpu_wait_ps)) return false;
-    uint32_t port = judge->fabric->endpoint[worst->endpoint].port;
-    judge_object(finding, port);
-    judge_why(finding, "Limited by cores: connections of %s waited for one for %s in all",
-              fabric_port_name(judge->fabric, port, name), text_ps(worst->tcp.cpu_wait_ps, time));
+    if (worst == FABRIC_NONE || !WAITED(judge, longest)) return false;
+    judge_object(finding, worst);
+    fabric_port_name(fabric, worst, name);
+    text_ps(longest, time);
+    if (receives)
+        judge_why(finding, "Limited by cores: what arrived at %s waited for them for %s", name, time);
+    else
+        judge_why(finding, "Limited by cores: connections of %s waited for one for %s in all", name, time);
     return true;
 }
 
