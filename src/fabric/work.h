@@ -184,6 +184,7 @@ struct fabric_converge { /* how routes follow what is up and down */
     bool on;             /* false: they do not */
     ps_t detect_ps;      /* until the switch beside a failure knows */
     ps_t step_ps;        /* until each next switch does */
+    bool ordered;        /* of a withdrawal: switches farthest from it have new routes first */
 };
 /* `converge: true`: a link that says it is down, and a routing protocol on a switch's processor. */
 #define FABRIC_CONVERGE_USUAL                                                                                          \

@@ -41,6 +41,7 @@ static void read_converge(struct loader *loader, const struct tree *value, void 
     static const struct field fields[] = {
         F_VALUE("detect", FIELD_TIME, struct fabric_converge, detect_ps, 0, PS_S * 100),
         F_VALUE("step", FIELD_TIME, struct fabric_converge, step_ps, 0, PS_S * 100),
+        F_VALUE("ordered", FIELD_BOOL, struct fabric_converge, ordered, 0, 0),
     };
     struct fabric_converge *converge = &((struct fabric *)into)->converge;
     struct field_set set = {fields, COUNT_OF(fields), converge};

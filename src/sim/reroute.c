@@ -17,7 +17,11 @@
  *
  * With credits (InfiniBand) see healed_at().
  *
- * Not modelled: the messages themselves, their loss, and protocols that hold routes back to avoid loops.
+ * With `ordered` a withdrawal goes the other way: the switches farthest from it move first, those beside it last.  That
+ * is what a graceful shutdown of BGP comes to (RFC 8326: the old way is kept as the last choice until others have
+ * moved) and what RFC 6976 orders for link-state protocols.
+ *
+ * Not modelled: the messages themselves, their loss, and protocols that hold routes back after a failure.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -179,6 +183,22 @@ static ps_t healed_at(const struct plan *plan, uint32_t s, ps_t now)
     return news_at(now, converge->detect_ps, converge->step_ps, plan->far[s] != 0 || !chooses_alone(plan, s));
 }
 
+/* After spread(): the farthest comes first.  Who sends towards what is withdrawn is farther from it than whom it sends
+ * to, so a switch moves when nobody sends to it any more what it would send back.  What comes back is told as a
+ * failure is: the nearest first, and for the same reason nothing goes in circles. */
+static void turn_round(struct plan *plan)
+{
+    const struct fabric *fabric = plan->sim->fabric;
+    uint32_t most = 0;
+
+    for (uint32_t p = fabric->endpoints; p < fabric->ports; p++)
+        if (plan->avoid[p] < plan->avoid_before[p]) return;
+    for (uint32_t s = 0; s < fabric->switches; s++)
+        if (plan->far[s] != NOT_REACHED && plan->far[s] > most) most = plan->far[s];
+    for (uint32_t s = 0; s < fabric->switches; s++)
+        if (plan->far[s] != NOT_REACHED) plan->far[s] = most - plan->far[s];
+}
+
 static int add_change(struct plan *plan, ps_t now, uint32_t table)
 {
     struct sim *sim = plan->sim;
@@ -193,6 +213,7 @@ static int add_change(struct plan *plan, ps_t now, uint32_t table)
                     ? healed_at(plan, s, now)
                     : news_at(now, converge->detect_ps, converge->step_ps, plan->far[s]);
     spread(plan, true);
+    if (converge->ordered) turn_round(plan);
     plan->epoch++;
     int error = 0;
     for (uint32_t s = 0; s < fabric->switches && !error; s++) {

@@ -177,6 +177,33 @@ static void test_drain(void **state)
     }
 }
 
+/* A switch of a fat tree's middle is withdrawn.  The nearest first: a core that has moved sends what others still send
+ * it back down, in circles until their time to live is over.  The farthest first: nobody sends to it by then. */
+static void test_ordered_withdrawal(void **state)
+{
+    static const char *const orders[] = {"false", "true"};
+    uint64_t circled[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char more[300];
+        snprintf(
+            more, sizeof(more),
+            "converge: {detect: 10us, step: 200us, ordered: %s}\nfaults: [{withdraw: spine0, at: 20us, for: 1ms}]\n",
+            orders[i]);
+        struct run run =
+            run_with("rocelab: 1\ntopology: {fat-tree: {k: 4}}\nlinks: {host: {rate: 100G, cable: 3m}}\n" CLASSES
+                     "nics: {mtu: 1024, timeout: 6}\njobs: [{permutation: 7, size: 10MB}]\n",
+                     more);
+        circled[i] = dropped(&run, SW_DROP_ttl);
+        assert_int_equal(run.result.state, SIM_DONE);
+        assert_int_equal(delivered(&run), 160000000u);
+        run_free(&run);
+    }
+    assert_true(circled[0] > 0);
+    assert_int_equal(circled[1], 0);
+}
+
 #define PAIR "rocelab: 1\ntopology: {single: {hosts: 3}}\nlinks: {host: {rate: 100G, cable: 3m}}\n" CLASSES
 #define ONE_FLOW "jobs: [{flows: [{src: h0, dst: h1, size: 4MB}]}]\n"
 
@@ -633,6 +660,7 @@ int main(void)
         cmocka_unit_test(test_loops),
         cmocka_unit_test(test_loop_deadlocks),
         cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_ordered_withdrawal),
         cmocka_unit_test(test_bit_errors),
         cmocka_unit_test(test_hot_optics),
         cmocka_unit_test(test_flap_and_lanes),
