@@ -54,11 +54,10 @@ const char *validate_criterion_text(enum criterion which, uint64_t value, char b
 /* variant.c: the file with other jobs, a YAML list, and other values.  Faults of the file stay: they are how its fabric
  * is. */
 #define VARIANT_OVERRIDES 16
-#define VARIANT_FAULTS 16
 struct variant {
     struct fabric_override override[VARIANT_OVERRIDES];
     uint32_t overrides;
-    const char *fault[VARIANT_FAULTS]; /* besides the file's, in its words: `down leaf0:3 at 1ms for 5ms` */
+    const char *const *fault; /* [faults] besides the file's, in its words: `down leaf0:3 at 1ms for 5ms`; "": none */
     uint32_t faults;
     struct fabric *fabric;
     struct fabric view; /* of that with one of its jobs, where the simulation sees that instead */
@@ -77,11 +76,16 @@ void variant_close(struct variant *variant);
 /* What its switches and adapters counted. */
 struct variant_counts {
     uint64_t drops, lossless_drops, lost; /* packets: by switches and adapters; of lossless classes; on links */
+    uint64_t discarded;                   /* of drops: by adapters, which they have reached */
+    uint64_t circled;                     /* of drops: by switches, their time to live was over */
     uint64_t pauses, marks, again, timeouts, payload_bytes;
     double headroom; /* most that a group used of its headroom; 1: all */
     uint32_t headroom_port;
 };
 struct variant_counts variant_count(const struct variant *variant);
+/* p99 of the times of a job's flows (FABRIC_NONE: all jobs'), each over its time alone; one that does not end counts as
+ * 1e18.  NAN: none has begun. */
+double variant_p99(const struct variant *variant, uint32_t job);
 
 /* choose.c: which endpoints a test takes. */
 const char *endpoint_name(const struct fabric *fabric, uint32_t endpoint, char buf[FABRIC_NAME]);

@@ -63,7 +63,7 @@ bool failures_choose(struct validate_case *of, ps_t length, struct failures *ret
     uint64_t rate = fabric->port[fabric->endpoint[ret->rank[0]].port].rate_bps;
     ret->bytes = rate / 8 / (PS_S / PS_US) * (length / PS_US);
     take_parts(fabric, ret);
-    snprintf(ret->converge_text, sizeof ret->converge_text, "{detect: %lluns, step: %lluns}",
+    snprintf(ret->converge_text, sizeof ret->converge_text, "{detect: %lluns, step: %lluns, ordered: true}",
              (unsigned long long)(ret->converge.detect_ps / PS_NS),
              (unsigned long long)(ret->converge.step_ps / PS_NS));
     return true;
@@ -94,8 +94,8 @@ bool failures_run(struct validate_case *of, const char *subject, const struct fa
     }
     if (!of->fabric->converge.on)
         variant->override[variant->overrides++] = (struct fabric_override){"converge", failures->converge_text};
-    for (uint32_t f = 0; f < faults && f < VARIANT_FAULTS; f++)
-        if (fault[f][0]) variant->fault[variant->faults++] = fault[f];
+    variant->fault = fault;
+    variant->faults = faults;
     return variant_open(of, subject, jobs, variant, NULL) && variant_run(of, subject, variant, until);
 }
 
@@ -116,4 +116,34 @@ ps_t failures_time(const struct variant *variant)
 ps_t failures_routes_ps(const struct failures *failures)
 {
     return ps_add(failures->converge.detect_ps, 4 * failures->converge.step_ps);
+}
+
+uint64_t failures_lost(const struct variant *variant)
+{
+    struct variant_counts counts = variant_count(variant);
+
+    return counts.drops - counts.discarded + counts.lost;
+}
+
+void failures_judge_lost(struct validate_case *of, const char *name, const struct variant *variant, uint64_t without)
+{
+    struct variant_counts counts = variant_count(variant);
+    uint64_t lost = failures_lost(variant);
+    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT];
+
+    snprintf(subject, sizeof subject, "%.240s: packets lost, though it was announced", name);
+    if (counts.discarded) { /* what took the new way came before what was still on the old one */
+        size_t used = strlen(subject);
+        snprintf(subject + used, sizeof subject - used, " (%llu arrived out of order)",
+                 (unsigned long long)counts.discarded);
+    }
+    snprintf(why, sizeof why, "%llu dropped by switches, %llu lost on links: %s",
+             (unsigned long long)(counts.drops - counts.discarded), (unsigned long long)counts.lost,
+             counts.circled ? "some went in circles, because switches nearest to it moved first (see `ordered` of "
+                              "`converge`)"
+                            : "routes were not away in time");
+    validate_judge(of, &(struct validate_finding){.subject = subject,
+                                                  .criterion = CRITERION_DRAIN_LOST,
+                                                  .value = lost > without ? (double)(lost - without) : 0,
+                                                  .why = why});
 }

@@ -18,19 +18,25 @@ struct failures {
     uint64_t bytes; /* of a message that takes `length` at line rate */
     ps_t length;
     struct fabric_converge converge; /* the file's, or the usual one where it has none */
-    char converge_text[64];
+    char converge_text[96];
 };
 
 /* False, after a row that is skipped: there are no two hosts. */
 bool failures_choose(struct validate_case *of, ps_t length, struct failures *ret);
 /* Each rank sends one message to the next, beginning at this one: YAML, to be freed; NULL: no memory. */
 char *failures_jobs(const struct validate_case *of, const struct failures *failures, uint32_t first);
-/* A run with these faults ("": none of those).  False after a row; `variant` is to be closed where it is true. */
+/* A run with these faults ("": none), which outlive the variant.  False after a row; `variant` is to be closed where
+ * it is true. */
 bool failures_run(struct validate_case *of, const char *subject, const struct failures *failures, const char *jobs,
                   const char *const *fault, uint32_t faults, ps_t until, struct variant *variant);
 /* From the first start to the last end of its jobs; PS_NEVER: one has not ended, or failed. */
 ps_t failures_time(const struct variant *variant);
 /* That new routes take to be everywhere. */
 ps_t failures_routes_ps(const struct failures *failures);
+/* Packets that switches dropped or links lost.  What an adapter discards because it came out of order, or twice, has
+ * arrived: where routes move, packets on the new way overtake those on the old one. */
+uint64_t failures_lost(const struct variant *variant);
+/* A row: what was announced loses no packet, above what is lost `without` it (a file may have faults of its own). */
+void failures_judge_lost(struct validate_case *of, const char *name, const struct variant *variant, uint64_t without);
 
 #endif

@@ -3,7 +3,6 @@
  * Phase 3, mixed traffic: RDMA beside storage and lossy traffic keeps its time, its CNPs are not late, and none of its
  * bytes are in a class of others.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,30 +24,6 @@ static const char *other_class(const struct fabric *fabric, bool lossless)
         return as->name;
     }
     return NULL;
-}
-
-/* p99 of the completion times of a job's flows. */
-static double p99_of(const struct sim_result *result, uint32_t job)
-{
-    double *time = calloc(result->flows + 1u, sizeof *time), p99 = NAN;
-    uint32_t count = 0;
-
-    CHECK(time);
-    for (uint32_t i = 0; i < result->flows; i++) {
-        const struct sim_flow *flow = &result->flow[i];
-        if (flow->job != job || flow->start == PS_NEVER) continue;
-        time[count++] = flow->fct_ps == PS_NEVER ? 1e18 : (double)flow->fct_ps / (double)flow->ideal_ps;
-    }
-    for (uint32_t i = 1; i < count; i++) { /* by insertion: a few thousand, nearly in order of size */
-        double one = time[i];
-        uint32_t at = i;
-        for (; at > 0 && time[at - 1] > one; at--)
-            time[at] = time[at - 1];
-        time[at] = one;
-    }
-    if (count) p99 = time[(uint64_t)count * 99 / 100 < count ? (uint64_t)count * 99 / 100 : count - 1];
-    free(time);
-    return p99;
 }
 
 static uint8_t queues_of_rdma(const struct fabric *fabric)
@@ -163,7 +138,7 @@ static void judge_beside(struct validate_case *of, const struct variant *alone, 
     snprintf(others, sizeof others, "%s%s%s", lossy ? "5% in a lossy class" : "", lossy && lossless ? " and " : "",
              lossless ? "5% of storage in a lossless one" : "");
     if (run_jobs(of, jobs, &beside)) {
-        judge_p99(of, p99_of(&alone->result, 0), p99_of(&beside.result, 0), count, others);
+        judge_p99(of, variant_p99(alone, 0), variant_p99(&beside, 0), count, others);
         variant_close(&beside);
     }
     free(jobs);

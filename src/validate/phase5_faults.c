@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Phase 5, failures that pass: a link that flaps, a switch that is reset, drained or routed around, and all switches
- * updated one after the other under load.
+ * Phase 5, failures that pass: a link that flaps, a switch that is reset, drained or routed around.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,22 +36,6 @@ static ps_t explained(const struct fabric *fabric, const struct passing *as, ps_
     return ps_add((ps_t)((u128)base * num / den), as->outage_ps);
 }
 
-/* Above what is lost without it: a file may have faults of its own. */
-static void judge_lost(struct validate_case *of, const char *name, const struct variant *variant, uint64_t without)
-{
-    struct variant_counts counts = variant_count(variant);
-    uint64_t lost = counts.drops + counts.lost;
-    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT];
-
-    snprintf(subject, sizeof subject, "%s: packets lost, though it was announced", name);
-    snprintf(why, sizeof why, "%llu dropped, %llu lost on links, %llu sent again: routes were not away in time",
-             (unsigned long long)counts.drops, (unsigned long long)counts.lost, (unsigned long long)counts.again);
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_DRAIN_LOST,
-                                                  .value = lost > without ? (double)(lost - without) : 0,
-                                                  .why = why});
-}
-
 static void judge_time(struct validate_case *of, const char *name, ps_t time, ps_t base, ps_t most,
                        const struct variant *variant)
 {
@@ -86,8 +69,7 @@ static ps_t time_without(struct validate_case *of, const struct failures *failur
 
     if (!failures_run(of, "without a fault", failures, jobs, NULL, 0, LONGEST_PS, &variant)) return PS_NEVER;
     base = failures_time(&variant);
-    struct variant_counts counts = variant_count(&variant);
-    *ret_lost = counts.drops + counts.lost;
+    *ret_lost = failures_lost(&variant);
     variant_close(&variant);
     if (base == PS_NEVER) validate_tell(of, VALIDATE_FAIL, "without a fault", "the traffic completes", "it does not");
     return base;
@@ -144,82 +126,8 @@ void test_passing(struct validate_case *of)
         if (!failures_run(of, passing[i].name, &failures, jobs, fault, 1, LONGEST_PS, &variant)) break;
         judge_time(of, passing[i].name, failures_time(&variant), base, explained(of->fabric, &passing[i], base),
                    &variant);
-        if (passing[i].no_loss) judge_lost(of, passing[i].name, &variant, lost);
+        if (passing[i].no_loss) failures_judge_lost(of, passing[i].name, &variant, lost);
         variant_close(&variant);
     }
     free(jobs);
-}
-
-/* --- all switches, one after the other --- */
-
-#define ROLLING_RANKS 4u
-#define ROLLING_MOST_PS (40 * PS_MS) /* of traffic, but with --full */
-
-struct rolling {
-    uint32_t node[VARIANT_FAULTS];
-    char fault[VARIANT_FAULTS][256];
-    uint32_t count, cut_off, left_out;
-    ps_t turn;
-};
-
-static void plan_rolling(struct validate_case *of, const struct failures *failures, struct rolling *ret)
-{
-    const struct fabric *fabric = of->fabric;
-    ps_t routes = failures_routes_ps(failures), down = 200 * PS_US;
-    uint64_t num, den;
-    uint32_t most = of->plan->level == VALIDATE_QUICK ? 2 : VARIANT_FAULTS - 4;
-
-    *ret = (struct rolling){.turn = ps_add(4 * routes, ps_add(down, down))};
-    if (of->plan->level != VALIDATE_FULL && most > ROLLING_MOST_PS / ret->turn)
-        most = ROLLING_MOST_PS / ret->turn ? (uint32_t)(ROLLING_MOST_PS / ret->turn) : 1;
-    for (uint32_t n = fabric->hosts; n < fabric->nodes; n++) {
-        if (each_loss(fabric, n, FABRIC_NONE, &num, &den)) {
-            ret->cut_off++;
-        } else if (ret->count == most) {
-            ret->left_out++;
-        } else {
-            ret->node[ret->count] = n;
-            snprintf(ret->fault[ret->count], sizeof ret->fault[0], "drain %.64s at %lluns for %lluns ahead %lluns",
-                     fabric->node[n].name, in_ns(ret->turn * ret->count + down), in_ns(down), in_ns(2 * routes));
-            ret->count++;
-        }
-    }
-}
-
-static void run_rolling(struct validate_case *of, struct failures *failures, const struct rolling *rolling)
-{
-    const char *fault[VARIANT_FAULTS];
-    char name[VALIDATE_TEXT];
-    struct variant variant;
-    uint64_t num = 1, den = 1, lost = 0;
-
-    failures->bytes =
-        failures->bytes / (failures->length / PS_US) * ((rolling->turn * rolling->count + rolling->turn) / PS_US);
-    char *jobs = failures_jobs(of, failures, 0);
-    snprintf(name, sizeof name, "%u switches drained, down and back, one after the other%s", rolling->count,
-             rolling->left_out ? " (some of them; --full: more)" : "");
-    ps_t base = time_without(of, failures, jobs, &lost);
-    for (uint32_t i = 0; i < rolling->count; i++)
-        fault[i] = rolling->fault[i];
-    if (base != PS_NEVER && failures_run(of, name, failures, jobs, fault, rolling->count, LONGEST_PS, &variant)) {
-        each_loss(of->fabric, rolling->node[0], FABRIC_NONE, &num, &den);
-        judge_time(of, name, failures_time(&variant), base, (ps_t)((u128)base * num / den), &variant);
-        judge_lost(of, name, &variant, lost);
-        variant_close(&variant);
-    }
-    free(jobs);
-}
-
-void test_rolling(struct validate_case *of)
-{
-    struct failures failures;
-    struct rolling rolling;
-
-    if (!failures_choose(of, PS_MS, &failures)) return;
-    plan_rolling(of, &failures, &rolling);
-    if (rolling.cut_off)
-        validate_skip(of, "", "%u switches: hosts hang on each of them alone, and stand still while it is updated",
-                      rolling.cut_off);
-    if (failures.ranks > ROLLING_RANKS) failures.ranks = ROLLING_RANKS;
-    if (rolling.count) run_rolling(of, &failures, &rolling);
 }

@@ -3,6 +3,8 @@
  * The file's fabric with other jobs: the text is loaded again with `jobs` and `stop` replaced, and whatever else a
  * test wants.  What runs is thus always something that a fabric file can say, and a person can run it again.
  */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -21,7 +23,7 @@ static void refuse(struct validate_case *of, const char *subject, const struct f
 static bool add_faults(struct variant *variant, struct fabric_errors *errors)
 {
     for (uint32_t i = 0; i < variant->faults; i++)
-        if (fabric_faults_add(variant->fabric, variant->fault[i], 0, errors) != 0) return false;
+        if (variant->fault[i][0] && fabric_faults_add(variant->fabric, variant->fault[i], 0, errors) != 0) return false;
     return true;
 }
 
@@ -31,7 +33,7 @@ bool variant_open(struct validate_case *of, const char *subject, const char *job
     struct fabric_errors errors = {.path = of->plan->path};
     struct sim_options run = options ? *options : (struct sim_options){.threads = 1};
 
-    CHECK(variant->overrides + 2 <= VARIANT_OVERRIDES && variant->faults <= VARIANT_FAULTS);
+    CHECK(variant->overrides + 2 <= VARIANT_OVERRIDES);
     variant->override[variant->overrides++] = (struct fabric_override){"jobs", jobs};
     variant->override[variant->overrides++] = (struct fabric_override){"stop", "1000s"};
     const struct fabric_with with = {
@@ -95,6 +97,10 @@ static void count_port(const struct variant *variant, const struct sim_port *por
     const struct fabric_settings *settings = &fabric->settings[fabric->port[port->port].settings];
 
     ret->drops += port->drops;
+    if (port->sw)
+        ret->circled += port->sw->drop[SW_DROP_ttl];
+    else
+        ret->discarded += port->drops;
     ret->lost += port->lost;
     ret->pauses += port->pauses_sent;
     ret->marks += port->ecn_marked;
@@ -122,4 +128,29 @@ struct variant_counts variant_count(const struct variant *variant)
         counts.payload_bytes += nic->rx_payload_bytes;
     }
     return counts;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double one = *(const double *)a, other = *(const double *)b;
+
+    return (one > other) - (one < other);
+}
+
+double variant_p99(const struct variant *variant, uint32_t job)
+{
+    const struct sim_result *result = &variant->result;
+    double *time = calloc(result->flows + 1u, sizeof *time), p99 = NAN;
+    uint32_t count = 0;
+
+    CHECK(time);
+    for (uint32_t i = 0; i < result->flows; i++) {
+        const struct sim_flow *flow = &result->flow[i];
+        if ((job != FABRIC_NONE && flow->job != job) || flow->start == PS_NEVER) continue;
+        time[count++] = flow->fct_ps == PS_NEVER ? 1e18 : (double)flow->fct_ps / (double)flow->ideal_ps;
+    }
+    qsort(time, count, sizeof *time, ascending);
+    if (count) p99 = time[(uint64_t)count * 99 / 100];
+    free(time);
+    return p99;
 }
