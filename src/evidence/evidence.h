@@ -46,7 +46,7 @@ struct evidence_object {
     uint32_t parent;        /* of a port: its device; of a rank: its job; else EVIDENCE_NONE */
     uint32_t peer;          /* of a port: the port at the other end of its cable; EVIDENCE_NONE: not known */
     uint32_t fabric;        /* node or port of the fabric file; EVIDENCE_NONE: none, or there is no file */
-    uint32_t host;          /* of a rank: its NIC's port, or its host; EVIDENCE_NONE: not known */
+    uint32_t host;          /* of a rank: its NIC's port, or its host; of a job of one host: that; EVIDENCE_NONE */
     uint32_t next;          /* of a device: its first port; of a port: the next of its device; EVIDENCE_NONE: none */
     uint32_t last;          /* of a device: its last port */
     uint32_t neighbour[2];  /* of a port: what LLDP and its description said last, index into neighbour[] plus one */
@@ -56,6 +56,7 @@ struct evidence_object {
     bool looked_at;         /* of a device: some counter of it or of its ports was read */
     double seen_s;          /* of a device: when that was, the last time */
     const char *system;     /* of a device: what its texts are of, a name of config_format_find(): "sonic"; NULL */
+    const char *program;    /* of a job: what measured it: "allreduce" (nccl-tests), "ib_write_bw"; NULL: not known */
 };
 
 /* What one counter of one object said. */

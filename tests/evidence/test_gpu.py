@@ -98,6 +98,31 @@ class Gpu(unittest.TestCase):
         self.assertEqual(392500000000 // 8, Evidence(GPU / "perftest-bw.txt").get("perftest", "busbw"))
         self.assertEqual(1100, Evidence(GPU / "perftest-lat.txt").get("perftest", "job_time"))
 
+    def test_outputs_side_by_side(self):
+        """Each output is a job of its own, in a host's folder or beside it; another look at the same program is the same job."""
+        with tempfile.TemporaryDirectory() as folder:
+            for look, faster in (("10", 0), ("20", 1)):
+                host = pathlib.Path(folder) / look / "h3"
+                host.mkdir(parents=True)
+                text = (GPU / "perftest-bw.txt").read_text()
+                (host / "a.txt").write_text(text.replace("392.50", f"{300 + faster}"))
+                (host / "b.txt").write_text(text + text.replace("392.50", f"{200 + faster}"))
+                (host / "lat.txt").write_text("   RDMA_Write Latency Test\n" + (GPU / "perftest-lat.txt").read_text())
+            tests = (GPU / "nccl-tests.txt").read_text()
+            (pathlib.Path(folder) / "reduce.txt").write_text(tests)
+            (pathlib.Path(folder) / "shuffle.txt").write_text(tests.replace("all_reduce_perf", "alltoall_perf").replace("34.36", "20.5"))
+            (pathlib.Path(folder) / "sum-all_gather.txt").write_text((GPU / "nccl-tests-old.txt").read_text())
+            (pathlib.Path(folder) / "loose.txt").write_text("show pfc counters\n")
+            seen = Evidence(folder)
+        busbw = {name: seen.get(name, "busbw") * 8 / 1e9 for name, _, counter in seen.value if counter == "busbw"}
+        self.assertEqual({"perftest on h3": 301, "perftest on h3 ib_write_bw": 392.5, "perftest on h3 ib_write_bw, 2": 201},
+                         {name: value for name, value in busbw.items() if "perftest" in name})
+        self.assertEqual(1100, seen.get("perftest on h3 ib_write_lat", "job_time"))
+        self.assertAlmostEqual(20.5 * 8, busbw["nccl-tests alltoall"], places=3)
+        self.assertAlmostEqual(34.36 * 8, busbw["nccl-tests"], places=3)
+        self.assertAlmostEqual(26.21 * 8, busbw["nccl-tests allgather"], places=3)
+        self.assertTrue(any("in no device's folder" in text for _, text in seen.remark), seen.remark)
+
     def test_numbers_without_end(self):
         """Larger than any counter: no number, and nothing undefined."""
         with tempfile.TemporaryDirectory() as folder:

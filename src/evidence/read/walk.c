@@ -176,7 +176,22 @@ static void read_device(struct evidence *evidence, const char *device, const cha
     entries_free(&list);
 }
 
-/* DIR/DEVICE/...: every folder in it is a device. */
+/* A file beside the devices' folders: outputs of jobs say themselves whose they are (nccl-tests, metrics); of others
+ * nobody knows the device.  Whether anything in it counts. */
+static bool read_loose(struct evidence *evidence, const char *path, double at_s, const char *from)
+{
+    uint32_t before = evidence->values;
+
+    if (!read_one(evidence, NULL, path, at_s, from))
+        evidence_remark(evidence, evidence_file(evidence, path), 0, "%s",
+                        errno == EINVAL ? "not a file" : strerror(errno));
+    else if (evidence->values == before)
+        evidence_remark(evidence, evidence_file(evidence, path), 0,
+                        "not read: it is in no device's folder; dumps are DIR/TIME/DEVICE/*.txt");
+    return evidence->values > before;
+}
+
+/* DIR/DEVICE/...: every folder in it is a device.  Answers how many, files beside them that count included. */
 static uint32_t read_look(struct evidence *evidence, const char *path, double at_s, const char *from)
 {
     struct entries list;
@@ -187,8 +202,7 @@ static uint32_t read_look(struct evidence *evidence, const char *path, double at
     for (size_t i = 0; i < list.count; i++) {
         if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at) continue;
         if (!is_folder(at)) {
-            evidence_remark(evidence, evidence_file(evidence, at), 0,
-                            "not read: it is in no device's folder; dumps are DIR/TIME/DEVICE/*.txt");
+            devices += read_loose(evidence, at, at_s, from);
             continue;
         }
         read_device(evidence, list.entry[i].name, at, at_s, from, 0);
@@ -203,6 +217,7 @@ static bool read_folder(struct evidence *evidence, const char *path, const char 
     struct entries list;
     uint32_t times = 0, devices = 0;
     bool unread = false;
+    double last_s = 0;
     char at[PATH];
 
     if (!entries_of(path, &list)) {
@@ -215,9 +230,12 @@ static bool read_folder(struct evidence *evidence, const char *path, const char 
             unread = true;
             continue;
         }
-        devices += read_look(evidence, at, list.entry[i].at_s, from);
+        devices += read_look(evidence, at, last_s = list.entry[i].at_s, from);
         times++;
     }
+    for (size_t i = 0; times && i < list.count; i++)
+        if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) < (int)sizeof at && !is_folder(at))
+            read_loose(evidence, at, last_s, from);
     entries_free(&list);
     if (times && unread)
         evidence_remark(evidence, evidence_file(evidence, path), 0,

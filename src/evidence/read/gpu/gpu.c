@@ -10,6 +10,7 @@
 
 #define OBJECT_MOST (1u << 20) /* bytes of one JSON object */
 #define ARENA_MOST (64u << 20)
+#define TESTS_MOST 1000 /* outputs of one look: the last takes what there is beyond */
 
 uint32_t gpu_host(struct reading *in, const struct field *name)
 {
@@ -45,6 +46,32 @@ uint32_t gpu_rank(struct reading *in, uint32_t job, uint64_t number, uint32_t ho
 
     if (rank != EVIDENCE_NONE && host != EVIDENCE_NONE) in->evidence->object[rank].host = host;
     return rank;
+}
+
+/* Whether the job has a result of this look, or is of another program. */
+static bool is_taken(const struct reading *in, uint32_t job, const char *program)
+{
+    const struct evidence_value *size = evidence_find(in->evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_MESSAGE_BYTES);
+    const char *has = in->evidence->object[job].program;
+
+    return (size && size->last_s >= in->source.at_s) || (size && has && program && strcmp(has, program) != 0);
+}
+
+uint32_t gpu_test(struct reading *in, const char *name, const char *program)
+{
+    uint32_t job = EVIDENCE_NONE;
+    char text[200];
+
+    for (unsigned i = 0; i < TESTS_MOST; i++) {
+        int length = snprintf(text, sizeof text, "%.100s", name);
+        if (i && program) length += snprintf(text + length, sizeof text - (size_t)length, " %s", program);
+        if (i > (program ? 1 : 0))
+            length += snprintf(text + length, sizeof text - (size_t)length, ", %u", i + !program);
+        job = evidence_job(in->evidence, text, (size_t)length);
+        if (job == EVIDENCE_NONE || !is_taken(in, job, program)) break;
+    }
+    if (job != EVIDENCE_NONE && program) in->evidence->object[job].program = program;
+    return job;
 }
 
 void gpu_set(struct reading *in, uint32_t object, enum evidence_counter counter, uint64_t value)

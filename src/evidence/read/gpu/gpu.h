@@ -13,6 +13,9 @@ uint32_t gpu_host(struct reading *in, const struct field *name);
 uint32_t gpu_job(struct reading *in, const struct field *comm);
 /* A rank and its host (EVIDENCE_NONE: not known). */
 uint32_t gpu_rank(struct reading *in, uint32_t job, uint64_t number, uint32_t host);
+/* The job of a test's output: `name`; where this look has another output of that name, or one of another program,
+ * "name program", then "name program, 2" and so on.  `program` stays. */
+uint32_t gpu_test(struct reading *in, const char *name, const char *program);
 void gpu_set(struct reading *in, uint32_t object, enum evidence_counter counter, uint64_t value);
 void gpu_set_real(struct reading *in, uint32_t object, enum evidence_counter counter, double value);
 

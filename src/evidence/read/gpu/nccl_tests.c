@@ -1,14 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl-tests, as text and as JSON (-J): of the largest size the time and the bus bandwidth; where ranks run. */
+#include <ctype.h>
 #include <string.h>
 
 #include "evidence/read/gpu/gpu.h"
 
 #define COLUMNS 32
 
+struct tests_state {
+    const char *program;
+    uint32_t job;              /* plus one */
+    bool titled;               /* which NCCL, which sizes: one of the two was seen */
+    uint8_t size, time, busbw; /* columns; time 0: the titles were not seen */
+    uint64_t largest;
+};
+
+/* The collective in "all_reduce_perf", "alltoall-64.txt", as jobs of a fabric file are called; NULL: none is named. */
+static const char *collective_in(const char *text)
+{
+    static const char *const names[] = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast",
+                                        "sendrecv",  "gather",    "scatter",       "reduce"};
+    char plain[256];
+    size_t length = 0;
+
+    for (; *text && length + 1 < sizeof plain; text++)
+        if (*text != '_' && *text != '-') plain[length++] = (char)tolower((unsigned char)*text);
+    plain[length] = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strstr(plain, names[i])) return names[i];
+    return NULL;
+}
+
+/* Where the output does not say it the file's name may. */
+static const char *collective_of_file(const struct reading *in)
+{
+    const char *path = in->source.file < in->evidence->files ? in->evidence->file[in->source.file] : "";
+    const char *slash = strrchr(path, '/');
+
+    return collective_in(slash ? slash + 1 : path);
+}
+
 static uint32_t tests_job(struct reading *in)
 {
-    return evidence_job(in->evidence, "nccl-tests", strlen("nccl-tests"));
+    struct tests_state *state = (struct tests_state *)in->state;
+
+    if (state->job) return state->job - 1;
+    uint32_t job = gpu_test(in, "nccl-tests", state->program ? state->program : collective_of_file(in));
+    if (job != EVIDENCE_NONE) state->job = job + 1;
+    return job;
 }
 
 static void tests_rank(struct reading *in, uint64_t number, const struct field *host)
@@ -31,20 +70,28 @@ static void tests_result(struct reading *in, uint64_t size, double time_us, doub
 
 /* --- text --- */
 
-struct tests_state {
-    uint8_t size, time, busbw; /* columns; time 0: the titles were not seen */
-    uint64_t largest;
-};
-
 static bool is_titles(const char *line)
 {
     return line_has(line, "algbw") && line_has(line, "busbw") && line_has(line, "size");
 }
 
+/* Lines that an output begins with, in this order; older versions have the second alone. */
+static bool is_begin(const char *line)
+{
+    return line_begins(line, "#") &&
+           (line_has(line, "nccl-tests version") || (line_has(line, "nThread") && line_has(line, "minBytes")));
+}
+
 static bool tests_head(const char *line)
 {
-    return line_begins(line, "#") && (is_titles(line) || line_has(line, "nccl-tests version") ||
-                                      (line_has(line, "nThread") && line_has(line, "minBytes")));
+    return is_begin(line) || (line_begins(line, "#") && is_titles(line));
+}
+
+/* Another output after one that is at its end, or has results. */
+static void tests_begin(struct tests_state *state, const char *line)
+{
+    if (state->titled && (state->job || line_has(line, "nccl-tests version"))) *state = (struct tests_state){0};
+    state->titled = true;
 }
 
 /* The first of each title is out of place; in place comes behind. */
@@ -53,7 +100,7 @@ static void tests_titles(struct tests_state *state, const char *line)
     struct field field[COLUMNS];
     size_t count = field_split(line, field, COLUMNS), first = 0;
 
-    *state = (struct tests_state){.largest = state->largest};
+    state->size = state->time = state->busbw = 0;
     if (count && field_is(&field[0], "#")) first = 1;
     for (size_t i = first; i < count && i < COLUMNS; i++) {
         uint8_t at = (uint8_t)(i - first);
@@ -90,6 +137,14 @@ static bool tests_line(struct reading *in, const char *line)
 
     if (is_titles(line)) {
         tests_titles(state, line);
+        return true;
+    }
+    if (is_begin(line)) {
+        tests_begin(state, line);
+        return true;
+    }
+    if (line_begins(line, "#") && line_has(line, "Collective test starting")) {
+        state->program = collective_in(line + strcspn(line, ":"));
         return true;
     }
     if (line_begins(line, "#")) return tests_devices(in, line);

@@ -8,15 +8,41 @@
 #define COLUMNS 16
 
 struct perftest_state {
+    const char *program;
+    uint32_t job; /* plus one */
     double scale; /* of the bandwidth, to bytes a second; 0: it is a latency */
     uint8_t at;   /* column of the average */
     bool known;
     uint64_t largest;
 };
 
-static bool perftest_head(const char *line)
+static bool is_table(const char *line)
 {
     return line_begins(line, "#bytes") && line_has(line, "#iterations");
+}
+
+/* "RDMA_Write BW Test", "Send Latency Test", "RDMA_Write Bidirectional BW Test": the program; NULL: no title. */
+static const char *title_of(const char *line)
+{
+    static const struct {
+        const char *words, *bandwidth, *both, *latency;
+    } titles[] = {{"RDMA_Write", "ib_write_bw", "ib_write_bw both ways", "ib_write_lat"},
+                  {"RDMA_Read", "ib_read_bw", "ib_read_bw both ways", "ib_read_lat"},
+                  {"Send", "ib_send_bw", "ib_send_bw both ways", "ib_send_lat"},
+                  {"Atomic", "ib_atomic_bw", "ib_atomic_bw both ways", "ib_atomic_lat"}};
+
+    if (!line_has(line, " Test")) return NULL;
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
+        if (!line_begins(line, titles[i].words)) continue;
+        if (line_has(line, " Latency ")) return titles[i].latency;
+        if (line_has(line, " BW ")) return line_has(line, "Bidirectional") ? titles[i].both : titles[i].bandwidth;
+    }
+    return NULL;
+}
+
+static bool perftest_head(const char *line)
+{
+    return is_table(line) || title_of(line);
 }
 
 /* Titles have blanks in them: columns are counted by what ends a title. */
@@ -26,7 +52,7 @@ static void perftest_titles(struct perftest_state *state, const char *line)
     struct field field[COLUMNS];
     size_t count, at = 0;
 
-    *state = (struct perftest_state){.largest = 0};
+    *state = (struct perftest_state){.program = state->program};
     if (unit) { /* #bytes #iterations BW peak[] BW average[] MsgRate[] */
         unit += strlen("BW average[");
         state->scale = !strncmp(unit, "Gb/sec", 6)    ? 1e9 / 8
@@ -45,13 +71,17 @@ static void perftest_titles(struct perftest_state *state, const char *line)
 
 static uint32_t perftest_job(struct reading *in)
 {
-    char name[160];
-    int length = in->device == EVIDENCE_NONE
-                     ? snprintf(name, sizeof name, "perftest")
-                     : snprintf(name, sizeof name, "perftest on %s", in->evidence->object[in->device].name);
+    struct perftest_state *state = (struct perftest_state *)in->state;
+    char name[160] = "perftest";
 
-    if (length <= 0) return EVIDENCE_NONE;
-    return evidence_job(in->evidence, name, (size_t)length < sizeof name ? (size_t)length : sizeof name - 1);
+    if (state->job) return state->job - 1;
+    if (in->device != EVIDENCE_NONE)
+        snprintf(name, sizeof name, "perftest on %s", in->evidence->object[in->device].name);
+    uint32_t job = gpu_test(in, name, state->program);
+    if (job == EVIDENCE_NONE) return job;
+    in->evidence->object[job].host = in->device;
+    state->job = job + 1;
+    return job;
 }
 
 static bool perftest_line(struct reading *in, const char *line)
@@ -61,8 +91,12 @@ static bool perftest_line(struct reading *in, const char *line)
     uint64_t bytes;
     double value;
 
-    if (perftest_head(line)) {
+    if (is_table(line)) {
         perftest_titles(state, line);
+        return true;
+    }
+    if (title_of(line)) {
+        *state = (struct perftest_state){.program = title_of(line)};
         return true;
     }
     size_t count = field_split(line, field, COLUMNS);
