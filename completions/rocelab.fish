@@ -79,6 +79,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l soak -d 'how
 complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l weeks -d 'useful share of so many weeks'
 complete -c rocelab -n "__fish_seen_subcommand_from validate" -l live -d 'also run programs on this machine'
 complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l fault -d 'with --live: faults on their wire'
+complete -c rocelab -n "__fish_seen_subcommand_from validate" -x -l measured -a '(__fish_complete_directories)' -d 'judge what a real cluster printed'
 complete -c rocelab -n "__fish_seen_subcommand_from validate" -r -l approved -d 'what it must not differ from'
 complete -c rocelab -n "__fish_seen_subcommand_from validate" -r -l baseline -d 'hold phase 4 against it'
 complete -c rocelab -n "__fish_seen_subcommand_from validate" -r -l write-baseline -d 'write what phase 4 measured there'

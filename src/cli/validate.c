@@ -16,6 +16,7 @@
 #include "cli/validate_baseline.h"
 #include "cli/validate_print.h"
 #include "cli/validate_weeks.h"
+#include "validate/measured.h"
 #include "validate/weeks.h"
 
 #define FILE_BYTES ((size_t)256 << 20)
@@ -40,6 +41,7 @@ struct settings {
     struct validate plan;
     struct cli_html html;
     const char *out, *path; /* NULL: nothing is kept; of the fabric file */
+    const char *measured;   /* DIR; NULL: the plan is simulated */
     bool quick, full, json, junit, own_seed;
     uint32_t weeks; /* 0: the plan is run */
     struct validate_files baseline;
@@ -105,6 +107,9 @@ static bool set_option(void *into, int id, const char *argument)
     case VALIDATE_OPTION_FAULT:
         plan->live_fault = argument;
         return true;
+    case VALIDATE_OPTION_MEASURED:
+        settings->measured = argument;
+        return true;
     case VALIDATE_OPTION_APPROVED:
         plan->approved_path = argument;
         return true;
@@ -144,7 +149,8 @@ static void more_help(FILE *out)
           "  rocelab validate pod64.yaml --full --junit > plan.xml\n"
           "  rocelab validate pod64.yaml --weeks 4\n"
           "  rocelab validate pod64.yaml --write-baseline good.json --by cy\n"
-          "  rocelab validate pod64.yaml --baseline good.json\n\n"
+          "  rocelab validate pod64.yaml --baseline good.json\n"
+          "  rocelab validate pod64.yaml --measured dumps\n\n"
           "Criteria are the file's where it says them: validate: {jct-ratio: 1.1, point-rate: 90%}.\n\n"
           "Exit status: 0 nothing failed; 1 something did (with --strict: or is a warning); 2 wrong use, unreadable\n"
           "input, or interrupted.\n",
@@ -228,6 +234,31 @@ static void input_release(struct input *input)
     free(input->text);
 }
 
+/* The plan, simulated or on outputs that are there. */
+static int run_plan(struct settings *settings, const struct cli_common *common, FILE *out)
+{
+    struct validate *plan = &settings->plan;
+    struct measured measured;
+    char why[512];
+    int status = CLI_WRONG;
+
+    if (settings->measured) {
+        if (!measured_open(&measured, settings->measured, plan->fabric, plan->baseline, why, sizeof why)) {
+            cli_error("--measured '%s': %s", settings->measured, why);
+            return CLI_WRONG;
+        }
+        plan->measured = &measured;
+    }
+    if (validate_run(plan)) {
+        status = report(settings, common, out);
+        if (settings->out && !plan->quiet && !plan->measured) cli_study_rows(&plan->kept, settings->out, "tests");
+    } else if (cli_stopped) {
+        cli_study_stopped(&plan->done, plan->asked, settings->out, "tests");
+    }
+    if (settings->measured) measured_release(&measured);
+    return status;
+}
+
 static int run(struct settings *settings, const struct cli_common *common, FILE *out)
 {
     struct validate *plan = &settings->plan;
@@ -237,14 +268,8 @@ static int run(struct settings *settings, const struct cli_common *common, FILE 
     if (load_all(settings, &own, &approved) && validate_baseline_load(&settings->baseline, &settings->arena, plan) &&
         (settings->out == NULL || cache_open(&plan->cache, settings->out, &settings->error))) {
         cli_catch_stop(1);
-        if (settings->weeks) {
-            status = validate_weeks(plan, settings->weeks, common->json, out);
-        } else if (validate_run(plan)) {
-            status = report(settings, common, out);
-            if (settings->out && !plan->quiet) cli_study_rows(&plan->kept, settings->out, "tests");
-        } else if (cli_stopped) {
-            cli_study_stopped(&plan->done, plan->asked, settings->out, "tests");
-        }
+        status = settings->weeks ? validate_weeks(plan, settings->weeks, common->json, out)
+                                 : run_plan(settings, common, out);
     }
     validate_release(plan);
     input_release(&own);
@@ -278,6 +303,10 @@ static bool sensible(const struct settings *settings, const struct cli_common *c
         cli_error("validate: --weeks is written as text or with --json; leave --junit and --html");
     else if (settings->weeks && (settings->baseline.read || settings->baseline.write))
         cli_error("validate: --weeks runs no plan; leave --baseline and --write-baseline");
+    else if (settings->measured && (settings->weeks || settings->plan.live || settings->plan.soak_ps ||
+                                    settings->quick || settings->full || settings->own_seed))
+        cli_error("validate: --measured judges what is there and runs nothing; leave --quick, --full, --soak, --live, "
+                  "--weeks and --seed");
     else if (settings->plan.live_fault && !settings->plan.live)
         cli_error("validate: --fault is of the programs that --live runs; faults of the fabric are the file's");
     else if (settings->plan.cache.force && settings->out == NULL)

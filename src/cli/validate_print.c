@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "validate/case.h"
+#include "report/diagnosis/diagnosis.h"
+#include "validate/measured.h"
 
 #define INDENT 10
 
@@ -64,6 +65,7 @@ static void print_row(const struct validate_row *row, const struct text_style *s
         snprintf(text, sizeof text, "%s %s", validate_number(row->unit, row->value, number), row->formula);
     if (row->formula[0]) print_below(text, style, out);
     if (row->why[0]) print_below(row->why, style, out);
+    if (row->source[0]) print_below(row->source, style, out);
 }
 
 static void print_end(const struct validate *validate, FILE *out)
@@ -77,8 +79,19 @@ static void print_end(const struct validate *validate, FILE *out)
     text_outside(out, &style, validate->fabric->name);
     fputs(": ", out);
     text_colour(out, &style, failed ? TEXT_RED : TEXT_GREEN);
-    fputs(failed ? "not accepted" : all ? "accepted" : "the phases asked for pass", out);
+    fputs(failed               ? "not accepted"
+          : validate->measured ? "what was measured passes"
+          : all                ? "accepted"
+                               : "the phases asked for pass",
+          out);
     text_colour(out, &style, TEXT_PLAIN);
+    if (validate->measured) {
+        fputs(" (measured, ", out);
+        text_outside(out, &style, validate->measured->path);
+        fprintf(out, "): %u pass, %u warn, %u fail, %u skipped\n", validate_count(validate, VALIDATE_PASS), warned,
+                failed, validate_count(validate, VALIDATE_SKIPPED));
+        return;
+    }
     fprintf(out, " (%s): %u pass, %u warn, %u fail, %u skipped; seed %" PRIu64 ", digest %016" PRIx64 "\n",
             validate_level_names[validate->level], validate_count(validate, VALIDATE_PASS), warned, failed,
             validate_count(validate, VALIDATE_SKIPPED), validate->seed, validate_digest(validate));
@@ -102,5 +115,6 @@ void validate_print_text(const struct validate *validate, bool quiet, FILE *out)
         }
         print_row(row, &style, out);
     }
+    if (validate->measured && !quiet) diagnose_text_remarks(out, &validate->measured->evidence, &style);
     print_end(validate, out);
 }

@@ -8,8 +8,9 @@
 
 #include "cli/cli.h"
 #include "cli/validate_print.h"
+#include "report/diagnosis/diagnosis.h"
 #include "report/json_out.h"
-#include "validate/case.h"
+#include "validate/measured.h"
 
 static void json_row(struct jout *jout, const struct validate_row *row)
 {
@@ -26,6 +27,7 @@ static void json_row(struct jout *jout, const struct validate_row *row)
     jout_real(jout, "limit", row->limit);
     jout_text(jout, "unit", isnan(row->value) ? NULL : validate_unit_names[row->unit]);
     jout_text(jout, "why", row->why);
+    jout_text(jout, "source", row->source[0] ? row->source : NULL);
     jout_fixed(jout, "seconds", row->ns / 1000000, 3);
     jout_close(jout);
 }
@@ -56,6 +58,7 @@ static void json_document(struct jout *jout, const struct validate *validate)
     jout_text(jout, "kind", "validate");
     jout_text(jout, "file", validate->path);
     jout_text(jout, "fabric", validate->fabric->name);
+    jout_text(jout, "measured", validate->measured ? validate->measured->path : NULL);
     jout_text(jout, "level", validate_level_names[validate->level]);
     jout_u64(jout, "seed", validate->seed);
     jout_text(jout, "digest", digest);
@@ -73,6 +76,7 @@ static void json_document(struct jout *jout, const struct validate *validate)
     for (uint32_t i = 0; i < validate->rows; i++)
         json_row(jout, &validate->row[i]);
     jout_close(jout);
+    if (validate->measured) diagnose_json_remarks(jout, &validate->measured->evidence);
     jout_close(jout);
 }
 
@@ -90,6 +94,12 @@ bool validate_print_json(const struct validate *validate, FILE *out)
     return true;
 }
 
+static void junit_source(const struct validate_row *row, FILE *out)
+{
+    if (row->source[0]) fputs("; ", out);
+    text_xml(out, row->source);
+}
+
 static void junit_row(const struct validate_row *row, FILE *out)
 {
     char number[VALIDATE_NUMBER];
@@ -105,6 +115,7 @@ static void junit_row(const struct validate_row *row, FILE *out)
         text_xml(out, row->formula);
         if (row->formula[0] && row->why[0]) fputs(": ", out);
         text_xml(out, row->why);
+        junit_source(row, out);
         fputs("\"/>\n", out);
     }
     if (row->verdict == VALIDATE_PASS || row->verdict == VALIDATE_WARN) {
@@ -113,6 +124,7 @@ static void junit_row(const struct validate_row *row, FILE *out)
         text_xml(out, row->formula);
         if (row->why[0]) fputs("; ", out);
         text_xml(out, row->why);
+        junit_source(row, out);
         fputs("</system-out>\n", out);
     }
     fputs("    </testcase>\n", out);

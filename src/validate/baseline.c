@@ -51,7 +51,8 @@ void baseline_judge(struct validate_case *of, const struct validate_finding *fin
                                                   .value = finding->value,
                                                   .base = base,
                                                   .of = words,
-                                                  .why = "it was better when the baseline was signed"});
+                                                  .why = "it was better when the baseline was signed",
+                                                  .source = finding->source});
 }
 
 /* The entry of the row's job, a new one where there is none. */

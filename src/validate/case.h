@@ -37,11 +37,14 @@ struct validate_finding {
     const char *why; /* said where it does not pass; NULL: nothing */
     const char *job; /* a baseline keeps the value by this, ranks and bytes, and holds it against; NULL: it does not */
     uint64_t ranks, bytes; /* 0: it has none */
+    const char *source;    /* file and line of a value that was measured; NULL, "": it has none */
 };
 /* One row: the value held against the criterion, or skipped where only a file can say it and does not. */
 void validate_judge(struct validate_case *of, const struct validate_finding *finding);
 /* baseline.c: a second row for what the plan's baseline has a number of, skipped where it has none. */
 void baseline_judge(struct validate_case *of, const struct validate_finding *finding);
+/* phase1.c: what is judged of the file alone: digest, `check`, `diff`. */
+void inputs_judge_file(struct validate_case *of);
 /* A row whose verdict is known; formula says by what. */
 __attribute__((format(printf, 5, 6))) void validate_tell(struct validate_case *of, enum validate_verdict verdict,
                                                          const char *subject, const char *formula, const char *why,

@@ -82,6 +82,8 @@ static void put_row(struct validate_case *of, const struct verdict *verdict, con
 
     fprintf(of->rows, "%d\t%d\t%d\t%a\t%a\t%" PRIu64 "\t%" PRIu64 "\t", verdict->verdict, verdict->criterion,
             verdict->unit, verdict->value, verdict->limit, finding ? finding->ranks : 0, finding ? finding->bytes : 0);
+    put_text(of->rows, finding && finding->source ? finding->source : "");
+    fputc('\t', of->rows);
     put_text(of->rows, finding && finding->job ? finding->job : "");
     fputc('\t', of->rows);
     put_text(of->rows, subject);

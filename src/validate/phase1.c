@@ -116,7 +116,7 @@ static void judge_versions(struct validate_case *of)
                                                   .why = why});
 }
 
-void test_inputs(struct validate_case *of)
+void inputs_judge_file(struct validate_case *of)
 {
     char subject[96];
 
@@ -124,6 +124,11 @@ void test_inputs(struct validate_case *of)
     validate_tell(of, VALIDATE_PASS, subject, "digest of what the file says", "%s", "");
     judge_check(of);
     judge_diff(of);
+}
+
+void test_inputs(struct validate_case *of)
+{
+    inputs_judge_file(of);
     judge_versions(of);
 }
 

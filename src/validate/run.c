@@ -12,8 +12,9 @@
 #include "diagnose/baseline.h"
 #include "study/clock.h"
 #include "validate/case.h"
+#include "validate/measured.h"
 
-#define FIELDS 11 /* of a row as judge.c writes it */
+#define FIELDS 12 /* of a row as judge.c writes it */
 
 const struct validate_test validate_tests[VALIDATE_TESTS] = {
 #define TEST(id, phase, name, function, least, about) {#id, name, about, phase, VALIDATE_##least, function},
@@ -49,7 +50,9 @@ static bool make_rows(const void *context, FILE *to)
 
     of.rows = open_memstream(&rows, &length);
     CHECK(of.rows); /* a process of its own: its parent says what became of it */
-    if (making->validate->level >= test->least || is_live(making->validate, making->test))
+    if (making->validate->measured)
+        measured_run(&of, making->test);
+    else if (making->validate->level >= test->least || is_live(making->validate, making->test))
         test->run(&of);
     else if (test->least == VALIDATE_LIVE)
         validate_skip(&of, "", "--live runs it on this machine");
@@ -59,7 +62,8 @@ static bool make_rows(const void *context, FILE *to)
     CHECK(fclose(of.rows) == 0);
     fprintf(to, "%" PRIu64 "\n%s", clock_now_ns() - begun, rows);
     free(rows);
-    return of.count > 0 && !is_live(making->validate, making->test); /* what a machine does now is not kept */
+    /* what a machine does now, and what is in a folder now, is not kept */
+    return of.count > 0 && !is_live(making->validate, making->test) && !making->validate->measured;
 }
 
 static void run_test(const void *context, uint32_t point, FILE *to)
@@ -69,9 +73,12 @@ static void run_test(const void *context, uint32_t point, FILE *to)
     const struct making making = {validate, plan->test[point]};
     const char *id = validate_tests[making.test].id;
     const char *signer = validate->signer ? validate->signer : "";
-    const uint64_t parts[] = {
-        validate->level, validate->soak_ps, validate->approved ? validate->approved->source_hash : 0,
-        validate->baseline ? validate->baseline->content : 0, hash_bytes(HASH_BEGIN, signer, strlen(signer))};
+    const uint64_t parts[] = {validate->level,
+                              validate->soak_ps,
+                              validate->approved ? validate->approved->source_hash : 0,
+                              validate->baseline ? validate->baseline->content : 0,
+                              hash_bytes(HASH_BEGIN, signer, strlen(signer)),
+                              validate->measured != NULL};
     uint64_t options = hash_bytes(hash_bytes(HASH_BEGIN, "validate", 9), id, strlen(id) + 1);
     const struct cache_key key = {.fabric = validate->fabric->source_hash, /* criteria of the file are in it */
                                   .seed = validate->seed,
@@ -108,14 +115,15 @@ static struct validate_row *new_row(struct validate *validate, uint32_t test)
     return row;
 }
 
-static bool set_texts(struct validate_row *row, const char *job, const char *subject, const char *formula,
-                      const char *why)
+static bool set_texts(struct validate_row *row, const char *source, const char *job, const char *subject,
+                      const char *formula, const char *why)
 {
+    row->source = strdup(source);
     row->job = strdup(job);
     row->subject = strdup(subject);
     row->formula = strdup(formula);
     row->why = strdup(why);
-    return row->job && row->subject && row->formula && row->why;
+    return row->source && row->job && row->subject && row->formula && row->why;
 }
 
 /* A line of judge.c's; false: it is none. */
@@ -140,7 +148,7 @@ static bool read_row(char *line, struct validate_row *row)
     row->limit = strtod(field[4], NULL);
     row->ranks = strtoull(field[5], NULL, 10);
     row->bytes = strtoull(field[6], NULL, 10);
-    return set_texts(row, field[7], field[8], field[9], field[10]);
+    return set_texts(row, field[7], field[8], field[9], field[10], field[11]);
 }
 
 /* A test that did not come back is a row that fails; false: no memory. */
@@ -166,7 +174,7 @@ static bool read_test(struct validate *validate, uint32_t test, char *text, cons
     struct validate_row *row = new_row(validate, test);
     if (row == NULL) return false;
     row->verdict = VALIDATE_FAIL;
-    return set_texts(row, "", "", "the test ends", why ? why : "the test said nothing");
+    return set_texts(row, "", "", "", "the test ends", why ? why : "the test said nothing");
 }
 
 static bool read_all(struct plan *plan)
@@ -217,6 +225,7 @@ bool validate_run(struct validate *validate)
 void validate_release(struct validate *validate)
 {
     for (uint32_t i = 0; i < validate->rows; i++) {
+        free(validate->row[i].source);
         free(validate->row[i].job);
         free(validate->row[i].subject);
         free(validate->row[i].formula);

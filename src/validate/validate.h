@@ -47,6 +47,7 @@ extern const char *const validate_unit_names[VALIDATE_UNITS]; /* in JSON */
 const char *validate_number(enum validate_unit unit, double value, char buf[VALIDATE_NUMBER]);
 
 struct diagnose_baseline;
+struct measured;
 struct validate_case;
 struct validate_test {
     const char *id, *name, *about;
@@ -71,6 +72,7 @@ struct validate_row { /* a thing that was judged; the texts are its own */
     char *subject;       /* what was looked at */
     char *formula;       /* the criterion with this fabric's numbers */
     char *why;           /* of what did not pass, or was skipped; else a remark, or "" */
+    char *source;        /* "leaf0/show_pfc_counters.txt:12": where a measured value stands; "" */
     char *job;           /* what a baseline keeps the value by, with its ranks and bytes; "": it does not */
     uint64_t ranks, bytes;
     uint64_t ns; /* that its test took, of a test's first row; 0: of the others */
@@ -87,6 +89,7 @@ struct validate {
     ps_t soak_ps;                             /* 0: no soak */
     const struct diagnose_baseline *baseline; /* that phase 4 is held against; NULL: none */
     const char *signer;                       /* of the baseline that is written of this run; NULL: none is */
+    const struct measured *measured;          /* outputs that are judged instead of runs; NULL: none */
     bool live;                                /* programs of this machine are run too ... */
     const char *live_fault;                   /* ... with these faults on their wire; NULL: none */
     uint64_t seed;
