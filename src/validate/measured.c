@@ -247,10 +247,13 @@ static const struct {
     void (*run)(struct validate_case *of); /* NULL: `lacking` says what would answer it */
     const char *lacking;
 } answers[VALIDATE_TESTS] = {
+    [VALIDATE_TEST_INPUTS] = {.run = measured_inputs},
     [VALIDATE_TEST_DEADLOCK] = {.run = test_deadlock},
+    [VALIDATE_TEST_IDLE_COUNTERS] = {.run = measured_idle},
     [VALIDATE_TEST_RAILS] = {.lacking = "whether outputs of ib_write_bw ran at once is not in them: give them one by "
                                         "one (point to point), or nccl-tests' alltoall (collectives)"},
     [VALIDATE_TEST_SUSTAINED] = {.run = measured_sustained},
+    [VALIDATE_TEST_INCAST] = {.run = measured_load},
     [VALIDATE_TEST_ECN] = {.lacking = "no counter says how long the queue was when a packet was marked"},
     [VALIDATE_TEST_CONVERGENCE] = {.lacking = "no counter says the rate of a flow over time"},
     [VALIDATE_TEST_MICROBURSTS] = {.run = measured_bursts},

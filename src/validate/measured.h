@@ -41,5 +41,8 @@ const struct evidence_value *measured_any(const struct validate_case *of, bool t
 void measured_rules(struct validate_case *of, const char *subject, const char *rules, enum criterion criterion,
                     const struct evidence_value *seen, const char *lacking);
 
+void measured_inputs(struct validate_case *of);
+void measured_idle(struct validate_case *of);
+void measured_load(struct validate_case *of);
 
 #endif
