@@ -248,7 +248,9 @@ static const struct {
     const char *lacking;
 } answers[VALIDATE_TESTS] = {
     [VALIDATE_TEST_INPUTS] = {.run = measured_inputs},
+    [VALIDATE_TEST_REPRODUCIBLE] = {.run = measured_spread},
     [VALIDATE_TEST_DEADLOCK] = {.run = test_deadlock},
+    [VALIDATE_TEST_POINT_TO_POINT] = {.run = measured_points},
     [VALIDATE_TEST_IDLE_COUNTERS] = {.run = measured_idle},
     [VALIDATE_TEST_RAILS] = {.lacking = "whether outputs of ib_write_bw ran at once is not in them: give them one by "
                                         "one (point to point), or nccl-tests' alltoall (collectives)"},
@@ -261,6 +263,8 @@ static const struct {
     [VALIDATE_TEST_VICTIM] = {.lacking =
                                   "ib_write_bw of one pair alone and beside an incast would answer it; which was "
                                   "which is not in the outputs"},
+    [VALIDATE_TEST_COLLECTIVES] = {.run = measured_collectives},
+    [VALIDATE_TEST_TRAINING] = {.run = measured_training},
     [VALIDATE_TEST_TENANTS] = {.lacking = "nccl-tests of two sets of hosts, alone and side by side, would answer it; "
                                           "which was which is not in the outputs"},
     [VALIDATE_TEST_PASSING] = {.run = measured_passing},

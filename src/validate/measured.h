@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `validate --measured DIR`: outputs of a real cluster held against the same criteria, with the fabric file as what is
- * expected.  Nothing of the load is simulated: where a limit needs numbers of the fabric (the payload rate of a line, what
- * a collective can have), they are those of the simulated rows.
+ * expected.  Nothing of the load is simulated: where a limit needs numbers of the fabric (the payload rate of a line,
+ * what a collective can have), they are those of the simulated rows.
  *
  * Tests keep their names and order; measured.c says of each which function answers it, or which output would.
  */
@@ -42,7 +42,11 @@ void measured_rules(struct validate_case *of, const char *subject, const char *r
                     const struct evidence_value *seen, const char *lacking);
 
 void measured_inputs(struct validate_case *of);
+void measured_spread(struct validate_case *of);
+void measured_points(struct validate_case *of);
 void measured_idle(struct validate_case *of);
 void measured_load(struct validate_case *of);
+void measured_collectives(struct validate_case *of);
+void measured_training(struct validate_case *of);
 
 #endif
