@@ -75,25 +75,40 @@ RULE_FUNCTION(hr_formula)
     }
 }
 
-/* Configurations of most systems cannot say how long a cable is: once for each switch. */
-static void cables_unsaid(struct check *check, uint32_t node)
+static bool cable_unsaid(const struct check *check, uint32_t p)
+{
+    return !check->fabric->port[p].cable_known && port_known(check, p) && settings_of(check->fabric, p)->lossless;
+}
+
+/* Configurations of most systems cannot say how long a cable is: once for the whole fabric, with a place in each
+ * switch. */
+static void cables_unsaid(struct check *check)
 {
     const struct fabric *fabric = check->fabric;
-    const struct fabric_node *as = &fabric->node[node];
-    uint32_t unsaid = 0, first = FABRIC_NONE;
-    char name[FABRIC_NAME], other[FABRIC_NAME], has[UNIT_TEXT];
+    uint32_t ports = 0, switches = 0, last = FABRIC_NONE;
+    uint64_t longest = 0;
+    char name[FABRIC_NAME], other[FABRIC_NAME], held[UNIT_TEXT];
 
-    for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++) {
-        if (fabric->port[p].cable_known || !port_known(check, p) || !settings_of(fabric, p)->lossless) continue;
-        if (first == FABRIC_NONE) first = p;
-        unsaid++;
+    for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
+        if (!cable_unsaid(check, p)) continue;
+        ports++;
+        switches += last != fabric->port[p].node;
+        last = fabric->port[p].node;
+        if (fabric->port[p].cable_mm > longest) longest = fabric->port[p].cable_mm;
     }
-    if (unsaid)
-        check_find(check, CHECK_WARNING, node, first, "cable",
-                   "%s: nothing says how long the cables of %u of its ports are, the first to %s; headroom was held "
-                   "against %s",
-                   port_label(fabric, first, name), unsaid, port_label(fabric, fabric->port[first].peer, other),
-                   unit_format(UNIT_LENGTH, fabric->port[first].cable_mm, has));
+    unit_format(UNIT_LENGTH, longest, held);
+    check->whole = true;
+    last = FABRIC_NONE;
+    for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
+        if (!cable_unsaid(check, p) || last == fabric->port[p].node) continue;
+        last = fabric->port[p].node;
+        check_find(check, CHECK_WARNING, last, p, "cable",
+                   "nothing says how long the cables of %u port%s of %u switch%s are, that of %s to %s among them; "
+                   "headroom was held against at most %s",
+                   ports, ports == 1 ? "" : "s", switches, switches == 1 ? "" : "es", port_label(fabric, p, name),
+                   port_label(fabric, fabric->port[p].peer, other), held);
+    }
+    check->whole = false;
 }
 
 RULE_FUNCTION(hr_cable)
@@ -116,8 +131,7 @@ RULE_FUNCTION(hr_cable)
                    "nothing says how long the cable of %s and %s is; %s is assumed", port_label(fabric, p, name),
                    port_label(fabric, q, other), unit_format(UNIT_LENGTH, fabric->port[p].cable_mm, has));
     }
-    for (uint32_t n = fabric->hosts; n < fabric->nodes && check->imported; n++)
-        cables_unsaid(check, n);
+    if (check->imported) cables_unsaid(check);
 }
 
 static void hr_pool(struct check *check, uint32_t s, uint64_t largest)

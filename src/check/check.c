@@ -128,6 +128,7 @@ __attribute__((format(printf, 7, 0))) static void find(struct check *check, enum
         .message = keep(check, text),
         .own = own,
         .apart = check->apart || own, /* each port has a line of its own */
+        .whole = check->whole,
     };
 }
 
@@ -323,7 +324,7 @@ int check_run(struct check *check)
         if (check_rules[r].needs_config || !rule_applies(check->fabric, r)) continue;
         CHECK(check_rules[r].run != NULL);
         check->rule = r;
-        check->apart = false;
+        check->apart = check->whole = false;
         check_rules[r].run(check);
     }
     if (check_fold_consequences(check) < 0) return -ENOMEM;

@@ -52,6 +52,7 @@ struct check_finding {
     bool noted;          /* by an importer */
     bool own;            /* the place is the port's own: where it says nothing of it, the port itself */
     bool apart;          /* about a thing of its own: told, whatever else is at the place */
+    bool whole;          /* of all files together there is one of its rule and severity */
     uint32_t also;       /* findings alike at the same place that are not listed */
 };
 
@@ -83,7 +84,7 @@ struct check {
     uint32_t rule;          /* that runs */
     uint64_t states;        /* of routing that the deadlock proof has covered */
     uint64_t searched;      /* of them, those in which waits had to be followed */
-    bool apart;             /* the findings of the rule that runs are */
+    bool apart, whole;      /* the findings of the rule that runs are */
     struct deadlock *proof; /* of rules about deadlocks; NULL before the first of them */
     bool no_memory;
 };

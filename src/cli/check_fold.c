@@ -4,7 +4,8 @@
  *
  * Of configurations, findings of one file that say the same of its ports are one, told at the first of their places: a
  * wrong policy is one thing to mend, whatever the number of ports that have it.  Two findings say the same where their
- * words differ only in names (of ports and devices), not in values.  So are findings of one rule at one line.
+ * words differ only in names (of ports and devices), not in values.  So are findings of one rule at one line, and those
+ * that a rule has of the whole fabric.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ static uint64_t shape_of(const struct check_input *input, const struct check_fin
     const char *file = check_file(input, finding);
     uint64_t hash = 14695981039346656037ull + finding->rule * 4u + finding->severity;
 
+    if (finding->whole) return hash;
     hash = hash_add(hash, file, strlen(file));
     for (const char *word = finding->message; *word; word += strspn(word, " ,;:()")) {
         size_t length = strcspn(word, " ,;()");

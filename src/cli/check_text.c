@@ -101,8 +101,10 @@ static void print_note(const struct config_set *set, uint32_t n, bool all, FILE 
     uint32_t names = fold ? devices_alike(set, n, name) : 0;
 
     if (fold && !names) return;
+    if (!note->at.line && !note->assumed) fputs("not read: ", out); /* the whole file */
     text_outside(out, &style, set->path[note->at.source]);
-    fprintf(out, ":%u: %s", note->at.line, note->assumed ? "assumed" : "not understood");
+    if (note->at.line || note->assumed)
+        fprintf(out, ":%u: %s", note->at.line, note->assumed ? "assumed" : "not understood");
     if (names > 1) {
         fputs(" of ", out);
         fold_names(out, &style, name, names);

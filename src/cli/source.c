@@ -118,8 +118,30 @@ static bool is_from(const struct config_format *from, const struct config_format
     return false;
 }
 
-static bool read_one(struct cli_source *source, const struct config_format *from, const char *path)
+/* Why a text is none of a configuration's; NULL: it may be one. */
+static const char *unlike_any(const char *text, size_t length)
 {
+    if (memchr(text, 0, length)) return "not a text: it has zero bytes";
+    if (!config_format_guess(text, length))
+        return "what kind of configuration this is, is not plain; say it with --from";
+    return NULL;
+}
+
+/* Beside texts that are read, one of no known kind is listed. */
+static bool pass_over(struct cli_source *source, const char *path, const char *why)
+{
+    const struct origin nowhere = {config_source(&source->set, path), 0};
+
+    config_note(&source->set, nowhere, NULL, CONFIG_NONE, CONFIG_NONE, "%s", why);
+    source->passed_over++;
+    return true;
+}
+
+enum when { FIRST, LATER }; /* is a text read: some add to others, and come after them */
+
+static bool read_one(struct cli_source *source, const struct cli_inputs *inputs, const char *path, enum when *when)
+{
+    const struct config_format *from = inputs->from;
     struct fabric_errors errors = {.path = path};
     size_t length;
     char *text;
@@ -130,10 +152,16 @@ static bool read_one(struct cli_source *source, const struct config_format *from
         free(text);
         return false;
     }
+    const struct config_format *looks = config_format_guess(text, length), *as = from ? from : looks;
+    const char *unlike = !from && inputs->paths > 1 ? unlike_any(text, length) : NULL;
+    if (unlike || (*when == FIRST && as && as->late && strcmp(path, "-") != 0 && as->late(text, length))) {
+        free(text);
+        if (!unlike) *when = LATER;
+        return !unlike || pass_over(source, path, unlike);
+    }
     uint32_t before = ports_of(&source->set);
-    int result = config_read(&source->set, from, path, text, length, NULL, &errors);
-    bool good = result != 0 || is_from(from, from ? config_format_guess(text, length) : NULL, path, text,
-                                       ports_of(&source->set) > before);
+    int result = config_read(&source->set, as, path, text, length, NULL, &errors);
+    bool good = result != 0 || is_from(from, from ? looks : NULL, path, text, ports_of(&source->set) > before);
     free(text);
     if (result == 0) return good;
     if (errors.count)
@@ -141,6 +169,27 @@ static bool read_one(struct cli_source *source, const struct config_format *from
     else
         cli_error("%s: %s", path, strerror(-result));
     return false;
+}
+
+/* Those that add to others come last.  False after a message. */
+static bool read_all(struct cli_source *source, const struct cli_inputs *inputs)
+{
+    enum when *when = calloc((size_t)inputs->paths + 1, sizeof(*when));
+    bool good = when != NULL;
+
+    if (!good) cli_error("not enough memory");
+    for (int i = 0; good && i < inputs->paths; i++)
+        good = read_one(source, inputs, inputs->path[i], &when[i]);
+    for (int i = 0; good && i < inputs->paths; i++)
+        if (when[i] == LATER) good = read_one(source, inputs, inputs->path[i], &when[i]);
+    free(when);
+    for (uint32_t n = 0; good && source->passed_over == inputs->paths && n < source->set.notes; n++)
+        cli_error("%s: %s", source->set.path[source->set.note[n].at.source], source->set.note[n].message);
+    if (!good || source->passed_over == inputs->paths) return false;
+    if (!source->set.devices)
+        cli_error("%s: it says nothing of a switch or an adapter; the configuration that it is about is due",
+                  source->path);
+    return source->set.devices > 0;
 }
 
 const struct config_format *cli_from(const char *argument)
@@ -166,10 +215,12 @@ bool cli_source_import(struct cli_source *source, const struct cli_inputs *input
     config_set_init(&source->set);
     source->imported = true;
     source->path = inputs->path[0];
-    for (int i = 0; i < inputs->paths; i++)
-        if (!read_one(source, inputs->from, inputs->path[i])) return false;
-    for (int i = 0; inputs->links && i < inputs->links->count; i++)
-        if (!read_one(source, NULL, inputs->links->path[i])) return false;
+    if (!read_all(source, inputs)) return false;
+    const struct cli_inputs links = {.paths = 1};
+    for (int i = 0; inputs->links && i < inputs->links->count; i++) {
+        enum when when = LATER;
+        if (!read_one(source, &links, inputs->links->path[i], &when)) return false;
+    }
     if (!cli_given_apply(inputs->given, &source->set)) return false;
     int result = config_write(&source->set, "imported", &source->text, &source->map);
     if (result == 0) return true;

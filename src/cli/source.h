@@ -21,6 +21,7 @@ struct cli_source {
     const char *text;             /* of the fabric file, written or read */
     char *read;                   /* to be freed */
     bool imported;                /* from configurations: set and map hold */
+    int passed_over;              /* files of no known kind, listed among the set's notes, with line 0 */
     struct config_set set;
     struct origin_map map;
 };

@@ -186,6 +186,8 @@ struct config_format {
     const struct config_can *can; /* NULL: not written */
     /* How sure it is that this text is of its kind, 0 (not) to 100. */
     int (*guess)(const char *text, size_t length);
+    /* Is this text to be read after those that are not, for it adds to them?  NULL: none is. */
+    bool (*late)(const char *text, size_t length);
     /* 0; -EINVAL with errors; -ENOMEM.  NULL: not read. */
     int (*import)(struct config_set *set, const struct config_text *text);
     /* 0 or -errno.  NULL: not written. */

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes written into a good script for a host: told at the line that is wrong, and nothing beside them."""
 import json
+import subprocess
 import unittest
 
-from mistakes import Mistakes
+from mistakes import PROGRAM, Mistakes
 
 GOOD = """#!/bin/bash
 # started by roce.service
@@ -245,6 +246,95 @@ done
         answer = self.checked(leaf1=switch("leaf1", "", ["spine1:Ethernet1/1", "x", "y"]), spine1=spine, h1=hosts)
         self.assertNotIn("TOP005", {rule for rule, _, _ in self.said(answer)})  # no rate is said
         self.assertIn("TOP005", {item["rule"] for item in answer["unjudged"]})
+
+
+
+SCRIPT = """#!/bin/bash
+for i in ens1 ens2; do
+  mlnx_qos -i $i -d os --trust dscp --pfc 0,0,0,1,0,0,0,0 --tsa ets,ets,ets,ets,ets,ets,strict,ets --tcbw 20,0,0,80,0,0,0,0
+done
+"""
+
+PLAN = """# any host
+network:
+  version: 2
+  ethernets:
+    eno1: {dhcp4: true}
+    rail0:
+      match: {macaddress: "02:00:00:00:00:01"}
+      set-name: ens1
+      mtu: 9000
+      addresses:
+        - 10.9.0.1/31
+    ens2:
+      mtu: 9000
+      addresses: ["10.9.0.3/31"]
+"""
+
+SWITCH = """hostname leaf1
+interface Ethernet1
+   no switchport
+   ip address 10.9.0.0/31
+   priority-flow-control on
+   priority-flow-control priority 3 no-drop
+interface Ethernet2
+   no switchport
+   ip address 10.9.0.2/31
+   priority-flow-control on
+   priority-flow-control priority 3 no-drop
+"""
+
+
+class Beside(Mistakes):
+    """Texts that lie beside a host's script, and texts of no known kind."""
+
+    def rules(self, answer):
+        return {item["rule"] for item in answer["findings"]}
+
+    def run_files(self, status, **texts):
+        for name, text in texts.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
+        result = subprocess.run([PROGRAM, "check", *texts], cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout + result.stderr
+
+    def test_what_runs_a_script(self):
+        self.assertIn("HOST007", self.rules(self.checked(**{"h1-roce": SCRIPT})))
+        for text in ("[Unit]\nDescription=RoCE\n[Service]\nType=oneshot\nExecStart=/usr/local/sbin/roce.txt up\n",
+                     "# both\nACTION==\"add\", SUBSYSTEM==\"net\", RUN+=\"/sbin/roce.txt %k\"\n",
+                     "@reboot root /usr/local/sbin/roce.txt\n"):
+            self.assertNotIn("HOST007", self.rules(self.checked(**{"h1-roce": SCRIPT, "any": text})), text)
+            self.assertIn("HOST007", self.rules(self.checked(**{"h1-roce": SCRIPT, "any": text.replace("roce.txt", "x.sh")})))
+        unit = "[Service]\nExecStart=/usr/local/sbin/roce.txt\n"
+        answer = self.checked(**{"h1-roce": SCRIPT, "h2-roce": SCRIPT, "h2-unit": unit})
+        self.assertEqual([item["file"] for item in answer["findings"] if item["rule"] == "HOST007"], ["h1-roce.txt"])
+
+    def test_netplan(self):
+        """Its MTUs and addresses are those of the script's interfaces, also of one that it gives a name."""
+        small = PLAN.replace("mtu: 9000\n      addresses: [", "mtu: 1500\n      addresses: [")
+        good = self.checked(**{"h1-60-net": PLAN, "h1-roce": SCRIPT, "h2-roce": SCRIPT})
+        self.assertNotIn("TOP006", self.rules(good))
+        answer = self.checked(**{"h1-60-net": small, "h1-roce": SCRIPT, "h2-roce": SCRIPT})
+        self.assertIn(("TOP006", "h1-60-net", small[:small.index("1500")].count("\n") + 1), self.said(answer))
+        self.assertFalse(any("eno1" in item["message"] for item in answer["findings"]))
+        answer = self.checked(leaf=SWITCH, **{"60-net": PLAN, "h1-roce": SCRIPT})
+        self.assertNotIn("leaf1", str(answer["unknown_ends"]["ports"]))
+        set_too = SCRIPT.replace("done", "ip link set dev $i mtu 9000\ndone")
+        self.assertNotIn("TOP006", self.rules(self.checked(**{"h1-60-net": small, "h1-roce": set_too})))
+
+    def test_netplan_alone(self):
+        """A host of its own; a bond's MTU is that of its members."""
+        answer = self.checked(h1=PLAN.replace("mtu: 9000\n      addresses: [", "mtu: 1500\n      addresses: ["))
+        self.assertIn("TOP006", self.rules(answer))
+        bond = "network:\n  ethernets: {ens1: {}, ens2: {mtu: 1500}}\n  bonds:\n    bond0: {interfaces: [ens1, ens2], mtu: 9000}\n"
+        self.assertNotIn("TOP006", self.rules(self.checked(h1=bond.replace("mtu: 1500", "optional: true"))))
+
+    def test_of_no_known_kind(self):
+        answer = self.checked(other="net.ipv4.tcp_ecn = 1\n", h0=GOOD)
+        self.assertEqual([(item["file"], item["line"]) for item in answer["not_understood"]], [("other.txt", 0)])
+        self.assertIn("not read: other.txt: ", self.run_files(0, **{"other.txt": "a = 1\n", "h0.txt": GOOD}))
+        self.run_files(2, **{"other.txt": "a = 1\n", "another.txt": "b = 1\n"})
+        self.run_files(2, **{"alone.txt": "[Service]\nExecStart=/usr/local/sbin/roce.sh\n"})
 
 
 if __name__ == "__main__":

@@ -374,25 +374,32 @@ static bool mlxconfig(struct host *in, struct words *words)
     return good;
 }
 
+void host_say_mtu(struct config_set *set, struct origin at, uint32_t device, uint32_t port, int64_t mtu)
+{
+    int64_t verbs = 256;
+
+    while (verbs < 4096 && verbs * 2 + HOST_MTU_NEEDS <= mtu)
+        verbs *= 2;
+    if (mtu == verbs * 2) /* the number of a path MTU, without room for what is around it */
+        config_caution(set, at, "TOP006", device, port,
+                       "an interface MTU of %lld has no room for RDMA's %lld bytes and their headers: RDMA falls back "
+                       "to %lld (%lld are needed)",
+                       (long long)mtu, (long long)mtu, (long long)verbs, (long long)mtu + HOST_MTU_NEEDS);
+    config_say(set, at, device, port, "mtu", "%lld", (long long)verbs);
+}
+
 static bool set_mtu(struct host *in, const struct words *words)
 {
     const char *name = after(words, "dev", NULL), *text = after(words, "mtu", NULL);
-    int64_t mtu, verbs = 256;
+    int64_t mtu;
 
     if (!text || !host_number(text, 68, 65535, &mtu)) return false;
     if (!name && strcmp(words->word[0], "ifconfig") == 0) name = words->word[1];
     if (!name) name = words->count > 3 ? words->word[3] : NULL;
     if (!name || !host_nic_named(in, name)) return false;
-    while (verbs < 4096 && verbs * 2 + HOST_MTU_NEEDS <= mtu)
-        verbs *= 2;
-    if (mtu == verbs * 2) /* the number of a path MTU, without room for what is around it */
-        config_caution(in->set, host_at(in), "TOP006", in->device, in->port,
-                       "an interface MTU of %lld has no room for RDMA's %lld bytes and their headers: RDMA falls back "
-                       "to %lld (%lld are needed)",
-                       (long long)mtu, (long long)mtu, (long long)verbs, (long long)mtu + HOST_MTU_NEEDS);
     struct host_nic *nic = host_nic_here(in);
     if (nic) nic->mtu = (unsigned)mtu, nic->mtu_line = in->line;
-    config_say(in->set, host_at(in), in->device, in->port, "mtu", "%lld", (long long)verbs);
+    host_say_mtu(in->set, host_at(in), in->device, in->port, mtu);
     return true;
 }
 

@@ -41,7 +41,18 @@ static int guess(const char *text, size_t length)
     (void)length;
     for (unsigned i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
         found += strstr(text, signs[i]) != NULL;
-    return found == 0 ? 0 : found == 1 ? 70 : 90;
+    enum host_beside beside = host_beside(text);
+    if (beside == HOST_NETPLAN) return 92;
+    if (!found) return beside == HOST_RUNS ? 60 : 0;
+    return found == 1 ? 70 : 90;
+}
+
+/* A unit with commands of its own is a host's text like others. */
+static bool late(const char *text, size_t length)
+{
+    enum host_beside beside = host_beside(text);
+
+    return beside == HOST_NETPLAN || (beside == HOST_RUNS && guess(text, length) <= 60);
 }
 
 static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
@@ -58,6 +69,7 @@ const struct config_format config_host = {
     .can = &can,
     .host = true,
     .guess = guess,
+    .late = late,
     .import = host_import,
     .emit = host_emit,
     .port_name = port_name,

@@ -98,6 +98,16 @@ bool host_expand(const struct host_variables *all, const char *text, char *to, s
  * hidden: a failure is passed over. */
 #define HOST_LINE 4096 /* bytes of a line that may have one */
 bool host_unwrap(const char *line, size_t length, char *to, size_t size, bool *hidden);
+/* beside.c: what a text that lies beside a host's script is, and whose (CONFIG_NONE: nobody's, or everybody's). */
+enum host_beside { HOST_ALONE, HOST_NETPLAN, HOST_RUNS }; /* a host's own; netplan's YAML; what runs a script */
+enum host_beside host_beside(const char *text);
+uint32_t host_beside_whom(const struct config_set *set, const struct config_text *text);
+/* What a unit, a udev rule or a crontab runs is there after a reboot: HOST007 is taken back. */
+#define HOST_NOT_LASTING "nothing runs this script again after a reboot: its settings are then lost"
+void host_runs(struct config_set *set, const struct config_text *text);
+int host_netplan(struct config_set *set, const struct config_text *text); /* netplan.c; as import() */
+/* The verbs MTU that an interface's MTU has room for. */
+void host_say_mtu(struct config_set *set, struct origin at, uint32_t device, uint32_t port, int64_t mtu);
 /* shell.c: hands the commands of a script on, one by one. */
 void host_shell(struct host *in, const char *text);
 /* judge.c: adapters against each other, and against themselves */

@@ -328,7 +328,7 @@ static const char *host_name(struct host *in)
     return name && name[0] ? name : config_device_name(in->set, in->text);
 }
 
-int host_import(struct config_set *set, const struct config_text *text)
+static int import_script(struct config_set *set, const struct config_text *text)
 {
     struct arena arena;
     struct host in = {.set = set, .text = text, .port = CONFIG_NONE, .tc = -1, .arena = &arena};
@@ -346,4 +346,12 @@ int host_import(struct config_set *set, const struct config_text *text)
                           "nothing about an adapter: output or commands of mlnx_qos, dcb or mlxconfig are due");
     arena_release(&arena);
     return set->no_memory ? -ENOMEM : in.nics ? 0 : -EINVAL;
+}
+
+int host_import(struct config_set *set, const struct config_text *text)
+{
+    if (host_beside(text->text) == HOST_NETPLAN) return host_netplan(set, text);
+    if (!config_host.late(text->text, text->length)) return import_script(set, text);
+    host_runs(set, text);
+    return set->no_memory ? -ENOMEM : 0;
 }

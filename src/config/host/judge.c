@@ -289,8 +289,7 @@ static void judge_script(struct host *in)
         }
         from += length;
     }
-    config_hint(in->set, CONFIG_AT(in->text, at), "HOST007", in->device, CONFIG_NONE,
-                "nothing runs this script again after a reboot: its settings are then lost");
+    config_hint(in->set, CONFIG_AT(in->text, at), "HOST007", in->device, CONFIG_NONE, HOST_NOT_LASTING);
 }
 
 void host_judge(struct host *in)

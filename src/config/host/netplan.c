@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Netplan's YAML: MTUs and addresses of a host's interfaces, and its bonds.
+ *
+ * Of a host whose script was read, only what it says of the script's interfaces matters; a script that sets an MTU
+ * runs later and has the last word.  Without one it is a host of its own, of the interfaces that have an MTU and an
+ * address.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "config/host/host_int.h"
+#include "fabric/file/tree.h"
+
+struct netplan {
+    struct config_set *set;
+    const struct config_text *text;
+    uint32_t device;
+    bool script; /* of this host a script was read */
+};
+
+static struct origin at_key(const struct netplan *in, const struct tree *tree)
+{
+    return CONFIG_AT(in->text, tree->key_at.line);
+}
+
+static const char *scalar(const struct tree *map, const char *key)
+{
+    const struct tree *value = tree_get(map, key);
+
+    return value && value->type == TREE_SCALAR && value->text[0] ? value->text : NULL;
+}
+
+/* `set-name`, else what it matches by name, else what it is called in the file. */
+static const char *name_of(const struct tree *interface)
+{
+    const char *name = scalar(interface, "set-name");
+
+    if (!name) name = scalar(tree_get(interface, "match"), "name");
+    return name && !name[strcspn(name, "*?[")] ? name : interface->key;
+}
+
+static uint32_t port_of(const struct netplan *in, const struct tree *interface, const char *name)
+{
+    if (in->script) return config_port_find(in->set, in->device, name);
+    const struct tree *addresses = tree_get(interface, "addresses");
+    if (!scalar(interface, "mtu") || !addresses || !addresses->count) return CONFIG_NONE; /* management, by its looks */
+    return config_port(in->set, at_key(in, interface), in->device, name);
+}
+
+static void say_mtu(const struct netplan *in, const struct tree *interface, uint32_t port)
+{
+    const struct tree *mtu = tree_get(interface, "mtu");
+    int64_t bytes;
+
+    if (!mtu || mtu->type != TREE_SCALAR || config_said(in->set, in->device, port, "mtu")) return;
+    if (host_number(mtu->text, 68, 65535, &bytes))
+        host_say_mtu(in->set, at_key(in, mtu), in->device, port, bytes);
+    else
+        config_note(in->set, at_key(in, mtu), NULL, in->device, port, "mtu '%.40s' is not understood", mtu->text);
+}
+
+static void read_interface(const struct netplan *in, const struct tree *interface)
+{
+    uint32_t port = port_of(in, interface, name_of(interface));
+    const struct tree *addresses = tree_get(interface, "addresses");
+
+    if (port == CONFIG_NONE) return;
+    say_mtu(in, interface, port);
+    if (!addresses || addresses->type != TREE_LIST) return;
+    for (const struct tree *one = addresses->first; one; one = one->next) {
+        const char *text = one->type == TREE_MAP && one->first ? one->first->key : one->text; /* it may have a label */
+        if (text) config_address(in->set, CONFIG_AT(in->text, one->at.line), in->device, port, text);
+    }
+}
+
+/* An interface's own name, by what the file calls it. */
+static const char *member_name(const struct tree *ethernets, const char *called)
+{
+    const struct tree *interface = tree_get(ethernets, called);
+
+    return interface ? name_of(interface) : called;
+}
+
+/* A bond sets the MTU of its members. */
+static void read_bond(const struct netplan *in, const struct tree *bond, const struct tree *ethernets)
+{
+    const struct tree *members = tree_get(bond, "interfaces");
+
+    if (!members || members->type != TREE_LIST) return;
+    for (const struct tree *one = members->first; one; one = one->next) {
+        if (one->type != TREE_SCALAR) continue;
+        const char *name = member_name(ethernets, one->text);
+        uint32_t port = in->script ? config_port_find(in->set, in->device, name)
+                                   : config_port(in->set, CONFIG_AT(in->text, one->at.line), in->device, name);
+        if (port == CONFIG_NONE) continue;
+        config_lag(in->set, at_key(in, bond), in->device, port, bond->key);
+        say_mtu(in, bond, port);
+    }
+}
+
+static const struct tree *first_of(const struct tree *map)
+{
+    return map && map->type == TREE_MAP ? map->first : NULL;
+}
+
+int host_netplan(struct config_set *set, const struct config_text *text)
+{
+    struct netplan in = {.set = set, .text = text, .device = host_beside_whom(set, text)};
+    struct arena arena;
+    struct tree *root = NULL;
+
+    arena_init(&arena, (size_t)1 << 30);
+    int result = tree_parse_foreign(text->text, text->length, &arena, &root, text->errors);
+    in.script = in.device != CONFIG_NONE;
+    if (result == 0 && !in.script)
+        in.device = config_device(set, CONFIG_AT(text, 1), config_device_name(set, text), "host", true);
+    const struct tree *network = result == 0 ? tree_get(root, "network") : NULL;
+    const struct tree *ethernets = tree_get(network, "ethernets");
+    for (const struct tree *one = first_of(ethernets); one; one = one->next)
+        read_interface(&in, one);
+    for (const struct tree *one = first_of(tree_get(network, "bonds")); one; one = one->next)
+        read_bond(&in, one, ethernets);
+    arena_release(&arena);
+    return result == 0 && set->no_memory ? -ENOMEM : result;
+}
