@@ -16,7 +16,7 @@
 #include "cli/validate_baseline.h"
 #include "cli/validate_print.h"
 #include "cli/validate_weeks.h"
-#include "validate/measured.h"
+#include "validate/measured/measured.h"
 #include "validate/weeks.h"
 
 #define FILE_BYTES ((size_t)256 << 20)

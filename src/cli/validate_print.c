@@ -10,7 +10,7 @@
 
 #include "cli/cli.h"
 #include "report/diagnosis/diagnosis.h"
-#include "validate/measured.h"
+#include "validate/measured/measured.h"
 
 #define INDENT 10
 

@@ -10,7 +10,7 @@
 #include "cli/validate_print.h"
 #include "report/diagnosis/diagnosis.h"
 #include "report/json_out.h"
-#include "validate/measured.h"
+#include "validate/measured/measured.h"
 
 static void json_row(struct jout *jout, const struct validate_row *row)
 {

@@ -341,6 +341,7 @@ void dump_cumulus(struct out *out, const struct moment *m, uint32_t node)
 {
     char name[FABRIC_NAME];
 
+    dump_version(out, m, node, "nv show system", "build             Cumulus Linux\nproduct-release   ");
     EACH_PORT(m, node, port)
     {
         moment_port_name(m, port, name);

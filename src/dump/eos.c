@@ -284,6 +284,7 @@ static void lldp(struct out *out, const struct moment *m, uint32_t node)
 
 void dump_eos(struct out *out, const struct moment *m, uint32_t node)
 {
+    dump_version(out, m, node, "show version", "Software image version: ");
     pfc(out, m, node);
     watchdog(out, m, node);
     marks(out, m, node);

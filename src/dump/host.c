@@ -311,6 +311,7 @@ void dump_host(struct out *out, const struct moment *m, uint32_t node)
         if (!a.here->cabled) continue;
         ethtool_statistics(out, &a);
         ethtool_link(out, &a);
+        dump_driver(out, m, node, a.number);
         sysfs(out, &a);
     }
     each_adapter(out, m, node, "rdma statistic show", "", rdma_statistic);

@@ -162,6 +162,9 @@ static void nccl_log(struct out *out, const struct moment *m, uint32_t node)
     for (uint32_t i = 0; i < m->result->flows && !failed; i++)
         failed = m->result->flow[i].failed && m->fabric->endpoint[m->result->flow[i].src].host == node;
     if (first == end || (!failed && !takes_part(m, node)) || !out_begin(out, "txt", "nccl log")) return;
+    if (dump_nccl_version(m, node))
+        fprintf(out->file, "%s:%u:%u [0] NCCL INFO NCCL version %s\n", m->fabric->node[node].name, PID, PID + 100,
+                dump_nccl_version(m, node));
     fprintf(out->file, "%s:%u:%u [0] NCCL INFO NET/IB : Using", m->fabric->node[node].name, PID, PID + 100);
     for (uint32_t i = first; i < end; i++)
         fprintf(out->file, " [%u]mlx5_%u:1/RoCE", i - first, m->fabric->endpoint[i].index);

@@ -487,6 +487,7 @@ static void lldp(struct out *out, const struct moment *m, uint32_t node)
 
 void dump_nxos(struct out *out, const struct moment *m, uint32_t node)
 {
+    dump_version(out, m, node, "show version", "Software\n  NXOS: version ");
     pfc(out, m, node);
     queuing(out, m, node);
     queuing_json(out, m, node);

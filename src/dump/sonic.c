@@ -396,6 +396,7 @@ static void lldp(struct out *out, const struct moment *m, uint32_t node)
 
 void dump_sonic(struct out *out, const struct moment *m, uint32_t node)
 {
+    dump_version(out, m, node, "show version", "SONiC Software Version: SONiC.");
     pfc_counters(out, m, node);
     queue_counters(out, m, node);
     by_group(out, m, node);

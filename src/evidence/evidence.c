@@ -16,6 +16,8 @@
 #define MEMORY (1536u << 20) /* bytes for all of it: a million ports fit, and a hostile file ends in a remark */
 #define RESERVE (1u << 20)   /* of the arena, for remarks on what did not fit */
 #define REMARKS 200          /* more are counted */
+#define VERSIONS_MOST 2048   /* of a device */
+#define VERSION_BYTES 200
 
 const struct evidence_counter_info evidence_counters[EVIDENCE_COUNTERS] = {
 #define COUNTER(id, name, scope, kind, unit, help) {name, EVIDENCE_##scope, EVIDENCE_##kind, unit, help},
@@ -48,6 +50,7 @@ void evidence_release(struct evidence *evidence)
                      evidence->circle,
                      evidence->flow,
                      evidence->neighbour,
+                     evidence->version,
                      evidence->remark,
                      evidence->tables ? evidence->tables->objects.slot : NULL,
                      evidence->tables ? evidence->tables->values.slot : NULL,
@@ -477,6 +480,30 @@ void evidence_add_description(struct evidence *evidence, uint32_t port, const ch
                               const struct evidence_source *source)
 {
     add_neighbour(evidence, port, device, port_name, source, true);
+}
+
+/* Of so many parts of a device: a host has a dozen adapters, a switch hundreds of optics. */
+void evidence_set_version(struct evidence *evidence, uint32_t device, enum fabric_part part, const char *where,
+                          const char *text, size_t length, const struct evidence_source *source)
+{
+    unsigned seen = 0;
+
+    if (device == EVIDENCE_NONE || !length || length > VERSION_BYTES) return;
+    uint32_t at = evidence->object[device].version;
+    for (; at && seen < VERSIONS_MOST; at = evidence->version[at - 1].next, seen++)
+        if (evidence->version[at - 1].part == part && !strcmp(evidence->version[at - 1].where, where)) break;
+    const char *name = at ? evidence->version[at - 1].where : kept(evidence, where, strlen(where));
+    const char *copy = kept(evidence, text, length);
+    if (seen == VERSIONS_MOST || !name || !copy) return;
+    if (!at) {
+        if (!ROOM(evidence, evidence->version, evidence->versions)) return;
+        at = ++evidence->versions;
+        evidence->version[at - 1].next = evidence->object[device].version;
+        evidence->object[device].version = at;
+    }
+    noticed(evidence, device, source->at_s);
+    evidence->version[at - 1] = (struct evidence_version){(uint8_t)part, name,         copy,
+                                                          source->file,  source->line, evidence->version[at - 1].next};
 }
 
 void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line, const char *format, ...)

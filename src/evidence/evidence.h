@@ -50,6 +50,7 @@ struct evidence_object {
     uint32_t next;          /* of a device: its first port; of a port: the next of its device; EVIDENCE_NONE: none */
     uint32_t last;          /* of a device: its last port */
     uint32_t neighbour[2];  /* of a port: what LLDP and its description said last, index into neighbour[] plus one */
+    uint32_t version;       /* of a device: what is installed, index into version[] plus one; 0: not said */
     uint32_t same_as;       /* of a port met by two names: the one that stands for both; EVIDENCE_NONE */
     uint8_t scope;          /* enum evidence_scope; a port is EVIDENCE_PORT */
     uint8_t role;           /* of a device: enum fabric_role; FABRIC_ROLES: not known */
@@ -102,6 +103,14 @@ struct evidence_neighbour {
     uint32_t file, line;
     bool described; /* by a description that somebody wrote, not by LLDP */
 };
+/* What is installed on a device, as it says itself. */
+struct evidence_version {
+    uint8_t part;      /* enum fabric_part */
+    const char *where; /* "eth0", of several of a kind; "" */
+    const char *text;  /* "28.39.1002" */
+    uint32_t file, line;
+    uint32_t next; /* of the same device, plus one; 0: none */
+};
 /* Something that was not understood or is missing: printed, never silently left out. */
 struct evidence_remark {
     uint32_t file, line; /* file EVIDENCE_NONE: none */
@@ -125,6 +134,8 @@ struct evidence {
     uint32_t flows;
     struct evidence_neighbour *neighbour;
     uint32_t neighbours;
+    struct evidence_version *version;
+    uint32_t versions;
     struct evidence_remark *remark;
     uint32_t remarks, remarks_left_out;
     const struct fabric *fabric; /* NULL: none was given */
@@ -179,6 +190,9 @@ void evidence_add_neighbour(struct evidence *evidence, uint32_t port, const char
 /* The same from what somebody wrote into the port's description. */
 void evidence_add_description(struct evidence *evidence, uint32_t port, const char *device, const char *port_name,
                               const struct evidence_source *source);
+/* The last look counts.  Nothing where there is no device, or no text. */
+void evidence_set_version(struct evidence *evidence, uint32_t device, enum fabric_part part, const char *where,
+                          const char *text, size_t length, const struct evidence_source *source);
 __attribute__((format(printf, 4, 5))) void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line,
                                                            const char *format, ...);
 /* A port's peer, where the input itself says it. */

@@ -45,6 +45,9 @@ void validate_judge(struct validate_case *of, const struct validate_finding *fin
 void baseline_judge(struct validate_case *of, const struct validate_finding *finding);
 /* phase1.c: what is judged of the file alone: digest, `check`, `diff`. */
 void inputs_judge_file(struct validate_case *of);
+/* Every part that a role has approved versions of, on every node of that role. */
+void versions_judge(struct validate_case *of);
+bool version_is_approved(const struct fabric_approved *approved, uint32_t part, const char *version);
 /* A row whose verdict is known; formula says by what. */
 __attribute__((format(printf, 5, 6))) void validate_tell(struct validate_case *of, enum validate_verdict verdict,
                                                          const char *subject, const char *formula, const char *why,

@@ -77,15 +77,14 @@ static void judge_diff(struct validate_case *of)
     fabric_places_free(there);
 }
 
-static bool is_approved(const struct fabric_approved *approved, uint32_t part, const char *version)
+bool version_is_approved(const struct fabric_approved *approved, uint32_t part, const char *version)
 {
     for (uint32_t v = 0; v < approved->versions[part]; v++)
         if (version && strcmp(approved->version[part][v], version) == 0) return true;
     return false;
 }
 
-/* Every part that a role has approved versions of, on every node of that role. */
-static void judge_versions(struct validate_case *of)
+void versions_judge(struct validate_case *of)
 {
     const struct fabric_operations *operations = &of->fabric->operations;
     uint32_t asked = 0, wrong = 0;
@@ -99,7 +98,7 @@ static void judge_versions(struct validate_case *of)
             if (approved->versions[part] == 0) continue;
             const char *version = device ? device->installed[part] : NULL;
             asked++;
-            if (is_approved(approved, part, version)) continue;
+            if (version_is_approved(approved, part, version)) continue;
             if (wrong++ == 0)
                 snprintf(why, sizeof why, "%s: %s %s, approved is %s", node->name, fabric_part_names[part],
                          version ? version : "is not said", approved->version[part][0]);
@@ -129,7 +128,7 @@ void inputs_judge_file(struct validate_case *of)
 void test_inputs(struct validate_case *of)
 {
     inputs_judge_file(of);
-    judge_versions(of);
+    versions_judge(of);
 }
 
 /* Three digests of one simulation; false after a row that says what is wrong. */

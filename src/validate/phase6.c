@@ -12,6 +12,7 @@
 #include "report/metrics_list.h"
 #include "report/sim_report.h"
 #include "validate/failures.h"
+#include "validate/measured/measured.h"
 
 #define LONGEST_PS (10 * PS_S)
 
@@ -208,6 +209,10 @@ void test_ownership(struct validate_case *of)
         of, &(struct validate_finding){
                 .subject = "settings that nobody owns", .criterion = CRITERION_UNOWNED, .value = missing, .why = why});
     judge_signature(of);
+    if (of->plan->measured)
+        measured_versions(of);
+    else
+        versions_judge(of);
 }
 
 /* --- soak --- */

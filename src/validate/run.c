@@ -12,7 +12,7 @@
 #include "diagnose/baseline.h"
 #include "study/clock.h"
 #include "validate/case.h"
-#include "validate/measured.h"
+#include "validate/measured/measured.h"
 
 #define FIELDS 12 /* of a row as judge.c writes it */
 

@@ -127,6 +127,68 @@ class Measured(Case):
         self.assertIn("all_reduce_perf.txt", self.row(document, "other outputs")["why"])
         self.assertIn("no output of nccl-tests", self.row(document, "allgather")["why"])
 
+    def test_versions(self):
+        """What each system and a host's programs print of themselves against what is approved."""
+        text = SMALL.replace("leaves: 2, spines: 2", "leaves: 4, spines: 2") + """roles:
+  leaf: {approved: {nos: [4.31.1F, 4.31.2F], optics: MMA4Z00-NS}}
+  spine: {approved: {nos: 23.4R1.10}}
+  host: {approved: {firmware: 28.39.1002, driver: 24.10-1.1.4, nccl: 2.21.5}}
+"""
+        small = self.write("small.yaml", text)
+        outputs = {
+            "leaf0/show_version.txt": "Arista DCS-7060DX5-64S-F\nHardware version: 11.01\nSoftware image version: 4.31.2F\n",
+            "leaf0/optics.txt": "Ethernet0: SFP EEPROM detected\n        Vendor Name: NVIDIA\n        Vendor PN: MMA4Z00-NS\n"
+                                "Ethernet4: SFP EEPROM detected\n        Vendor PN: OTHER-1\n",
+            "leaf1/show_version.json": '{"modelName": "DCS-7060", "version": "4.30.0F"}',
+            "leaf2/show_version.txt": "\nSONiC Software Version: SONiC.202311.1-abc\nSONiC OS Version: 11\nDistribution: Debian 11.8\n",
+            "leaf3/show_version.txt": "Software\n  BIOS: version 07.69\n  NXOS: version 10.3(4a) [Maintenance Release]\n",
+            "spine0/show_version.txt": "Hostname: spine0\nModel: qfx5240-64od\nJunos: 23.4R1.10\n",
+            "spine1/nv_show_system.txt": "                   operational\n-----------------  -----------\nbuild              Cumulus Linux 5.9.1\n"
+                                         "product-release    5.9.1\n",
+            "h0/ethtool_-i_eth0.txt": "driver: mlx5_core\nversion: 24.10-1.1.4\nfirmware-version: 28.39.1002 (MT_0000000838)\nbus-info: 0000:0c:00.0\n",
+            "h0/nccl.txt": "h0:4000:4100 [0] NCCL INFO NCCL version 2.21.5+cuda12.4\n",
+            "h1/mlxfwmanager.txt": "Querying Mellanox devices firmware ...\n\nDevice #1:\n----------\n\n  Device Type:      ConnectX7\n"
+                                   "  Versions:         Current        Available\n     FW             28.38.1002     N/A\n     PXE            3.7.0201       N/A\n",
+            "h1/nccl.txt": "NCCL version 2.20.3+cuda12.4\n",
+            "h2/mstflint.txt": "Image type:            FS4\nFW Version:            28.39.1002\nFW Release Date:       8.11.2023\n",
+        }
+        for name, output in outputs.items():
+            self.write("dumps/" + name, output)
+        document = self.measured(small, "dumps", "--phase", "1,6", status=1)
+        for phase in (1, 6):
+            [row] = [row for row in document["rows"] if row["phase"] == phase and row["subject"] == "parts without an approved version"]
+            self.assertEqual((row["verdict"], row["value"], row["criterion"]), ("fail", 7, "unapproved"), row)
+        found = {}
+        for name in ("leaf0", "leaf1", "leaf2", "leaf3", "spine1", "h1"):
+            self.write("one.yaml", text)
+            for other, output in outputs.items():
+                self.write(f"one-{name}/{other}", output if other.startswith(name) else "Software image version: 4.31.2F\n" if other[0] == "l" else
+                           "Junos: 23.4R1.10\n" if other[0] == "s" else "FW Version: 28.39.1002\n")
+            row = self.row(self.measured("one.yaml", f"one-{name}", "--phase", "1", status=1), "parts without an")
+            found[name] = (row["value"], row["why"], row["source"])
+        self.assertEqual(found, {
+            "leaf0": (1, "leaf0 Ethernet4: optics OTHER-1, approved is MMA4Z00-NS", "leaf0/optics.txt:5"),
+            "leaf1": (1, "leaf1: nos 4.30.0F, approved is 4.31.1F", "leaf1/show_version.json:1"),
+            "leaf2": (1, "leaf2: nos 202311.1-abc, approved is 4.31.1F", "leaf2/show_version.txt:2"),
+            "leaf3": (1, "leaf3: nos 10.3(4a), approved is 4.31.1F", "leaf3/show_version.txt:3"),
+            "spine1": (1, "spine1: nos 5.9.1, approved is 23.4R1.10", "spine1/nv_show_system.txt:4"),
+            "h1": (2, "h1 #1: firmware 28.38.1002, approved is 28.39.1002; h1: nccl 2.20.3, approved is 2.21.5", "h1/mlxfwmanager.txt:8"),
+        })
+        self.assertIn("parts whose version no output says", {row["subject"] for row in document["rows"]})
+
+    def test_versions_of_a_run(self):
+        """What the file says is installed is what `sim --dump` prints, and is read back."""
+        text = SMALL + """roles: {leaf: {approved: {nos: 1.2.3}}, host: {approved: {firmware: 28.1, driver: 24.10, nccl: 2.21.5}}}
+devices: {leaf0: {installed: {nos: 1.2.3}}, leaf1: {installed: {nos: 1.2.4}}, h3: {installed: {firmware: 28.2, driver: 24.10, nccl: 2.21.5}}}
+jobs: [{allreduce: ring, size: 1MB}]
+"""
+        small = self.write("small.yaml", text)
+        for system in SYSTEMS:
+            with self.subTest(system):
+                row = self.row(self.measured(small, self.dump(small, system), "--phase", "1", status=1), "parts without an")
+                self.assertEqual((row["value"], row["why"]),
+                                 (2, "h3 eth0: firmware 28.2, approved is 28.1; leaf1: nos 1.2.4, approved is 1.2.3"))
+
     def test_forms(self):
         small = self.write("small.yaml", SMALL)
         self.write("runs/h0/bw.txt", BW % (200, 200))

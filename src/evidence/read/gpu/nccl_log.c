@@ -129,6 +129,18 @@ static bool joins(struct reading *in, uint32_t host, const char *text)
     return true;
 }
 
+/* "NCCL version 2.21.5+cuda12.4" */
+static bool version(struct reading *in, uint32_t host, const char *text)
+{
+    struct field word = behind(text, "NCCL version ");
+    const char *plus = word.length ? memchr(word.at, '+', word.length) : NULL;
+
+    if (!word.length) return false;
+    evidence_set_version(in->evidence, host, FABRIC_PART_NCCL, "", word.at,
+                         plus ? (size_t)(plus - word.at) : word.length, &in->source);
+    return true;
+}
+
 static bool log_line(struct reading *in, const char *line)
 {
     const char *nccl = strstr(line, " NCCL WARN "), *text;
@@ -138,7 +150,8 @@ static bool log_line(struct reading *in, const char *line)
     text = nccl + strlen(" NCCL WARN ") - 1;
     struct field name = log_host(line, nccl);
     uint32_t host = gpu_host(in, &name);
-    if (completion(in, host, text) || async_event(in, host, text) || uses(in, host, text) || joins(in, host, text))
+    if (version(in, host, text) || completion(in, host, text) || async_event(in, host, text) || uses(in, host, text) ||
+        joins(in, host, text))
         return true;
     if (line_has(text, "Call to ibv_modify_qp failed"))
         evidence_remark(in->evidence, in->source.file, in->source.line,

@@ -6,8 +6,8 @@
  *
  * Tests keep their names and order; measured.c says of each which function answers it, or which output would.
  */
-#ifndef ROCELAB_VALIDATE_MEASURED_H
-#define ROCELAB_VALIDATE_MEASURED_H
+#ifndef ROCELAB_VALIDATE_MEASURED_MEASURED_H
+#define ROCELAB_VALIDATE_MEASURED_MEASURED_H
 
 #include "diagnose/diagnose.h"
 #include "diagnose/walk.h"
@@ -27,7 +27,7 @@ void measured_release(struct measured *measured);
 /* The rows of a test. */
 void measured_run(struct validate_case *of, uint32_t test);
 
-/* --- for measured_*.c --- */
+/* --- for the files of this folder --- */
 
 /* "leaf0/show_pfc_counters.txt:12", below DIR; "": it is not known.  Answers buf. */
 const char *measured_at(const struct validate_case *of, uint32_t file, uint32_t line, char buf[VALIDATE_TEXT]);
@@ -41,6 +41,8 @@ const struct evidence_value *measured_any(const struct validate_case *of, bool t
 void measured_rules(struct validate_case *of, const char *subject, const char *rules, enum criterion criterion,
                     const struct evidence_value *seen, const char *lacking);
 
+/* Versions that devices say of themselves against those that are approved for their role. */
+void measured_versions(struct validate_case *of);
 void measured_inputs(struct validate_case *of);
 void measured_spread(struct validate_case *of);
 void measured_points(struct validate_case *of);

@@ -2,7 +2,7 @@
 /*
  * Outputs of a cluster: read, tied to the fabric file, diagnosed once; then which test is answered by what.
  */
-#include "validate/measured.h"
+#include "validate/measured/measured.h"
 
 #include <string.h>
 
@@ -315,7 +315,7 @@ static bool read_all(struct evidence *evidence, const char *path, char *why, siz
         snprintf(why, size, "line %u: broken JSON: %s", evidence->broken_line, evidence->broken);
         return false;
     }
-    if (evidence->values == 0) {
+    if (evidence->values == 0 && evidence->versions == 0) {
         snprintf(why, size, "no output in it is known; 'rocelab diagnose --list' lists what is");
         return false;
     }

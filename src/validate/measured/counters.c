@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "validate/measured.h"
+#include "validate/measured/measured.h"
 
 #define IDLE_SHARE 0.01              /* of the busiest line: nobody works */
 #define PAUSE_BITS (65535.0 * 512.0) /* that one frame can pause for */
@@ -72,6 +72,7 @@ void measured_inputs(struct validate_case *of)
 {
     inputs_judge_file(of);
     judge_devices(of);
+    measured_versions(of);
     judge_links(of);
     measured_rules(of, "ports whose rate or MTU is too small for what is sent", "D06 D16", CRITERION_DIFFERENCES,
                    MEASURED_ANY(of, true, EVIDENCE_PORT_TX_BYTES, EVIDENCE_TX_BYTES),

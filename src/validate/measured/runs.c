@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "validate/measured.h"
+#include "validate/measured/measured.h"
 
 #define LEAST_MESSAGE UINT64_C(65536)   /* of ib_write_bw: a shorter one does not fill a line */
 #define LEAST_BYTES UINT64_C(256000000) /* of a collective */
