@@ -373,6 +373,56 @@ bool deadlock_search(struct deadlock *d, const struct deadlock_failure *failed, 
     return found;
 }
 
+/* After walk(): of the switches whose ways to its target go over `by`, the nearest with hosts; FABRIC_NONE: none. */
+static uint32_t nearest_sender(const struct deadlock *d, uint32_t by, uint8_t *over)
+{
+    memset(over, 0, d->switches);
+    for (uint32_t i = 0; i < d->queued; i++) {
+        uint32_t s = d->queue[i];
+        over[s] = s == by;
+        for (uint32_t p = d->first[s]; p < d->first[s + 1] && !over[s]; p++) {
+            uint32_t to = d->neighbour[p];
+            if (to == FABRIC_NONE || d->down[p] || d->far[to] == DEADLOCK_FAR) continue;
+            over[s] = d->far[to] + 1 == d->far[s] && over[to];
+        }
+        if (over[s] && d->talks[s]) return s;
+    }
+    return FABRIC_NONE;
+}
+
+static uint32_t edge_of_switch(const struct deadlock *d, uint32_t s)
+{
+    for (uint32_t e = 0; e < d->edges; e++)
+        if (d->fabric->edge_switch[e] == s) return e;
+    return FABRIC_NONE;
+}
+
+bool deadlock_pair(struct deadlock *d, const struct deadlock_failure *failed, uint32_t count, const uint32_t hop[2],
+                   uint32_t *ret_src, uint32_t *ret_dst)
+{
+    uint32_t first = hop[0] - d->fabric->endpoints, second = hop[1] - d->fabric->endpoints;
+    uint32_t begin = d->neighbour[d->peer[first]], middle = d->neighbour[first], end = d->neighbour[second];
+    uint8_t *over = malloc(d->switches);
+    uint32_t best = UINT32_MAX;
+
+    if (!over) return false;
+    deadlock_fail(d, failed, count, 1);
+    for (uint32_t edge = 0; edge < d->edges; edge++) {
+        if (!d->talks[d->fabric->edge_switch[edge]]) continue;
+        walk(d, d->fabric->edge_switch[edge]);
+        if (d->far[end] == DEADLOCK_FAR || d->far[begin] != d->far[end] + 2 || d->far[middle] != d->far[end] + 1)
+            continue;
+        uint32_t src = nearest_sender(d, begin, over);
+        if (src == FABRIC_NONE || d->far[src] >= best || edge_of_switch(d, src) == FABRIC_NONE) continue;
+        best = d->far[src];
+        *ret_src = edge_of_switch(d, src);
+        *ret_dst = edge;
+    }
+    deadlock_fail(d, failed, count, 0);
+    free(over);
+    return best != UINT32_MAX;
+}
+
 bool deadlock_circle(const struct deadlock *d, struct deadlock_cycle *ret)
 {
     if (d->circle) *ret = d->found;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cyclic buffer dependencies.  Private to src/check; tests use it too.
+ * Cyclic buffer dependencies: the proof behind TOP001 and TOP002, and what traffic a circle needs.
  */
 #ifndef ROCELAB_CHECK_DEADLOCK_H
 #define ROCELAB_CHECK_DEADLOCK_H
@@ -39,6 +39,10 @@ bool deadlock_after(struct deadlock *deadlock, const struct deadlock_failure *fa
                     struct deadlock_cycle *ret);
 /* Of deadlock_after(): how often waits had to be followed, and how often everything had to be searched. */
 void deadlock_effort(const struct deadlock *deadlock, uint64_t *ret_followed, uint64_t *ret_searched);
+/* The nearest two edges between which packets go by these two ports, one after the other, with these failed: the
+ * traffic of two hops of a circle.  False: no shortest way does, or there is no memory. */
+bool deadlock_pair(struct deadlock *deadlock, const struct deadlock_failure *failed, uint32_t count,
+                   const uint32_t hop[2], uint32_t *ret_src, uint32_t *ret_dst);
 /* The failures there are: links between switches, then switches. */
 uint32_t deadlock_failures(const struct deadlock *deadlock, const struct deadlock_failure **ret);
 

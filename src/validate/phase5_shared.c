@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Phase 5, what else is on the wires: traffic for storage, backup and management on a network of its own, in a class of
- * its own, and in the same class; links between two sites; circles of buffers under load.
+ * its own, and in the same class; links between two sites.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -165,42 +165,4 @@ void test_sites(struct validate_case *of)
         variant_close(&variant);
     }
     free(all);
-}
-
-/* --- circles --- */
-
-void test_circles(struct validate_case *of)
-{
-    static const ps_t times[VALIDATE_LEVELS] = {
-        [VALIDATE_QUICK] = PS_MS, [VALIDATE_DEFAULT] = 3 * PS_MS, [VALIDATE_FULL] = 300 * PS_MS};
-    static const char subject[] = "deadlocks that hold, of all to all with a link down";
-    char fault[256], name[FABRIC_NAME], why[VALIDATE_TEXT] = "";
-    const char *faults[] = {fault};
-    struct failures failures;
-    struct variant variant;
-    uint32_t held = 0;
-
-    if (!failures_choose(of, times[of->plan->level], &failures)) return;
-    char *ranks = endpoint_list(of->fabric, failures.rank, failures.ranks), *jobs = NULL;
-    size_t length = 0;
-    FILE *to = ranks ? open_memstream(&jobs, &length) : NULL;
-    fault[0] = '\0';
-    if (failures.link != FABRIC_NONE)
-        snprintf(fault, sizeof fault, "down %.90s at 100us", fabric_port_name(of->fabric, failures.link, name));
-    if (to) {
-        fprintf(to, "[{all-to-all: at-once, size: %lluB, ranks: %s}]", (unsigned long long)failures.bytes, ranks);
-        fclose(to);
-    }
-    if (failures_run(of, subject, &failures, jobs, faults, 1, 10 * failures.length + PS_S, &variant)) {
-        for (uint32_t d = 0; d < variant.result.deadlocks; d++)
-            held += variant.result.deadlock[d].ended == PS_NEVER;
-        if (held)
-            snprintf(why, sizeof why, "%u queues from %s on wait for each other", variant.result.deadlock[0].waits,
-                     fabric_port_name(of->fabric, variant.result.deadlock[0].wait[0].port, name));
-        validate_judge(of, &(struct validate_finding){
-                               .subject = subject, .criterion = CRITERION_DEADLOCKS, .value = held, .why = why});
-        variant_close(&variant);
-    }
-    free(ranks);
-    free(jobs);
 }
