@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Phase 6, operational: a cause that is planted is found by `diagnose`, what operators watch is exported, somebody owns
- * every threshold, and a long run holds.
+ * Phase 6, operational: a cause that is planted is found by `diagnose`, what operators watch is exported, and somebody
+ * owns every threshold.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -213,40 +213,4 @@ void test_ownership(struct validate_case *of)
         measured_versions(of);
     else
         versions_judge(of);
-}
-
-/* --- soak --- */
-
-void test_soak(struct validate_case *of)
-{
-    static const char subject[] = "soak: rounds whose traffic does not complete";
-    char why[VALIDATE_TEXT] = "";
-    struct failures failures;
-    ps_t ran = 0, least = PS_NEVER, most = 0;
-    uint32_t rounds = 0, failed = 0;
-
-    if (of->plan->soak_ps == 0) {
-        validate_skip(of, "soak", "no time was given: --soak 10s");
-        return;
-    }
-    if (!failures_choose(of, PS_MS, &failures)) return;
-    char *jobs = failures_jobs(of, &failures, 0);
-    for (; ran < of->plan->soak_ps; rounds++) {
-        const struct sim_options options = {.threads = 1, .seed = of->plan->seed + rounds};
-        struct variant variant = {0};
-        if (!jobs || !variant_open(of, subject, jobs, &variant, &options)) break;
-        if (!variant_run(of, subject, &variant, LONGEST_PS)) break;
-        sim_audit(variant.sim);
-        ps_t time = failures_time(&variant);
-        failed += time == PS_NEVER;
-        if (time < least) least = time;
-        if (time != PS_NEVER && time > most) most = time;
-        ran = ps_add(ran, time == PS_NEVER ? PS_MS : time);
-        variant_close(&variant);
-    }
-    snprintf(why, sizeof why, "%u rounds, each with a seed of its own; the slowest took %.2f times the fastest", rounds,
-             most ? (double)most / (double)least : 0.0);
-    validate_judge(
-        of, &(struct validate_finding){.subject = subject, .criterion = CRITERION_SOAK, .value = failed, .why = why});
-    free(jobs);
 }

@@ -220,6 +220,35 @@ class Validate(Case):
         self.assertIn("4 of 4 tests were kept in kept", again.stderr)
         self.assertIn(first["digest"], again.stdout)
 
+    def test_stress_closes_the_circle_of_check(self):
+        """Five switches in a ring: `check` finds the circle, its traffic closes it, and only a watchdog breaks it."""
+        hosts = [f"h{i}" for i in range(15)]
+        links = [f"[h{i}, s{i // 3}]" for i in range(15)] + [f"[s{i}, s{(i + 1) % 5}]" for i in range(5)]
+        ring = (f"rocelab: 1\nfabric: ring\ntopology: {{links: {{hosts: [{', '.join(hosts)}], switches: [s0, s1, s2, s3, s4], "
+                f"links: [{', '.join(links)}]}}}}\nlinks: {{host: {{rate: 100G, cable: 3m}}, fabric: {{rate: 100G, cable: 3m}}}}\n"
+                "classes:\n  - {name: rdma, dscp: 26, priority: 3, lossless: true, xoff: 40KB}\n  - {name: default, priority: 0}\n"
+                "jobs: [{permutation: 2, size: 1MB}]\nswitches: {buffer: 16MB")
+        for watchdog, verdict, words in [("}\n", "fail", "deadlocks that hold"),
+                                         (", watchdog: {poll: 10ms, detect: 20ms, restore: 20ms}}\n", "pass", "broken by the watchdog")]:
+            row, = [row for row in self.document("--quick", "--phase", "5", text=ring + watchdog, status=None)["rows"] if row["test"] == "deadlock stress"]
+            self.assertEqual(row["verdict"], verdict)
+            self.assertIn("the circle of 5 links", row["subject"])
+            self.assertIn(words, row["subject"])
+
+    def test_drains_and_soak(self):
+        """Every switch that leaves hosts a path has its turn; nothing is lost; a soak holds no more and more memory."""
+        rows = self.document("--phase", "5,6", "--soak", "5ms", text=SMALL + "converge: {detect: 10us, step: 5us, ordered: true}\n",
+                             status=None)["rows"]
+        rolling = [row for row in rows if row["test"] == "rolling update"]
+        self.assertTrue(any("all 2 switches" in row["subject"] for row in rolling), rolling)
+        self.assertEqual({row["verdict"] for row in rolling if row["criterion"]}, {"pass"})
+        impact, = [row for row in rows if row["test"] == "no impact"]
+        self.assertEqual((impact["verdict"], impact["criterion"]), ("pass", "impact"))
+        soak = [row for row in rows if row["test"] == "soak"]
+        self.assertIn("memory", soak[1]["subject"])
+        self.assertEqual(soak[0]["verdict"], "pass")
+        self.assertIn(soak[1]["verdict"], ("pass", "skipped"))  # a sanitizer's allocator does not count
+
     def test_wrong(self):
         for arguments, words in [
             (["--phase", "7"], ["--phase '7'", "1 to 6"]),
