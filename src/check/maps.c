@@ -459,6 +459,20 @@ static bool served_after(const struct fabric_settings *settings, uint8_t tc)
     return true;
 }
 
+/* Is this the class that CNPs belong in, and the map leads another DSCP to it? */
+static bool instead_of_cnps(const struct check *check, const struct fabric_settings *settings, const struct cnps *cnps,
+                            uint8_t tc)
+{
+    uint8_t own = settings->dscp_to_tc[cnps->dscp], usual = settings->dscp_to_tc[0];
+
+    unsigned fed = 0;
+
+    for (unsigned d = 0; d < 64; d++)
+        fed += settings->dscp_to_tc[d] == tc;
+    if (!check->imported || settings->trust != SW_TRUST_DSCP || tc == usual || fed != 1) return false;
+    return (cnps->known || own == usual) && cnp_wrong(settings, own) && cnp_place(check, settings, cnps) == tc;
+}
+
 RULE_FUNCTION(map_strict)
 {
     const struct fabric *fabric = check->fabric;
@@ -474,7 +488,8 @@ RULE_FUNCTION(map_strict)
             if (!(fed_classes(settings) >> tc & 1)) continue; /* nothing is in it */
             uint8_t cnp = cnp_lands_in(fabric, p, &cnps);
             if (settings->tc_to_queue[tc] == settings->tc_to_queue[cnp] || is_control(settings, tc)) continue;
-            if (cnps.class == c || routed_pcp(fabric, p)) continue; /* MAP005, MAP006, MAP003 */
+            if (cnps.class == c || routed_pcp(fabric, p)) continue;    /* MAP005, MAP006, MAP003 */
+            if (instead_of_cnps(check, settings, &cnps, tc)) continue; /* MAP006 */
             if (served_after(settings, tc)) continue;
             /* RDMA is in it by custom: the map is wrong, and told. */
             if (check->imported && settings->trust == SW_TRUST_DSCP && settings->dscp_to_tc[ROCE_DSCP] == tc) continue;

@@ -253,6 +253,34 @@ static void judge_device(struct config_set *set, uint32_t device, bool hosts)
     }
 }
 
+static void unsay(struct config_port *of, struct config_said *said)
+{
+    uint32_t at = (uint32_t)(said - of->said);
+
+    memmove(said, said + 1, (of->count - at - 1) * sizeof(*said));
+    of->count--;
+    of->paths = (struct config_names){0}; /* its numbers hold no more; what is left is looked through */
+}
+
+/* Of two things of which a class can have only one, as a text may ask for where two classes are in one queue, what the
+ * system goes by: no fabric is refused for them. */
+static void settle(struct config_port *of)
+{
+    static const char *const one[][2] = {{"strict", "share"}, {"xoff", "alpha"}};
+    char path[32];
+
+    for (unsigned c = 0; c < FABRIC_PRIOS; c++) {
+        for (unsigned i = 0; i < 2; i++) {
+            snprintf(path, sizeof(path), "classes.%u.%s", c, one[i][0]);
+            const struct config_said *holds = config_said_of(of, path);
+            if (!holds || strcmp(holds->value, "false") == 0) continue;
+            snprintf(path, sizeof(path), "classes.%u.%s", c, one[i][1]);
+            struct config_said *other = config_said_of(of, path);
+            if (other) unsay(of, other);
+        }
+    }
+}
+
 /* The letters of a name or a description: numbers tell one spine or one of its ports from the next. */
 static uint64_t kind_of(const char *text)
 {
@@ -294,4 +322,9 @@ void config_judge(struct config_set *set)
         hosts = hosts || set->device[d].host;
     for (uint32_t d = 0; d < set->devices; d++)
         if (!set->device[d].host && set->device[d].nos) judge_device(set, d, hosts);
+    for (uint32_t d = 0; d < set->devices; d++) {
+        settle(&set->device[d].all);
+        for (uint32_t p = 0; p < set->device[d].ports; p++)
+            settle(&set->device[d].port[p]);
+    }
 }

@@ -213,6 +213,30 @@ static bool said_anywhere(const struct config_set *set, const char *path, const 
     return false;
 }
 
+/* Has this device the class without loss?  A port or two that pause for another priority than all others do not make a
+ * class of it. */
+static bool device_has_lossless(const struct config_set *set, uint32_t d, const char *path, uint32_t pausing)
+{
+    const char *got = config_said(set, d, CONFIG_NONE, path);
+    uint32_t has = 0;
+
+    if (got && strcmp(got, "true") == 0) return true;
+    for (uint32_t p = 0; p < set->device[d].ports; p++) {
+        got = config_said(set, d, p, path);
+        has += got && strcmp(got, "true") == 0;
+    }
+    return has && has * 4 >= pausing && (has > 1 || pausing < 3);
+}
+
+static uint32_t pausing_ports(const struct config_set *set, uint32_t d)
+{
+    uint32_t pausing = 0;
+
+    for (uint32_t p = 0; p < set->device[d].ports; p++)
+        pausing += pauses(&set->device[d].port[p]) && port_counts(set, d, p);
+    return pausing;
+}
+
 /* A class is lossless by definition where at least half of the devices that have any lossless class have this one: one
  * host that pauses another priority makes no class of it. */
 static void vote_lossless(const struct config_set *set, bool ret[FABRIC_PRIOS])
@@ -221,10 +245,11 @@ static void vote_lossless(const struct config_set *set, bool ret[FABRIC_PRIOS])
     char path[32];
 
     for (uint32_t d = 0; d < set->devices; d++) {
+        uint32_t pausing = pausing_ports(set, d);
         bool any = false;
         for (int c = 0; c < FABRIC_PRIOS; c++) {
             snprintf(path, sizeof(path), "classes.%d.lossless", c);
-            bool has = device_says(set, d, path, "true");
+            bool has = device_has_lossless(set, d, path, pausing);
             votes[c] += has;
             any = any || has;
         }

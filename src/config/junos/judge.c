@@ -9,6 +9,7 @@
 #include "config/junos/junos_int.h"
 
 #define CONTROL_DSCP 48u
+#define CNP_DSCP 48u
 #define LATE_FILL 50u /* per cent of a queue: marking that begins there is worth a word */
 
 /* DSCPs that RoCE is usually sent with: of two places that disagree, the other one is told. */
@@ -156,6 +157,51 @@ static void judge_drops(struct junos *in)
     }
 }
 
+/* Does any classifier in use put the DSCP that CNPs are sent with into this class? */
+static bool has_cnps(const struct junos *in, uint32_t c)
+{
+    for (uint32_t n = 0; n < in->classifiers; n++)
+        if (in->classifier[n].used && !in->classifier[n].ieee && in->classifier[n].class[CNP_DSCP] == (int)c)
+            return true;
+    return false;
+}
+
+/* Two classes in one queue that schedulers treat unlike: one of the two is not what it was meant to be. */
+static void judge_queue(struct junos *in, const struct junos_map *map, uint32_t a, uint32_t b)
+{
+    const char *const rules[] = {"MAP006", "MAP008", has_cnps(in, a) || has_cnps(in, b) ? "SCH001" : "MAP005"};
+    const struct junos_class *class = &in->class[b], *other = &in->class[a];
+    bool cnps = has_cnps(in, a) || has_cnps(in, b);
+    uint32_t line = class->queue_line ? class->queue_line : other->queue_line ? other->queue_line : map->line;
+
+    config_note(
+        in->set, JUNOS_AT(in, line), cnps ? "MAP005" : "SCH001", in->device, CONFIG_NONE,
+        "forwarding classes %.60s and %.60s are both in queue %d, and scheduler-map %.60s serves one strictly and "
+        "the other by a share%s",
+        other->name, class->name, class->queue, map->name, cnps ? ": CNPs wait with the other's packets" : "");
+    for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+        config_unjudged(in->set, JUNOS_AT(in, line), rules[i], in->device, CONFIG_NONE,
+                        "two forwarding classes are in queue %d: how it is served is not known", class->queue);
+}
+
+static void judge_queues(struct junos *in)
+{
+    uint32_t told = 0; /* bits: queues */
+
+    for (uint32_t m = 0; m < in->maps; m++) {
+        const struct junos_map *map = &in->map[m];
+        for (uint32_t a = 0; a < in->classes && map->used; a++) {
+            for (uint32_t b = a + 1; b < in->classes; b++) {
+                if (!map->scheduler[a] || !map->scheduler[b] || in->class[a].queue != in->class[b].queue) continue;
+                if (in->class[a].no_loss || in->class[b].no_loss) continue; /* MAP001 */
+                if (map->scheduler[a]->strict == map->scheduler[b]->strict || told >> in->class[a].queue & 1) continue;
+                told |= 1u << in->class[a].queue;
+                judge_queue(in, map, a, b);
+            }
+        }
+    }
+}
+
 static void unused(struct junos *in, uint32_t line, const char *what, const char *name)
 {
     config_hint(in->set, JUNOS_AT(in, line), "MAP007", in->device, CONFIG_NONE,
@@ -218,6 +264,7 @@ void junos_judge(struct junos *in)
 {
     judge_pauses(in);
     judge_drops(in);
+    judge_queues(in);
     judge_unused(in);
     judge_rewrites(in);
 }

@@ -7,24 +7,29 @@
 
 #include "config/nxos/nxos_int.h"
 
-/* Where a DSCP that no class takes would have been taken: by the class whose number it has in its upper bits, or else
- * in the policy as a whole. */
 #define CNP_DSCP 48 /* with which adapters send CNPs unless they are told otherwise */
 
-static uint32_t unmatched_line(const struct nxos_policy *qos, unsigned dscp)
+/* Where a DSCP that no class takes would have been taken: by the class whose number it has in its upper bits; that of
+ * CNPs by the class of a strict queue; or else in the policy as a whole. */
+static uint32_t unmatched_line(const struct nxos_policy *qos, const struct nxos_policy *out, unsigned dscp)
 {
     if (qos->rest) return qos->rest_line;
-    return dscp >= 8 && qos->group_line[dscp / 8] ? qos->group_line[dscp / 8] : qos->line;
+    if (dscp >= 8 && qos->group_line[dscp / 8]) return qos->group_line[dscp / 8];
+    for (unsigned q = NXOS_PRIOS; q-- > 1 && dscp == CNP_DSCP && out;)
+        if (out->queue[q].strict && qos->group_line[q]) return qos->group_line[q];
+    return qos->line;
 }
 
-static void say_maps(struct nxos *nxos, uint32_t port, const struct nxos_policy *qos, uint32_t line)
+static void say_maps(struct nxos *nxos, uint32_t port, const struct nxos_port *as, const struct nxos_policy *qos)
 {
+    const struct nxos_policy *out = as->out ? as->out : nxos->queuing_out;
+    uint32_t line = as->qos_line ? as->qos_line : as->home_line;
     struct config_set *set = nxos->set;
     bool pcp = qos && qos->by_cos && !qos->by_dscp;
 
     config_say(set, NXOS_AT(nxos, line), nxos->device, port, "trust", "%s", pcp ? "pcp" : "dscp");
     for (unsigned d = 0; d < 64; d++) {
-        uint32_t at = !qos ? line : qos->dscp_line[d] ? qos->dscp_line[d] : unmatched_line(qos, d);
+        uint32_t at = !qos ? line : qos->dscp_line[d] ? qos->dscp_line[d] : unmatched_line(qos, out, d);
         /* best effort or control in a class with others: what it matches is wrong, not where the class goes */
         if (qos && qos->among_line[d] && (d == 0 || d >= CNP_DSCP)) at = qos->among_line[d];
         config_say_map(set, NXOS_AT(nxos, at), nxos->device, port, "dscp-map", d, qos && !pcp ? qos->dscp_to_tc[d] : 0);
@@ -261,7 +266,7 @@ void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
         config_say(set, NXOS_AT(nxos, as->down_line), nxos->device, port, "up", "false");
     else if (nxos->down_line && !as->down_line && !routed)
         config_say(set, NXOS_AT(nxos, nxos->down_line), nxos->device, port, "up", "false");
-    say_maps(nxos, port, qos, as->qos_line ? as->qos_line : as->home_line);
+    say_maps(nxos, port, as, qos);
     say_queues(nxos, port, as, qos);
     say_ingress(nxos, port, as->in ? as->in : nxos->queuing_in);
     say_pfc(nxos, port, as, qos);
