@@ -178,17 +178,35 @@ static void add_trims(struct causes *causes)
         text_count_short((uint64_t)trimmed, count), trimmed == 1 ? "" : "s");
 }
 
+/*
+ * How often a job waits for a message that somebody waited to send is not counted.  It is no more often than a port got
+ * messages, and explains no more than what is missing to the fastest and no other cause explains.
+ */
+static double latency_share(const struct causes *causes)
+{
+    double time = of(causes->own, MEASURE_TIME), waits = of(causes->own, MEASURE_MESSAGES);
+    double left = time > 0 ? 1 - of(causes->fastest, MEASURE_TIME) / time : 0;
+
+    if (time <= 0) return 0;
+    for (uint32_t i = 0; i < causes->count; i++)
+        left -= causes->cause[i].share;
+    return fmin(left, waits * more(causes, MEASURE_SMALL) / time);
+}
+
+/* After all others. */
 static void add_latency(struct causes *causes)
 {
     double own = of(causes->own, MEASURE_SMALL), other = of(causes->fastest, MEASURE_SMALL);
     char text[TEXT_COUNT], beside_text[TEXT_COUNT], words[CAUSE_TEXT];
+    bool is_fastest = causes->own == causes->fastest;
 
     if (own <= 0 || other <= 0) return;
     text_ps(causes->own->value[MEASURE_SMALL], text);
     text_ps(causes->fastest->value[MEASURE_SMALL], beside_text);
-    /* how often a job waits for one is not known: told last, but told where it is more */
-    add(causes, own > other * 1.05 || causes->own == causes->fastest ? 1.5 * LEAST : 0, "a small message takes %s%s",
-        text, beside(causes, beside_text, words));
+    /* told where it is more, if only last */
+    double share = is_fastest ? 0 : latency_share(causes);
+    add(causes, own > other * 1.05 || is_fastest ? fmax(share, 1.5 * LEAST) : 0, "a small message takes %s%s", text,
+        beside(causes, beside_text, words));
 }
 
 static void tell(struct causes *causes, char *to, size_t room)

@@ -108,12 +108,22 @@ static void sum_buffers(const struct fabric *fabric, const struct sim_result *re
     }
 }
 
+/* Of any transport. */
+static uint64_t messages_in(const struct sim_nic *nic)
+{
+    uint64_t messages = nic->counters ? nic->counters->rx_write_requests + nic->counters->rx_send_requests : 0;
+
+    if (nic->has_tcp) messages += nic->tcp.in_messages;
+    if (nic->has_uet) messages += nic->uet.messages_received;
+    return messages;
+}
+
 static void sum_ports(const struct sim_result *result, uint64_t *value)
 {
-    static const uint8_t sums[] = {MEASURE_PAUSES, MEASURE_PAUSED,   MEASURE_DROPS,   MEASURE_LOST,
-                                   MEASURE_MARKS,  MEASURE_QUEUE,    MEASURE_CNPS,    MEASURE_AGAIN,
-                                   MEASURE_HELD,   MEASURE_TIMEOUTS, MEASURE_TRIMMED, MEASURE_PAYLOAD,
-                                   MEASURE_LINE,   MEASURE_CPU,      MEASURE_CREDITS, MEASURE_CPU_RX};
+    static const uint8_t sums[] = {MEASURE_PAUSES,  MEASURE_PAUSED,  MEASURE_DROPS, MEASURE_LOST, MEASURE_MARKS,
+                                   MEASURE_QUEUE,   MEASURE_CNPS,    MEASURE_AGAIN, MEASURE_HELD, MEASURE_TIMEOUTS,
+                                   MEASURE_TRIMMED, MEASURE_PAYLOAD, MEASURE_LINE,  MEASURE_CPU,  MEASURE_CREDITS,
+                                   MEASURE_CPU_RX,  MEASURE_MESSAGES};
 
     for (size_t i = 0; i < sizeof sums; i++)
         value[sums[i]] = 0;
@@ -136,6 +146,8 @@ static void sum_ports(const struct sim_result *result, uint64_t *value)
         value[MEASURE_PAYLOAD] += nic->common.rx_payload_bytes;
         value[MEASURE_TRIMMED] += nic->common.trimmed;
         value[MEASURE_HELD] += nic->common.held_ps;
+        uint64_t messages = messages_in(nic);
+        if (messages > value[MEASURE_MESSAGES]) value[MEASURE_MESSAGES] = messages;
         if (!nic->has_tcp) continue;
         value[MEASURE_CPU] += nic->tcp.cpu_wait_ps;
         if (nic->tcp.cpu_receive_wait_ps > value[MEASURE_CPU_RX]) value[MEASURE_CPU_RX] = nic->tcp.cpu_receive_wait_ps;

@@ -25,6 +25,7 @@ static void deliver(struct tcp *tcp, struct tcp_conn *conn, struct tcp_io *io)
 {
     while (conn->head != conn->tail && conn->message[conn->head & conn->mask].end <= conn->rcv_nxt) {
         const struct tcp_message *message = &conn->message[conn->head++ & conn->mask];
+        tcp->counters.in_messages++;
         if (conn->notifies)
             conn_complete(
                 tcp, (struct tcp_completion){.app = conn->app, .word = message->imm, .receive = true, .good = true},

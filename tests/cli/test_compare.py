@@ -81,6 +81,17 @@ class Compare(Case):
         self.assertGreater(tcp["cpu_receive_wait_ps"], 1.4e9)
         self.assertLess(tcp["cpu_receive_wait_ps"], tcp["time_ps"])
 
+    def test_latency_is_what_nothing_else_explains(self):
+        """Steps that wait for each other, and the same bytes at once: software's latency is the cause of the first alone."""
+        head = "rocelab: 1\nsystem: tcp\ntopology: {single: {hosts: 8}}\nlinks: {host: {rate: 100G, cable: 3m}}\n"
+        ring = self.document("--systems", "rocev2,tcp", text=head + "jobs: [{allreduce: ring, size: 64KB}]\n", status=None)["systems"][1]
+        self.assertRegex(ring["why"], "^[0-9.]+ times the time of rocev2: a small message takes ")
+        self.assertGreaterEqual(ring["messages"], 14)
+        once = self.document("--systems", "rocev2,tcp", text=head + "nics: {tcp: {cpu-rate: 5G}}\njobs: [{permutation: 1, size: 8MB}]\n",
+                             status=None)["systems"][1]
+        self.assertRegex(once["why"], "^[0-9.]+ times the time of rocev2: connections waited for a core of their host")
+        self.assertEqual(once["messages"], 1)
+
     def test_switches_that_stood_paused_are_a_cause(self):
         text = PAIR.replace("size: 100KB", "size: 5MB") + "switches: {buffer: 1MB}\nnics: {congestion: none}\n"
         system = self.document("--systems", "rocev2", text=text)["systems"][0]
