@@ -112,6 +112,7 @@ static void switch_config(struct plant *plant, uint32_t index)
                                     .watchdog = from->watchdog.sw,
                                     .balance = from->balance.sw,
                                     .voq = from->voq,
+                                    .refuses_newest = fabric->behaviour == FABRIC_UET_HTSIM,
                                     .forgets_ports = sw->local_port != NULL,
                                     .drop_unknown = from->drop_unknown,
                                     .raise = sw->raise,

@@ -171,6 +171,7 @@ struct sw_config {
     struct sw_balance balance;
     struct sw_voq_config voq;
     struct sw_credit_config credit;
+    bool refuses_newest;          /* a full queue refuses its newest packet as often as the arriving one (uet-htsim) */
     bool forgets_ports;           /* routes may name SW_FLOOD_PORT */
     bool telemetry;               /* what leaves is told what the switch sees; the pool has room for it */
     struct sw_line line;          /* telemetry.c */

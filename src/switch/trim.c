@@ -6,6 +6,8 @@
  * It is trimmed where it would have been dropped: above its queue's egress limit, or above its group's threshold.  The
  * class of what is left comes from its new DSCP by the port it came in by, as that of a packet does.  What is trimmed
  * already, has no payload or is not of this transport is dropped.
+ *
+ * Model uet-htsim: by chance, one half, the newest of a full queue is refused in place of the packet that arrives.
  */
 #include "switch/crossing.h"
 
@@ -51,8 +53,27 @@ static struct sw_crossing crossing_of(struct sw *sw, uint32_t out, struct pkt *p
                                 .cells = sw_cells(sw, pkt->frame_bytes)};
 }
 
-__attribute__((noinline, cold)) bool sw_refuse(struct sw *sw, uint32_t out, uint32_t port, uint32_t prio,
-                                               enum sw_drop why, pkt_t id, ps_t now, struct sw_io *io)
+/* Takes the newest packet off a queue that has one before it. */
+static pkt_t take_newest(struct sw *sw, uint32_t out, uint32_t index, struct pkt *hot)
+{
+    struct sw_queue *queue = sw_queue_at(sw, out, index);
+    pkt_t before = queue->head, id = queue->tail;
+    uint32_t cells = sw_cells(sw, hot[id].frame_bytes);
+    const struct sw_profile *from = sw->port[hot[id].in_port].profile;
+    uint32_t pg = from->pg_of[hot[id].tc];
+
+    while (hot[before].next != id)
+        before = hot[before].next;
+    hot[before].next = PKT_NONE;
+    queue->tail = before;
+    queue->cells -= cells;
+    queue->bytes -= hot[id].frame_bytes;
+    mmu_release(sw, sw_pg_at(sw, hot[id].in_port, pg), &from->pg[pg], cells);
+    return id;
+}
+
+static bool refuse(struct sw *sw, uint32_t out, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id, ps_t now,
+                   struct sw_io *io)
 {
     struct pkt *pkt = &io->pool->hot[id];
     uint32_t queue = sw->port[out].profile->queue_of[pkt->tc];
@@ -72,4 +93,19 @@ __attribute__((noinline, cold)) bool sw_refuse(struct sw *sw, uint32_t out, uint
         kept = sw_cross_queue(sw, &crossing, id, false, now, io);
     sw->counters[out].prio[queue].trim_dropped += !kept;
     return kept;
+}
+
+__attribute__((noinline, cold)) bool sw_refuse(struct sw *sw, uint32_t out, uint32_t port, uint32_t prio,
+                                               enum sw_drop why, pkt_t id, ps_t now, struct sw_io *io)
+{
+    struct pkt *hot = io->pool->hot;
+    uint32_t index = sw->port[out].profile->queue_of[hot[id].tc];
+    const struct sw_queue *queue = sw_queue_at(sw, out, index);
+    bool several = sw->port[out].filled >> index & 1 && queue->head != queue->tail;
+
+    if (!sw->config->refuses_newest || why != SW_DROP_egress || !several || rng_u32(&sw->rng) & 1)
+        return refuse(sw, out, port, prio, why, id, now, io);
+    (void)refuse(sw, out, out, index, why, take_newest(sw, out, index, hot), now, io);
+    struct sw_crossing crossing = crossing_of(sw, out, &hot[id]);
+    return sw_cross_queue(sw, &crossing, id, false, now, io);
 }

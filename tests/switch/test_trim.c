@@ -126,11 +126,39 @@ static void test_what_is_not_trimmed(void **state)
     lab_stop(&lab);
 }
 
+/* Model uet-htsim: of two that meet a full queue the newest in it goes as often as the one that arrives, and the head
+ * never does. */
+static void test_newest(void **state)
+{
+    uint32_t kept = 0;
+
+    (void)state;
+    lab_defaults(&lab, 4);
+    lab.plain.queue[DATA].limit_bytes = 9000;
+    lab.config.refuses_newest = true;
+    lab_start(&lab);
+    pkt_t head = uet_packet(2), tail = uet_packet(2);
+    assert_int_equal(lab_rx_id(&lab, 0, head), 2);
+    assert_int_equal(lab_rx_id(&lab, 1, tail), 2);
+    for (uint32_t i = 0; i < 1000; i++) {
+        kept += lab_rx_id(&lab, (uint16_t)(i % 2), uet_packet(2)) == 2;
+        lab_audit(&lab, 0);
+    }
+    assert_in_range(kept, 400, 600);
+    assert_int_equal(lab_count(&lab, 2)->drop[SW_DROP_egress], 1000);
+    assert_int_equal(lab_tx_id(&lab, 2), head);
+    assert_int_equal(lab_tx(&lab, 2), DATA);
+    assert_int_equal(lab_tx(&lab, 2), -1);
+    lab_audit(&lab, 1);
+    pktpool_put(&lab.pool, head);
+    lab_stop(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trims),   cmocka_unit_test(test_not_last_hop),        cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_ingress), cmocka_unit_test(test_what_is_not_trimmed),
+        cmocka_unit_test(test_ingress), cmocka_unit_test(test_what_is_not_trimmed), cmocka_unit_test(test_newest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
