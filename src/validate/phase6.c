@@ -11,53 +11,61 @@
 #include "fabric/owners.h"
 #include "report/metrics_list.h"
 #include "report/sim_report.h"
-#include "validate/failures.h"
 #include "validate/measured/measured.h"
+#include "validate/plants.h"
 
 #define LONGEST_PS (10 * PS_S)
 
 /* --- diagnosis --- */
 
-struct planted {
-    const char *name, *rules; /* "D02 D03": any of them */
-    char fault[256];
-    uint32_t port; /* the culprit, or the other end of its cable; FABRIC_NONE: nothing is wrong */
-    ps_t until;
-};
-
-/* The device of the port or of its peer. */
-static bool is_culprit(const struct fabric *fabric, const struct evidence *evidence, uint32_t object, uint32_t port)
+/* Named exactly: the port that was planted, or the other end of its cable; the device, or a port of it. */
+static bool is_named(const char *name, const char *culprit)
 {
-    uint32_t peer = fabric->port[port].peer, device = evidence_device_of(evidence, object);
-    const char *name = device == EVIDENCE_NONE ? NULL : evidence->object[device].name;
+    size_t length = strlen(culprit);
 
-    return name && (strcmp(name, fabric->node[fabric->port[port].node].name) == 0 ||
-                    (peer != FABRIC_NONE && strcmp(name, fabric->node[fabric->port[peer].node].name) == 0));
+    return length && strncmp(name, culprit, length) == 0 && (name[length] == '\0' || name[length] == ':');
 }
 
-static void judge_findings(struct validate_case *of, const struct planted *planted, const struct diagnose *diagnose)
+static bool is_culprit(const struct evidence *evidence, uint32_t object, const struct plant *plant)
+{
+    const char *name = object == EVIDENCE_NONE ? "" : evidence->object[object].name;
+
+    if (plant->any_switch)
+        return object != EVIDENCE_NONE && !evidence_is_host(evidence, evidence_device_of(evidence, object));
+    return is_named(name, plant->culprit[0]) || is_named(name, plant->culprit[1]);
+}
+
+/* Answers what is wrong: causes that are not found, warnings about a good run. */
+static uint32_t judge_findings(struct validate_case *of, const struct plant *plant, const struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
     char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "nothing was found";
-    uint32_t wrong = planted->port != FABRIC_NONE;
+    bool good = plant->rules[0] == '\0';
+    uint32_t wrong = !good;
 
-    snprintf(subject, sizeof subject, "%s: %s", planted->name,
-             planted->port == FABRIC_NONE ? "warnings about a good run" : "the culprit is not found");
+    if (good)
+        snprintf(subject, sizeof subject, "%s: warnings about a good run", plant->name);
+    else
+        snprintf(subject, sizeof subject, "%s: the culprit, %.100s, is not found", plant->name,
+                 plant->any_switch ? "a switch" : plant->culprit[0]);
     for (uint32_t i = 0; i < diagnose->findings; i++) {
         const struct diagnose_finding *finding = &diagnose->finding[i];
         const struct diagnose_rule *rule = &diagnose_rules[finding->rule];
-        if (i == 0) snprintf(why, sizeof why, "%s: %.250s", rule->id, finding->what);
-        if (planted->port == FABRIC_NONE)
+        if (i == 0)
+            snprintf(why, sizeof why, "%s, %.60s: %.200s", rule->id,
+                     finding->culprit == EVIDENCE_NONE ? "" : evidence->object[finding->culprit].name, finding->what);
+        if (good)
             wrong += finding->severity > DIAGNOSE_INFO;
-        else if (strstr(planted->rules, rule->id) && diagnose_runbook_title(rule->runbook) &&
-                 is_culprit(of->fabric, evidence, finding->culprit, planted->port))
+        else if (strstr(plant->rules, rule->id) && diagnose_runbook_title(rule->runbook) &&
+                 is_culprit(evidence, finding->culprit, plant))
             wrong = 0;
     }
     validate_judge(of, &(struct validate_finding){
                            .subject = subject, .criterion = CRITERION_DIAGNOSIS, .value = wrong, .why = why});
+    return wrong;
 }
 
-static void diagnose_variant(struct validate_case *of, const struct planted *planted, struct variant *variant)
+static uint32_t diagnose_variant(struct validate_case *of, const struct plant *plant, struct variant *variant)
 {
     const struct sim_report report = {.fabric = variant->fabric, .result = &variant->result};
     struct diagnose diagnose = {0};
@@ -65,6 +73,7 @@ static void diagnose_variant(struct validate_case *of, const struct planted *pla
     char *text = NULL;
     size_t length = 0;
     FILE *to = open_memstream(&text, &length);
+    uint32_t wrong = 1;
     bool written = to && sim_imbalance(variant->sim, &variant->result) == 0 && sim_json_write(to, &report);
 
     if (to && fclose(to) == 0 && written) {
@@ -72,56 +81,40 @@ static void diagnose_variant(struct validate_case *of, const struct planted *pla
         evidence_read_text(&evidence, NULL, "run.json", 0, NULL, text, length);
         evidence_finish(&evidence, variant->fabric);
         diagnose_run(&diagnose, &evidence, NULL);
-        judge_findings(of, planted, &diagnose);
+        wrong = judge_findings(of, plant, &diagnose);
         diagnose_release(&diagnose);
         evidence_release(&evidence);
     } else {
-        validate_tell(of, VALIDATE_FAIL, planted->name, "it can be diagnosed", "not enough memory");
+        validate_tell(of, VALIDATE_FAIL, plant->name, "it can be diagnosed", "not enough memory");
     }
     free(text);
-}
-
-static uint32_t plant(struct validate_case *of, const struct failures *failures, struct planted ret[4])
-{
-    const struct fabric *fabric = of->fabric;
-    uint32_t host = fabric->endpoint[failures->rank[1]].port, count = 0;
-    bool pauses = fabric->system == FABRIC_ROCEV2 && fabric->classes[choose_class(fabric)].lossless;
-    unsigned long long at = failures->length / 4 / PS_NS;
-    char name[FABRIC_NAME];
-
-    if (fabric->faults == 0) /* else it is no good run */
-        ret[count++] = (struct planted){.name = "no fault", .rules = "", .port = FABRIC_NONE, .until = LONGEST_PS};
-    if (pauses) {
-        ret[count] = (struct planted){
-            .name = "NIC storm", .rules = "D02", .port = host, .until = 20 * failures->length + 10 * PS_MS};
-        snprintf(ret[count++].fault, sizeof ret->fault, "pause %.90s priority %u at %lluns",
-                 fabric_port_name(fabric, host, name), fabric->classes[choose_class(fabric)].priority, at);
-        ret[count] = (struct planted){.name = "slow receiver", .rules = "D03", .port = host, .until = LONGEST_PS};
-        snprintf(ret[count++].fault, sizeof ret->fault, "receive %.90s rate %lluM at %lluns",
-                 fabric_port_name(fabric, host, name), (unsigned long long)(fabric->port[host].rate_bps / 4 / 1000000),
-                 at);
-    }
-    ret[count] = (struct planted){.name = "cable with wrong bits", .rules = "D13", .port = host, .until = LONGEST_PS};
-    snprintf(ret[count++].fault, sizeof ret->fault, "corrupt %.90s ber 1e-7", fabric_port_name(fabric, host, name));
-    return count;
+    return wrong;
 }
 
 void test_diagnosis(struct validate_case *of)
 {
-    struct planted planted[4];
+    struct plant plant[PLANTS_MOST];
     struct failures failures;
     struct variant variant;
+    bool clean = of->fabric->faults == 0;
+    const char *why;
 
     if (!failures_choose(of, PS_MS, &failures)) return;
-    char *jobs = failures_jobs(of, &failures, 0);
-    uint32_t count = plant(of, &failures, planted);
+    uint32_t count = plants_choose(of, &failures, plant);
     for (uint32_t i = 0; i < count; i++) {
-        const char *fault[] = {planted[i].fault};
-        if (!failures_run(of, planted[i].name, &failures, jobs, fault, 1, planted[i].until, &variant)) break;
-        diagnose_variant(of, &planted[i], &variant);
+        if (!plant[i].rules) continue;
+        if (plant[i].needs_clean && !clean) {
+            validate_skip(of, plant[i].name, "this fabric has a cause of its own, which would hide it");
+            continue;
+        }
+        if (!plant_open(of, &failures, &plant[i], &variant)) continue;
+        if (!variant_run(of, plant[i].name, &variant, plant[i].until)) continue;
+        if (!plant_works(&plant[i], &variant, &why))
+            validate_skip(of, plant[i].name, "%s", why);
+        else if (diagnose_variant(of, &plant[i], &variant) && plant[i].rules[0] == '\0')
+            clean = false;
         variant_close(&variant);
     }
-    free(jobs);
 }
 
 /* --- metrics, owners --- */

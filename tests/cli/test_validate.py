@@ -133,6 +133,21 @@ class Validate(Case):
         self.assertEqual((training["base_ns"], training["base_is_ideal"], training["slow"]),
                          (jobs["train"]["step_ns"], False, "no"))
 
+    def test_planted_causes(self):
+        """Each cause is planted and its culprit named exactly; what leaves no trace is skipped, and says so."""
+        text = SMALL.replace("spines: 2, hosts: 2", "spines: 2, hosts: 4").replace("leaves: 2", "leaves: 4") + """switches: {balance: adaptive}
+nics: {mtu: 4096, reorder: true}
+"""
+        rows = [row for row in self.document("--quick", "--phase", "6", text=text, status=None)["rows"] if row["test"] == "diagnosis"]
+        self.assertEqual([row["subject"].split(": the culprit, ")[1:] or row["subject"] for row in rows if row["verdict"] == "pass"], [
+            "no fault: warnings about a good run", ["h4:0, is not found"], ["h4:0, is not found"], ["h4:0, is not found"], ["leaf0:4, is not found"],
+            ["leaf0:4, is not found"], ["leaf0:4, is not found"], ["a switch, is not found"], ["leaf1:0, is not found"], ["leaf1, is not found"],
+            ["leaf0:0, is not found"], ["leaf0, is not found"], ["leaf0, is not found"]])
+        self.assertEqual({row["verdict"] for row in rows}, {"pass"})
+        rows = self.document("--quick", "--phase", "6", text=text + "faults: [{receive: h0, rate: 20G, at: 0s}]\n", status=None)["rows"]
+        hidden = [row for row in rows if row["test"] == "diagnosis" and row["verdict"] == "skipped"]
+        self.assertEqual({row["why"] for row in hidden}, {"this fabric has a cause of its own, which would hide it"})
+
     def test_wrong_baseline(self):
         for arguments, words, text in [
             (["--by", "cy"], ["--write-baseline FILE"], SIGNED),
