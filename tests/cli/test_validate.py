@@ -213,7 +213,7 @@ nics: {mtu: 4096, reorder: true}
 
     def test_live_rows_are_skipped_in_words(self):
         rows = [row for row in self.document("--phase", "1,2")["rows"] if "live" in row["test"]]
-        self.assertEqual([(row["verdict"], row["why"]) for row in rows], [("skipped", "--live runs it on this machine")] * 2)
+        self.assertEqual([(row["verdict"], row["why"]) for row in rows], [("skipped", "--live runs it on this machine")] * len(rows))
 
     def test_any_number_of_processes(self):
         one, two = (self.document("--phase", "1", "--jobs", jobs) for jobs in ("1", "2"))
