@@ -97,6 +97,10 @@ RULE_FUNCTION(ecn_curve)
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "ecn.probability", path),
                        "%s marks '%s' with a probability of %s at most", port_label(fabric, p, name),
                        class_name(fabric, tc), unit_format(UNIT_SHARE, ecn->probability_ppm, a));
+        else if (step && check->imported)
+            check_find(check, CHECK_INFO, fabric->port[p].node, p, class_path(fabric, tc, "ecn.min", path),
+                       "%s marks all of '%s' from %s on and nothing below: a step, as DCTCP has it, and DCQCN a slope",
+                       port_label(fabric, p, name), class_name(fabric, tc), unit_format(UNIT_SIZE, ecn->min_bytes, a));
     }
 }
 

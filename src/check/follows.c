@@ -37,7 +37,11 @@ static const struct {
     {"PFC010", NULL, ANY, "WD006", NULL, ANY},
     {"PFC010", NULL, ANY, "HOST001", NULL, A_NOTE},
     {"PFC010", NULL, ANY, "HOST004", NULL, ANY},
-    {"PFC010", NULL, ANY, "SIB001", NULL, ANY},
+    {"PFC010", NULL, ANY, "SIB001", NULL, A_NOTE},
+    {"PFC010", NULL, ANY, "SIB001", "pfc", A_RULE}, /* not what it trusts, nor its frames */
+    {"PFC010", NULL, ANY, "SIB001", "classes", A_RULE},
+    {"PFC010", NULL, ANY, "SIB001", "-map", A_RULE},
+    {"PFC010", NULL, ANY, "SIB001", "watched", A_RULE},
     {"PFC010", NULL, ANY, "BUF002", NULL, ANY},
     {"PFC010", NULL, ANY, "SCH001", NULL, ANY},
     /* A tag is looked for where there is none: nothing of the classification can be right. */
@@ -63,7 +67,7 @@ static const struct {
     {"PFC001", NULL, ANY, "MAP001", ".lossless", ANY},
     {"PFC001", NULL, ANY, "WD006", NULL, ANY},
     {"ECN006", NULL, ANY, "ECN001", NULL, ANY},
-    {"ECN002", NULL, ANY, "ECN001", NULL, ANY},
+    {"ECN002", NULL, ANY, "ECN001", NULL, A_RULE},
     {"ECN004", NULL, ANY, "ECN005", NULL, ANY},
     {"PFC002", NULL, A_NOTE, "HR007", NULL, ANY},
     {"PFC002", NULL, A_NOTE, "ECN001", NULL, ANY},

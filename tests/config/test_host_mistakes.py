@@ -285,6 +285,19 @@ interface Ethernet2
 """
 
 
+class Halves(Mistakes):
+    def test_reaction_point_of_one(self):
+        """Of two adapters one has half of DCQCN only: neither is the usual one, and half of it is never meant."""
+        text = SCRIPT + "".join(f"echo 1 > /sys/class/net/{nic}/ecn/roce_{half}/enable/3\n" for nic in ("ens1", "ens2") for half in ("np", "rp"))
+        self.assertNotIn("HOST004", {item["rule"] for item in self.checked(h0=text)["findings"]})
+        for half, other in (("rp", "np"), ("np", "rp")):
+            lines = [line for line in text.splitlines() if f"ens2/ecn/roce_{half}" not in line]
+            found = [lines[item["line"] - 1] for item in self.checked(h0="\n".join(lines) + "\n")["findings"] if item["rule"] == "HOST004"]
+            self.assertEqual(found, [f"echo 1 > /sys/class/net/ens2/ecn/roce_{other}/enable/3"])
+            lines = [line for line in lines if f"roce_{half}" not in line]  # the firmware's default holds for both
+            self.assertNotIn("HOST004", {item["rule"] for item in self.checked(h0="\n".join(lines) + "\n")["findings"]})
+
+
 class Beside(Mistakes):
     """Texts that lie beside a host's script, and texts of no known kind."""
 

@@ -144,6 +144,8 @@ class Nvue(Mistakes):
                      ("WD001", "swp3 qos pfc-watchdog"))
         self.mistake(EXPLICIT, "polling-interval 100", "polling-interval 20", ("WD002", "polling-interval"))
         self.mistake(ROCE, "qos pfc-watchdog", None, ("WD001", "qos roce mode"))
+        some = [line for line in ROCE if "watchdog" not in line] + ["nv set interface swp1-8 qos pfc-watchdog state enabled"]
+        self.mistake(some, "swp1-8 qos pfc-watchdog", "swp1-6 qos pfc-watchdog", ("WD001", "swp1-6 qos pfc-watchdog"))
 
     def test_breakouts(self):
         """A cage that is broken out is no port; its parts have its rate, and nothing is found on those nobody uses."""

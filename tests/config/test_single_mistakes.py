@@ -245,6 +245,8 @@ class Single(Mistakes):
                 (EOS, [drop("qos map dscp 24 25")], "MAP009", "qos map dscp 26"),
                 (EOS, [put("minimum-threshold 400", "minimum-threshold 40")], "ECN005", "random-detect ecn"),
                 (JUNOS, [put("fill-level 40", "fill-level 90"), put("fill-level 10", "fill-level 60")], "ECN010", "fill-level 60"),
+                (EOS, [put("400 kbytes maximum-threshold 1600 kbytes max-mark-probability 25", "900 kbytes maximum-threshold 900 kbytes max-mark-probability 100")],
+                 "ECN002", "random-detect ecn"),
                 (JUNOS, [put("node03 nic0", "node03 nic0 (150m)")], "HR002", "cable-length 20"),
                 (JUNOS, [put("node03 nic0", "node03 nic0 20 m")], None, ""),
                 (JUNOS, [put("node03 nic0", "node3m nic150m a-150m")], None, ""),
@@ -257,6 +259,27 @@ class Single(Mistakes):
             new = {(item["rule"], item["line"], item["severity"]) for item in found if (item["rule"], item["message"]) not in before}
             at = next((n for n, line in enumerate(lines, 1) if where in line), 0)
             self.assertEqual(new, {(rule, at, "info")} if rule else set(), where)
+
+    def test_control_without_a_scheduler(self):
+        """A classifier that leads to network-control, and a map that does not serve it."""
+        lines = list(JUNOS)
+        lines.insert(next(n for n, line in enumerate(lines) if "classifiers dscp DSCP-IN" in line),
+                     "set class-of-service classifiers dscp DSCP-IN forwarding-class network-control loss-priority low code-points 111000")
+        self.assertEqual([(item["rule"], "scheduler-maps TURNS" in lines[item["line"] - 1]) for item in self.strong(lines)], [("SCH001", True)])
+        at = next(n for n, line in enumerate(lines) if "schedulers S-REST transmit-rate" in line)
+        lines[at:at + 1] = ["set class-of-service scheduler-maps TURNS forwarding-class network-control scheduler S-NC",
+                            "set class-of-service schedulers S-NC transmit-rate percent 5", "set class-of-service schedulers S-REST transmit-rate percent 30"]
+        self.assertEqual(self.strong(lines), [])
+
+    def test_trust_beside_a_second_priority(self):
+        """Every port pauses a priority that nothing is in; the one that trusts CoS is told all the same."""
+        lines = [line for line in EOS if line != "   no switchport" and "ip address" not in line and "neighbor" not in line]
+        lines.insert(lines.index("   priority-flow-control priority 3 no-drop") + 1, "   priority-flow-control priority 4 no-drop")
+        before = {item["rule"] for item in self.strong(lines)}
+        self.assertNotIn("SIB001", before)
+        lines.insert(lines.index("interface Ethernet3/1") + 1, "   qos trust cos")
+        found = [(item["rule"], lines[item["line"] - 1]) for item in self.strong(lines) if item["rule"] not in before]
+        self.assertEqual(found, [("SIB001", "   qos trust cos")])
 
     def test_bundles(self):
         """A member without something is told at its head; a bundle without something at the bundle's, once."""

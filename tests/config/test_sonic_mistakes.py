@@ -191,6 +191,11 @@ class Sonic(Mistakes):
         answer = self.mistake(wred(red_drop_probability="100"), ("ECN004", "WRED_PROFILE", "MARK", "red_drop_probability"))
         self.assertEqual([item["severity"] for item in answer["findings"]], ["info"])
         self.mistake(unmarked, ("ECN001", "QUEUE", f"{ONE}|3"))
+        def unmarked_beside_a_wrong_curve(tables):
+            unmarked(tables)
+            wred(green_min_threshold="2000000")(tables)
+        self.mistake(unmarked_beside_a_wrong_curve, ("ECN001", "QUEUE", f"{ONE}|3"), ("ECN002", "WRED_PROFILE", "MARK", "green_min_threshold"),
+                     beside=("ECN004",))
         self.mistake(elsewhere, ("ECN001", "QUEUE", f"{ONE}|4"))
         self.mistake(lambda tables: tables["QUEUE"].pop(f"{ONE}|3"), ("ECN001", "QUEUE", f"{ONE}|0"))
 

@@ -97,6 +97,22 @@ static void judge_dcqcn(struct host *in, uint32_t p, const struct host_nic *nic)
     }
 }
 
+/* One half of DCQCN is turned on here, and the other only on another adapter of the host: it was forgotten. */
+static void judge_halves(struct host *in, uint32_t p, const struct host_nic *nic)
+{
+    if (sent_elsewhere(nic)) return;
+    for (int half = 0; half < 2; half++) {
+        const struct host_half *has = half ? &nic->rp : &nic->np, *lacks = half ? &nic->np : &nic->rp;
+        bool others = false;
+        for (uint32_t o = 0; o < in->nics; o++)
+            others = others || (in->nic[o].met && (half ? in->nic[o].np : in->nic[o].rp).on);
+        if (has->on & nic->pfc && !lacks->said && others)
+            note(in, p, has->line, "HOST004",
+                 "DCQCN is turned on for the %s point alone; another adapter of the host has the %s point too",
+                 half ? "reaction" : "notification", half ? "notification" : "reaction");
+    }
+}
+
 static void judge_cnp(struct host *in, uint32_t p, const struct host_nic *nic)
 {
     if (nic->cnp_prio >= 0 && nic->pfc >> nic->cnp_prio & 1) {
@@ -301,6 +317,7 @@ void host_judge(struct host *in)
         judge_sent(in, p, nic, nic->cm_tos, nic->cm_tos_line);
         judge_trust(in, p, nic);
         judge_dcqcn(in, p, nic);
+        judge_halves(in, p, nic);
         judge_cnp(in, p, nic);
         if (nic->reset_line)
             note(in, p, nic->reset_line, "HOST001",

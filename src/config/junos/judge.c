@@ -202,6 +202,39 @@ static void judge_queues(struct junos *in)
     }
 }
 
+/* Does the map serve the queue of this class, by its own scheduler or by that of a class in the same queue? */
+static bool is_served(const struct junos *in, const struct junos_map *map, uint32_t c)
+{
+    for (uint32_t o = 0; o < in->classes; o++)
+        if (map->scheduler[o] && in->class[o].queue == in->class[c].queue) return true;
+    return false;
+}
+
+/* A map that has schedulers for data and none for network control, into which a classifier puts packets: BGP and the
+ * like get what the others leave. */
+static void judge_control(struct junos *in)
+{
+    int control = junos_class_find(in, "network-control", 0);
+    bool fed = false;
+
+    for (uint32_t n = 0; n < in->classifiers; n++)
+        for (unsigned d = 0; d < 64 && in->classifier[n].used; d++)
+            fed = fed || in->classifier[n].class[d] == control;
+    if (!fed) return;
+    for (uint32_t m = 0; m < in->maps && control >= 0; m++) {
+        const struct junos_map *map = &in->map[m];
+        bool any = false, lossless = false;
+        for (uint32_t c = 0; c < in->classes; c++) {
+            any = any || map->scheduler[c];
+            lossless = lossless || (map->scheduler[c] && in->class[c].no_loss);
+        }
+        if (!map->used || !any || !lossless || is_served(in, map, (uint32_t)control)) continue;
+        config_caution(in->set, JUNOS_AT(in, map->line), "SCH001", in->device, CONFIG_NONE,
+                       "scheduler-map %.60s has no scheduler for %.60s: control traffic is promised nothing", map->name,
+                       in->class[control].name);
+    }
+}
+
 static void unused(struct junos *in, uint32_t line, const char *what, const char *name)
 {
     config_hint(in->set, JUNOS_AT(in, line), "MAP007", in->device, CONFIG_NONE,
@@ -265,6 +298,7 @@ void junos_judge(struct junos *in)
     judge_pauses(in);
     judge_drops(in);
     judge_queues(in);
+    judge_control(in);
     judge_unused(in);
     judge_rewrites(in);
 }

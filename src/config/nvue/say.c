@@ -242,6 +242,16 @@ static void say_rest(struct nvue *in, uint32_t p)
     if (remark && remark->rewrites && !port->off) judge_remark(in, port, remark);
 }
 
+/* The line that gives the watchdog to several ports at once, `swp1-8`; 0: there is none. */
+static uint32_t watched_range(const struct nvue *in)
+{
+    for (uint32_t p = 1; p < in->ports; p++)
+        if (in->port[p].watchdog && in->port[p - 1].watchdog && in->port[p].watchdog_line &&
+            in->port[p].watchdog_line == in->port[p - 1].watchdog_line)
+            return in->port[p].watchdog_line;
+    return 0;
+}
+
 /* A priority of which no line speaks stays in the queue of its own number.  Where a class that pauses is put there, and
  * the queue is scheduled for it, that is a choice: what else could come by default is told, and taken to go with all
  * the rest. */
@@ -356,11 +366,13 @@ void nvue_say_watchdog(struct nvue *in)
     config_say(in->set, nvue_at(in, detect_line), in->device, CONFIG_NONE, "watchdog.restore", "%lldms", detect);
     for (uint32_t p = 0; p < in->ports; p++)
         if (in->port[p].pfc && !in->port[p].off) *(in->port[p].watchdog ? &with : &without) += 1;
+    uint32_t range = watched_range(in);
     for (uint32_t p = 0; p < in->ports; p++) {
         const struct port *port = &in->port[p];
         if (!port->pfc || port->watchdog) continue;
-        /* of few ports that lack it at theirs; of most where they all are told to pause */
-        uint32_t line = or_line(port->watchdog_line, port->first);
+        /* of few ports that lack it at the line that gives it to others, or else at theirs; of most where they all are
+         * told to pause */
+        uint32_t line = or_line(port->watchdog_line, or_line(range, port->first));
         struct origin at = with >= without ? nvue_at(in, line) : config_said_at(in->set, in->device, p, "pfc.tx");
         config_say(in->set, at, in->device, p, "watched", "false");
     }

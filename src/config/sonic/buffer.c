@@ -10,6 +10,8 @@
 #include "base/units.h"
 #include "config/sonic/sonic.h"
 #include "config/sonic/sonic_int.h"
+
+#define WRED_LEAST 3u /* ports whose queue has a profile, before one without is odd */
 #include "fabric/qos/models.h"
 
 #define BYTES_MAX ((int64_t)1 << 45)
@@ -185,7 +187,12 @@ void sonic_note_no_group(struct sonic *in)
             const struct sonic_port *port = &in->port[p];
             if (port->down || !((port->pfc & port->lossless & port->no_group) >> tc & 1)) continue;
             if (port->set_aside & ~port->pfc) continue; /* it has one for another priority: that is told */
-            config_note(in->set, sonic_at(in, port->qos, "pfc_enable"), "SIB001", in->device, p,
+            const struct sonic_row *beside =
+                NULL; /* its group for another priority that pauses: this one is missing there */
+            for (unsigned other = 0; other < FABRIC_PRIOS; other++)
+                if (port->pg[other] && port->pfc >> other & 1) beside = port->pg[other];
+            config_note(in->set, beside ? CONFIG_AT(in->text, beside->line) : sonic_at(in, port->qos, "pfc_enable"),
+                        "SIB001", in->device, p,
                         "pauses priority %u and has no BUFFER_PG for it, as %u other ports have: its headroom is what "
                         "the switch makes of it",
                         tc, with);
@@ -338,4 +345,24 @@ void sonic_say_buffer(struct sonic *in, const struct switch_model *model)
     /* A switch counts its cells in 31 bits: a deep buffer has cells of its own. */
     if (buffer >= (uint64_t)1 << 30)
         config_say(in->set, sonic_at(in, pool, "size"), in->device, CONFIG_NONE, "cell", "256B");
+}
+
+/* A queue of a class that pauses without a WRED profile, where the same queue of most other ports has one. */
+void sonic_note_no_wred(struct sonic *in)
+{
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+        uint32_t with = 0, without = 0;
+        for (uint32_t p = 0; p < in->ports; p++) {
+            const struct sonic_port *port = &in->port[p];
+            if (port->down || !port->queue[q] || !((port->pfc & port->lossless) >> q & 1)) continue;
+            *(sonic_field(port->queue[q], "wred_profile", NULL) ? &with : &without) += 1;
+        }
+        for (uint32_t p = 0; p < in->ports && with >= WRED_LEAST && with > 2 * without; p++) {
+            const struct sonic_port *port = &in->port[p];
+            if (port->down || !port->queue[q] || !((port->pfc & port->lossless) >> q & 1)) continue;
+            if (sonic_field(port->queue[q], "wred_profile", NULL)) continue;
+            config_note(in->set, sonic_at(in, port->queue[q], "wred_profile"), "ECN001", in->device, p,
+                        "queue %u has no wred_profile, as those of %u other ports have: it does not mark", q, with);
+        }
+    }
 }

@@ -512,6 +512,7 @@ void sonic_say_ports(struct sonic *in)
         note_idle_headroom(in, tc);
     judge_loose_curves(in);
     sonic_note_no_group(in);
+    sonic_note_no_wred(in);
     note_missing_map(in, "tc_to_queue_map");
     note_missing_map(in, "tc_to_pg_map");
 }

@@ -60,6 +60,7 @@ void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group);
 void sonic_say_queue_limit(struct sonic *in, uint32_t p, unsigned tc, unsigned queue);
 void sonic_note_leaving(struct sonic *in);
 void sonic_note_no_group(struct sonic *in);
+void sonic_note_no_wred(struct sonic *in);
 void sonic_say_buffer(struct sonic *in, const struct switch_model *model); /* NULL: not known */
 
 /* partial.c */
