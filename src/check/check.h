@@ -75,7 +75,8 @@ struct check {
     struct arena arena;
     struct check_finding *finding; /* in order of place, after check_run() */
     uint32_t findings, room;
-    bool imported; /* from configurations, most of which cannot say everything that a fabric file can */
+    bool imported;    /* from configurations, most of which cannot say everything that a fabric file can */
+    uint8_t cnp_dscp; /* with which CNPs are sent by what configurations of switches say; 0: as adapters have it */
     struct check_unjudged *unjudged;
     uint32_t unjudgeds, unjudged_room;
     const bool *out;        /* [ports + nodes] without a finding or a vote in the rule that runs; NULL: none */

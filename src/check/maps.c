@@ -258,12 +258,15 @@ static struct cnps cnps_of_nic(const struct fabric *fabric, uint32_t n)
 }
 
 /* Of the adapters, of the first that uses DCQCN; where none is known, as adapters have it unless told. */
-static struct cnps cnps_of(const struct fabric *fabric)
+static struct cnps cnps_of(const struct check *check)
 {
+    const struct fabric *fabric = check->fabric;
+    uint8_t told = check->cnp_dscp ? check->cnp_dscp : CNP_DSCP_USUAL;
+
     for (uint32_t n = 0; n < fabric->nics; n++)
         if (uses_dcqcn(&fabric->nic[n]) && fabric->nic[n].cnp_class != FABRIC_NONE && nic_known(fabric, n))
             return cnps_of_nic(fabric, n);
-    return (struct cnps){false, fabric->nics ? fabric->nic[0].cnp_class : FABRIC_NONE, CNP_DSCP_USUAL};
+    return (struct cnps){false, fabric->nics ? fabric->nic[0].cnp_class : FABRIC_NONE, told};
 }
 
 /* The traffic class that CNPs get here.  Its number is the switch's own: a Nexus has them in its highest group,
@@ -348,14 +351,14 @@ static bool has_other_cnps(const struct fabric_settings *settings, const struct 
 {
     uint8_t tc = settings->dscp_to_tc[CNP_DSCP_OTHER];
 
-    return !cnps->known && is_control(settings, tc) && !cnp_wrong(settings, tc);
+    return !cnps->known && cnps->dscp == CNP_DSCP_USUAL && is_control(settings, tc) && !cnp_wrong(settings, tc);
 }
 
 RULE_FUNCTION(map_cnp_queue)
 {
     const struct fabric *fabric = check->fabric;
     char name[FABRIC_NAME], path[96];
-    struct cnps cnps = cnps_of(fabric);
+    struct cnps cnps = cnps_of(check);
     uint8_t lossless = lossless_anywhere(fabric);
 
     if (!fabric->switches) return; /* hosts alone, imported: they say what they send, and not what becomes of it */
@@ -432,7 +435,7 @@ static void switches_cnp_dscp(struct check *check, const struct cnps *cnps)
 RULE_FUNCTION(map_cnp_dscp)
 {
     const struct fabric *fabric = check->fabric;
-    struct cnps cnps = cnps_of(fabric);
+    struct cnps cnps = cnps_of(check);
     uint64_t done = 0;
 
     adapters_cnp_dscp(check);
@@ -476,7 +479,7 @@ static bool instead_of_cnps(const struct check *check, const struct fabric_setti
 RULE_FUNCTION(map_strict)
 {
     const struct fabric *fabric = check->fabric;
-    struct cnps cnps = cnps_of(fabric);
+    struct cnps cnps = cnps_of(check);
     char name[FABRIC_NAME], path[96];
 
     EACH_PORT(fabric, p)

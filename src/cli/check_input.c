@@ -80,6 +80,7 @@ static void add_note(struct check *check, const struct config_set *set, const st
 static void bring_in(struct check *check, const struct config_set *set)
 {
     check->imported = true;
+    check->cnp_dscp = set->cnp_dscp;
     for (uint32_t u = 0; u < set->unjudgeds; u++)
         check_unjudge(check, set->unjudged[u].rule, set->device[set->unjudged[u].device].name, set->unjudged[u].port);
     for (uint32_t d = 0; d < set->devices; d++)

@@ -38,6 +38,7 @@
 #include "fabric/fabric.h"
 
 #define CONFIG_NONE UINT32_MAX
+#define CONFIG_CNP_DSCP 48u               /* with which adapters send CNPs unless they are told otherwise */
 #define CONFIG_TEXT_MAX_BYTES (16u << 20) /* of one configuration; larger is refused */
 
 enum config_most { CONFIG_ERROR, CONFIG_WARNING, CONFIG_INFO }; /* what a note is at most; else what its rule says */
@@ -91,7 +92,8 @@ struct config_device {
     uint32_t paths;   /* equal ones that routing uses at most; 0: not said */
     uint32_t routers; /* neighbours that routing has by the text */
     struct origin paths_at;
-    bool unclear; /* packets are classified by more than their DSCP or CoS: which get a class is not known */
+    uint8_t cnp_dscp; /* of a class that is called after CNPs; 0: there is none */
+    bool unclear;     /* packets are classified by more than their DSCP or CoS: which get a class is not known */
     struct origin at;
     struct config_port all; /* what holds for the device */
     struct config_port *port;
@@ -152,6 +154,7 @@ struct config_set { /* what the texts read so far have said; everything is in th
     uint32_t unjudgeds, unjudged_room;
     uint8_t classes;           /* bit p: a class of priority p was spoken of */
     const char *class_name[8]; /* as the first configuration that has names calls it; NULL */
+    uint8_t cnp_dscp; /* config_judge(): with which CNPs are sent by what switches say; 0: as adapters have it */
     bool no_memory;
 };
 
@@ -251,6 +254,8 @@ void config_described(struct config_set *set, struct origin at, uint32_t device,
  * the ends of a link.  Anything else says nothing. */
 void config_address(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *text);
 void config_class_name(struct config_set *set, unsigned tc, const char *name);
+/* A class of this name takes these DSCPs: one that is called after CNPs says with which they are sent. */
+void config_class_dscps(struct config_set *set, uint32_t device, const char *name, uint64_t dscps);
 /* rule NULL: not understood.  device, port: CONFIG_NONE where of none. */
 __attribute__((format(printf, 6, 7))) void config_note(struct config_set *set, struct origin at, const char *rule,
                                                        uint32_t device, uint32_t port, const char *format, ...);

@@ -15,8 +15,8 @@
 #include "config/pairs.h"
 #include "config/weak.h"
 
-#define CNP_DSCP 48       /* with which adapters send CNPs unless they are told otherwise */
-#define CNP_DSCP_OTHER 56 /* with which some are told to */
+#define CNP_DSCP CONFIG_CNP_DSCP
+#define CNP_DSCP_OTHER 56 /* with which some are told to send them */
 #define ROCE_FRAME 4178ul /* a RoCEv2 packet with 4096 bytes: Ethernet, tag, IPv4, UDP, BTH, RETH, ICRC */
 
 #define PORTS_ASKED 16u /* of a switch, for a map that is most often one */
@@ -48,6 +48,13 @@ static const char *said_number(const struct judged *of, const char *map, unsigne
 
     snprintf(path, sizeof(path), "%s.%u", map, number);
     return said(of, path);
+}
+
+static bool is_down(const struct judged *of)
+{
+    const char *up = said(of, "up");
+
+    return up && strcmp(up, "false") == 0;
 }
 
 /* The path under which this port says that it pauses, NULL: it does not. */
@@ -99,18 +106,67 @@ static bool is_strict_control(const struct judged *of, const char *class)
 /* MAP006: CNPs among best effort. */
 static void judge_cnp(const struct judged *of)
 {
-    const char *trust = said(of, "trust"), *cnp = said_number(of, "dscp-map", CNP_DSCP);
+    unsigned told = of->set->cnp_dscp, dscp = told ? told : CNP_DSCP;
+    const char *trust = said(of, "trust"), *cnp = said_number(of, "dscp-map", dscp);
     const char *usual = said_number(of, "dscp-map", 0);
     char path[32];
 
     if (!cnp || !usual || strcmp(cnp, usual) != 0 || (trust && strcmp(trust, "dscp") != 0)) return;
     const char *other = said_number(of, "dscp-map", CNP_DSCP_OTHER);
-    if (other && strcmp(other, usual) != 0 && is_strict_control(of, other)) return;
-    snprintf(path, sizeof(path), "dscp-map.%u", CNP_DSCP);
+    if (!told && other && strcmp(other, usual) != 0 && is_strict_control(of, other)) return;
+    snprintf(path, sizeof(path), "dscp-map.%u", dscp);
     config_note(of->set, said_at(of, path), "MAP006", of->device, CONFIG_NONE,
-                "DSCP %u, with which adapters send CNPs unless told otherwise, is in class %s together with DSCP 0: "
-                "CNPs wait with best effort",
-                CNP_DSCP, cnp);
+                "DSCP %u, with which %s, is in class %s together with DSCP 0: CNPs wait with best effort", dscp,
+                told ? "CNPs are sent here" : "adapters send CNPs unless told otherwise", cnp);
+}
+
+/* The only DSCP of a strict class without PFC, below those of network control, where the usual DSCP of CNPs is among
+ * best effort: CNPs are what such a class is for.  0: there is none, or more than one. */
+static unsigned apart_dscp(const struct judged *of, const char *bits)
+{
+    const char *trust = said(of, "trust"), *usual = said_number(of, "dscp-map", 0);
+    const char *cnp = said_number(of, "dscp-map", CNP_DSCP);
+    unsigned in[8] = {0}, first[8] = {0}, found = 0;
+    char path[32];
+
+    if (!usual || !cnp || strcmp(cnp, usual) != 0 || (trust && strcmp(trust, "dscp") != 0)) return 0;
+    for (unsigned d = 0; d < 64; d++) {
+        const char *class = said_number(of, "dscp-map", d);
+        unsigned tc = class && class[0] >= '0' && class[0] < '8' && !class[1] ? (unsigned)(class[0] - '0') : 0;
+        if (!in[tc]++) first[tc] = d;
+    }
+    for (unsigned tc = 0; tc < 8; tc++) {
+        if (in[tc] != 1 || first[tc] < 8 || first[tc] >= CNP_DSCP || strchr(bits, (char)('0' + tc))) continue;
+        snprintf(path, sizeof(path), "classes.%u.strict", tc);
+        const char *strict = said(of, path);
+        if (!strict || strcmp(strict, "true") != 0) continue;
+        if (found) return 0;
+        found = first[tc];
+    }
+    return found;
+}
+
+/* With which DSCP CNPs are sent, as most switches that say so say it: by a class's name, or else by what is apart. */
+static unsigned cnp_of(struct config_set *set)
+{
+    uint32_t votes[64] = {0}, best = 0;
+
+    for (uint32_t d = 0; d < set->devices; d++)
+        if (set->device[d].cnp_dscp) votes[set->device[d].cnp_dscp]++;
+    for (unsigned d = 1; d < 64; d++)
+        if (votes[d] > votes[best]) best = d;
+    for (uint32_t d = 0; d < set->devices && !best; d++) {
+        for (uint32_t p = 0; p < set->device[d].ports && p < PORTS_ASKED; p++) {
+            struct judged of = {set, d, p};
+            const char *path = is_down(&of) || set->device[d].host ? NULL : pauses(&of);
+            unsigned dscp = path ? apart_dscp(&of, said(&of, path)) : 0;
+            if (dscp) votes[dscp]++;
+            if (path) break;
+        }
+    }
+    for (unsigned d = 1; d < 64; d++)
+        if (votes[d] > votes[best]) best = d;
+    return best;
 }
 
 /* Entries of a map that one line says, or that are the system's own; the others were written one by one. */
@@ -170,13 +226,6 @@ static unsigned long frame_of(const struct judged *of)
 
     if (mtu) unit_parse(UNIT_COUNT, mtu, &bytes, NULL);
     return (unsigned long)bytes;
-}
-
-static bool is_down(const struct judged *of)
-{
-    const char *up = said(of, "up");
-
-    return up && strcmp(up, "false") == 0;
 }
 
 #define ALIKE_LEAST 3u /* ports with PFC that take the same frames, before one that does not is odd */
@@ -318,6 +367,7 @@ void config_judge(struct config_set *set)
     weak_judge(set); /* before descriptions become links */
     ends_join(set);
     pairs_judge(set);
+    set->cnp_dscp = (uint8_t)cnp_of(set);
     for (uint32_t d = 0; d < set->devices; d++)
         hosts = hosts || set->device[d].host;
     for (uint32_t d = 0; d < set->devices; d++)

@@ -483,6 +483,15 @@ void config_class_name(struct config_set *set, unsigned tc, const char *name)
     set->class_name[tc] = fit;
 }
 
+void config_class_dscps(struct config_set *set, uint32_t device, const char *name, uint64_t dscps)
+{
+    const uint64_t usual = UINT64_C(1) << CONFIG_CNP_DSCP;
+
+    if (device >= set->devices || !(dscps & ~UINT64_C(1)) || !strcasestr(name, "cnp")) return;
+    set->device[device].cnp_dscp =
+        dscps & usual ? CONFIG_CNP_DSCP : (uint8_t)__builtin_ctzll(dscps & ~UINT64_C(1)); /* DSCP 0 is all else */
+}
+
 void config_neighbour(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name,
                       const char *port_name)
 {

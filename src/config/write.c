@@ -265,7 +265,7 @@ static void name_classes(struct writer *w, const bool lossless[FABRIC_PRIOS], co
     static const char *const lossless_names[FABRIC_PRIOS] = {"lossless0", "lossless1", "lossless2", "lossless3",
                                                              "lossless4", "lossless5", "lossless6", "lossless7"};
     bool rdma = false, usual = false;
-    int cnp = w->class_of_dscp[48];
+    int cnp = w->class_of_dscp[w->set->cnp_dscp ? w->set->cnp_dscp : CONFIG_CNP_DSCP];
 
     for (int c = 0; c < FABRIC_PRIOS; c++) {
         const char *name = w->set->class_name[c];

@@ -161,6 +161,7 @@ static void read_policy_class(struct eos *eos, struct eos_policy *policy, struct
         if (line_take(inner, "set cos #", NULL)) continue; /* of the tag, which no routed hop sees */
         if (!line_is(inner, "set traffic-class #", &match) || match.number[0] >= EOS_PRIOS) continue;
         inner->known = true;
+        if (class) config_class_dscps(eos->set, eos->device, name, class->dscps);
         if (class || rest) lay_class(policy, class, rest, (uint8_t)match.number[0], inner->number);
         if (class && class->other && eos->device < eos->set->devices) eos->set->device[eos->device].unclear = true;
         if (class && class->other)

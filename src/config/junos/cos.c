@@ -194,6 +194,12 @@ static void read_classifier(struct junos *in, struct junos_node *node, bool ieee
             if (points) classify(in, as, points, class);
         }
     }
+    for (uint32_t c = 0; c < in->classes && !ieee; c++) {
+        uint64_t dscps = 0;
+        for (unsigned d = 0; d < 64; d++)
+            if (as->class[d] == (int)c) dscps |= UINT64_C(1) << d;
+        config_class_dscps(in->set, in->device, in->class[c].name, dscps);
+    }
 }
 
 static void read_classifiers(struct junos *in, struct junos_node *cos)

@@ -54,6 +54,7 @@ struct nxos_policy {
     bool used;
     /* qos */
     bool by_dscp, by_cos;
+    uint8_t cnp_group; /* of a class that is called after CNPs; 0: there is none */
     uint8_t dscp_to_tc[64], cos_to_tc[8];
     uint32_t dscp_line[64], cos_line[8];
     uint32_t among_line[64];         /* what its class matches, where others are in it too; 0: it is alone */

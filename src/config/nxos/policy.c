@@ -183,6 +183,8 @@ static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct
             policy->by_dscp |= class->by_dscp;
             policy->by_cos |= class->by_cos;
             config_class_name(nxos->set, group, name);
+            config_class_dscps(nxos->set, nxos->device, name, class->dscps);
+            if (strcasestr(name, "cnp") && class->dscps) policy->cnp_group = group;
         }
     }
 }

@@ -7,7 +7,7 @@
 
 #include "config/nxos/nxos_int.h"
 
-#define CNP_DSCP 48 /* with which adapters send CNPs unless they are told otherwise */
+#define CNP_DSCP_LEAST 40u /* of those that CNPs are sent with */
 
 /* Where a DSCP that no class takes would have been taken: by the class whose number it has in its upper bits; that of
  * CNPs by the class of a strict queue; or else in the policy as a whole. */
@@ -15,7 +15,7 @@ static uint32_t unmatched_line(const struct nxos_policy *qos, const struct nxos_
 {
     if (qos->rest) return qos->rest_line;
     if (dscp >= 8 && qos->group_line[dscp / 8]) return qos->group_line[dscp / 8];
-    for (unsigned q = NXOS_PRIOS; q-- > 1 && dscp == CNP_DSCP && out;)
+    for (unsigned q = NXOS_PRIOS; q-- > 1 && dscp >= CNP_DSCP_LEAST && out;)
         if (out->queue[q].strict && qos->group_line[q]) return qos->group_line[q];
     return qos->line;
 }
@@ -31,7 +31,7 @@ static void say_maps(struct nxos *nxos, uint32_t port, const struct nxos_port *a
     for (unsigned d = 0; d < 64; d++) {
         uint32_t at = !qos ? line : qos->dscp_line[d] ? qos->dscp_line[d] : unmatched_line(qos, out, d);
         /* best effort or control in a class with others: what it matches is wrong, not where the class goes */
-        if (qos && qos->among_line[d] && (d == 0 || d >= CNP_DSCP)) at = qos->among_line[d];
+        if (qos && qos->among_line[d] && (d == 0 || d >= CONFIG_CNP_DSCP)) at = qos->among_line[d];
         config_say_map(set, NXOS_AT(nxos, at), nxos->device, port, "dscp-map", d, qos && !pcp ? qos->dscp_to_tc[d] : 0);
     }
     for (unsigned p = 0; pcp && p < 8; p++)
@@ -62,7 +62,7 @@ static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_
     uint32_t device = nxos->device;
 
     /* A queue of nothing makes no class, unless CNPs are in one that is not strict: they belong there. */
-    bool spare = qos && !(queue - q)[qos->dscp_to_tc[CNP_DSCP]].strict;
+    bool spare = qos && !(queue - q)[qos->cnp_group ? qos->cnp_group : qos->dscp_to_tc[CONFIG_CNP_DSCP]].strict;
     if (queue->strict && (carries || spare))
         config_say_class(set, sched, device, port, q, "strict", "true");
     else if (fed) /* its turn would be said here */
