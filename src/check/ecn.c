@@ -93,6 +93,10 @@ RULE_FUNCTION(ecn_curve)
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "ecn.max", path),
                        "%s marks '%s' up to %s, less than one packet of RDMA: all that waits is marked",
                        port_label(fabric, p, name), class_name(fabric, tc), unit_format(UNIT_SIZE, ecn->max_bytes, a));
+        else if (step && check->imported)
+            check_find(check, CHECK_INFO, fabric->port[p].node, p, class_path(fabric, tc, "ecn.min", path),
+                       "%s marks '%s' by a step: nothing below %s, and every packet above", port_label(fabric, p, name),
+                       class_name(fabric, tc), unit_format(UNIT_SIZE, ecn->min_bytes, a));
         else if (ecn->probability_ppm < PROBABILITY_LEAST_PPM)
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "ecn.probability", path),
                        "%s marks '%s' with a probability of %s at most", port_label(fabric, p, name),

@@ -354,6 +354,12 @@ static bool has_other_cnps(const struct fabric_settings *settings, const struct 
     return !cnps->known && cnps->dscp == CNP_DSCP_USUAL && is_control(settings, tc) && !cnp_wrong(settings, tc);
 }
 
+/* Nothing that comes in leads to what is without loss here: that is MAP001's, and where CNPs go follows from it. */
+static bool unclassified(const struct fabric_settings *settings)
+{
+    return settings->lossless && !(fed_classes(settings) & settings->lossless);
+}
+
 RULE_FUNCTION(map_cnp_queue)
 {
     const struct fabric *fabric = check->fabric;
@@ -379,7 +385,7 @@ RULE_FUNCTION(map_cnp_queue)
         const char *key = turn_said(check, p, tc);
         if (!cnps.known && !key[0]) continue; /* nothing that was read speaks of its turn */
         if (!wrong || cnp_place(check, settings, &cnps) < FABRIC_PRIOS || queue_is_shared(settings, tc, lossless) ||
-            routed_pcp(fabric, p))
+            routed_pcp(fabric, p) || (!cnps.known && unclassified(settings)))
             continue;
         check_find(check, cnps.known ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p,
                    class_path(fabric, tc, key, path), "%s: '%s', the class of CNPs (DSCP %u), %s",
@@ -424,8 +430,7 @@ static void switches_cnp_dscp(struct check *check, const struct cnps *cnps)
         if (settings->trust != SW_TRUST_DSCP || place == FABRIC_PRIOS || !cnp_wrong(settings, tc)) continue;
         if (!has_cnps(settings, cnps)) continue; /* among best effort: an importer's note says so */
         if (has_other_cnps(settings, cnps)) continue;
-        /* Nothing is classified here: MAP001. */
-        if (settings->lossless && __builtin_popcount(fed_classes(settings)) == 1) continue;
+        if (unclassified(settings) || (settings->lossless && __builtin_popcount(fed_classes(settings)) == 1)) continue;
         check_find(check, cnps->known ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p, path,
                    "%s puts DSCP %u of CNPs into traffic class %u ('%s'), not into the strict one, %u",
                    port_label(fabric, p, name), cnps->dscp, tc, class_name(fabric, tc), place);

@@ -292,7 +292,7 @@ static void test_wrong_lines(void **state)
         {"drop-profile mark", "drop-profile makr", "MAP007", 115},
         {"forwarding-class ROCE scheduler", "forwarding-class ROCCE scheduler", "MAP007", 109},
         {"fill-level [ 10 50 ]", "fill-level [ 50 10 ]", "ECN002", 45},
-        {"            explicit-congestion-notification;\n", "", "ECN006", 113},
+        {"            explicit-congestion-notification;\n", "", "ECN006", 115},
         {"percent 15", "percent 25", "SYN001", 53}, /* the largest; of too little, where it is missing */
         {"percent 25", "percent 0", "HR001", 57},
         {"percent 15", "percent 5", "SYN001", 51},

@@ -135,6 +135,46 @@ static void judge_pauses(struct junos *in)
     }
 }
 
+/* A class with loss in this map that marks, in place of one without loss whose scheduler is strict and does not: CNPs
+ * have what was meant for RDMA; -1: there is none. */
+static int exchanged_with(const struct junos *in, const struct junos_map *map, uint32_t lossless)
+{
+    const struct junos_scheduler *own = map->scheduler[lossless];
+
+    if (!own || own->ecn || own->drop) return -1;
+    for (uint32_t c = 0; c < in->classes; c++) {
+        const struct junos_scheduler *as = map->scheduler[c];
+        bool cnp = strcasestr(in->class[c].name, "cnp") != NULL;
+        if (as && as->ecn && !in->class[c].no_loss && (cnp || own->strict)) return (int)c;
+    }
+    return -1;
+}
+
+/* What follows from the exchange is not told again. */
+static void judge_exchanged(struct junos *in)
+{
+    static const char *const follow[] = {"ECN", "SCH", "MAP005", "MAP006", "MAP008"};
+
+    for (uint32_t m = 0; m < in->maps; m++) {
+        const struct junos_map *map = &in->map[m];
+        for (uint32_t c = 0; c < in->classes && map->used; c++) {
+            int other = in->class[c].no_loss ? exchanged_with(in, map, c) : -1;
+            if (other < 0) continue;
+            config_note(in->set, JUNOS_AT(in, map->at[c]), "ECN001", in->device, CONFIG_NONE,
+                        "scheduler-map %.60s gives %.60s, which is without loss, scheduler %.60s, which does not mark, "
+                        "and %.60s scheduler %.60s, which does: they are exchanged",
+                        map->name, in->class[c].name, map->scheduler[c]->name, in->class[other].name,
+                        map->scheduler[other]->name);
+            for (uint32_t i = 0; i < in->ports * (sizeof(follow) / sizeof(follow[0])); i++) {
+                const struct junos_port *port = &in->port[i % in->ports];
+                if (port->cos.map && strcmp(port->cos.map, map->name) == 0)
+                    config_unjudged(in->set, JUNOS_AT(in, map->at[c]), follow[i / in->ports], in->device, port->id,
+                                    "schedulers are exchanged");
+            }
+        }
+    }
+}
+
 static void judge_drops(struct junos *in)
 {
     for (uint32_t m = 0; m < in->maps; m++) {
@@ -142,7 +182,7 @@ static void judge_drops(struct junos *in)
             const struct junos_scheduler *as = in->map[m].scheduler[c];
             if (!in->map[m].used || !as || !in->class[c].no_loss) continue;
             if (as->drop && !as->ecn)
-                config_note(in->set, JUNOS_AT(in, as->line), "ECN006", in->device, CONFIG_NONE,
+                config_note(in->set, JUNOS_AT(in, as->drop_line), "ECN006", in->device, CONFIG_NONE,
                             "scheduler %.60s drops by profile %.60s, and %.60s is without loss", as->name,
                             as->drop->name, in->class[c].name);
             if (as->ecn && as->drop && as->drop->fills && as->drop->fill[0] >= LATE_FILL)
@@ -296,6 +336,7 @@ static void judge_rewrites(struct junos *in)
 void junos_judge(struct junos *in)
 {
     judge_pauses(in);
+    judge_exchanged(in);
     judge_drops(in);
     judge_queues(in);
     judge_control(in);

@@ -136,6 +136,17 @@ static void read_class_map(struct nxos *nxos, uint32_t index)
         read_match(nxos, class, &nxos->lines.line[i]);
 }
 
+/* A DSCP that a class before this one has taken, for another group: whichever was meant, one of the two is idle. */
+static void judge_twice(struct nxos *nxos, const struct nxos_policy *policy, const struct nxos_class *class,
+                        uint8_t group, unsigned dscp)
+{
+    if (policy->dscp_to_tc[dscp] == group) return;
+    config_caution(nxos->set, NXOS_AT(nxos, class->match_line), "MAP001", nxos->device, CONFIG_NONE,
+                   "class-map %.60s matches DSCP %u, which a class before it in policy-map %.60s has put into "
+                   "qos-group %u",
+                   class->name, dscp, policy->name, policy->dscp_to_tc[dscp]);
+}
+
 static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct line *line)
 {
     struct line_match match;
@@ -168,7 +179,10 @@ static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct
         if (class && class->by_cos && !class->by_dscp) policy->cos_only_line = class->match_line;
         for (unsigned d = 0; d < 64; d++) {
             if (rest ? policy->dscp_line[d] : !(class && class->dscps >> d & 1)) continue;
-            if (policy->dscp_line[d] && !rest) continue; /* the first class that matches takes it */
+            if (policy->dscp_line[d] && !rest) { /* the first class that matches takes it */
+                judge_twice(nxos, policy, class, group, d);
+                continue;
+            }
             policy->dscp_to_tc[d] = group;
             if (!rest) policy->dscp_line[d] = set->number;
             if (!rest && (d == 0 || __builtin_popcountll(class->dscps) > 1)) policy->among_line[d] = class->match_line;
