@@ -28,7 +28,12 @@ static uint8_t lands_in(const struct fabric_settings *settings, const struct fab
     return settings->trust == SW_TRUST_DSCP ? settings->dscp_to_tc[dscp] : settings->pcp_to_tc[as->priority];
 }
 
-/* What most switch ports map it to. */
+static bool pauses_at(const struct fabric *fabric, uint32_t p)
+{
+    return settings_of(fabric, p)->pfc_rx || settings_of(fabric, p)->pfc_tx;
+}
+
+/* What most switch ports map it to; of configurations, those that carry RDMA, for the others have jobs of their own. */
 static uint8_t usual_tc(const struct check *check, unsigned dscp)
 {
     const struct fabric *fabric = check->fabric;
@@ -37,6 +42,7 @@ static uint8_t usual_tc(const struct check *check, unsigned dscp)
 
     EACH_PORT(fabric, p)
     {
+        if (check->imported && !pauses_at(fabric, p)) continue;
         CHECK(settings_of(fabric, p)->dscp_to_tc[dscp] < FABRIC_PRIOS);
         votes[settings_of(fabric, p)->dscp_to_tc[dscp]]++;
     }

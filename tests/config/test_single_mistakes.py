@@ -207,6 +207,11 @@ ON_JUNOS = [
      "class-of-service interfaces et-0/0/3"),
     ("no classifier on port", [drop("interfaces et-0/0/3 unit 0 classifiers")], "class-of-service interfaces et-0/0/3"),
     ("no map on port", [drop("interfaces et-0/0/3 scheduler-map")], "class-of-service interfaces et-0/0/3"),
+    ("profile of a port inactive",
+     [behind("set routing-options", "deactivate class-of-service interfaces et-0/0/61 congestion-notification-profile")], HERE),
+    ("a rewrite that is inactive: no mistake",
+     [behind("set routing-options", ["set class-of-service interfaces et-0/0/61 unit 0 rewrite-rules dscp default",
+                                     "deactivate class-of-service interfaces et-0/0/61 unit 0 rewrite-rules"])], NOTHING),
     ("no cos on port",
      [drop("interfaces et-0/0/3 congestion"),
       drop("interfaces et-0/0/3 unit 0 classifiers"),
@@ -310,6 +315,19 @@ class Single(Mistakes):
         lines.pop()
         found = self.strong(lines)
         self.assertEqual([lines[item["line"] - 1] for item in found], ["interface port-channel13"])
+
+    def test_group_not_applied(self):
+        """Class of service of all ports in a group: told where groups are applied, of the switch that leaves it out."""
+        parts = ("congestion-notification-profile PAUSE", "scheduler-map TURNS", "unit 0 classifiers dscp DSCP-IN")
+        lines = [line for line in JUNOS if not any(line.startswith("set class-of-service interfaces") and part in line for part in parts)]
+        lines += [f"set groups COS class-of-service interfaces <et-*> {part}" for part in parts]
+        lines += [f"set class-of-service interfaces et-0/0/{port} unit 0" for port in (*range(6), *range(60, 64))]
+        lines += ["set groups NTP system ntp server 10.0.0.1", "set apply-groups NTP", "set apply-groups COS"]
+        self.assertEqual(self.strong(lines), [])
+        other = [line.replace("q5240-4", "q5240-5").replace("10.6.", "10.7.") for line in lines if line != "set apply-groups COS"]
+        found = self.checked(good="\n".join(lines) + "\n", switch="\n".join(other) + "\n")["findings"]
+        strong = {(item["rule"], item["file"], item["line"]) for item in found if item["severity"] != "info"}
+        self.assertEqual(strong, {("MAP007", "switch.txt", other.index("set apply-groups NTP") + 1)}, found)
 
     def test_members_and_policies(self):
         """EOS without profiles: members of a channel, classification by a policy-map, a port that has another job."""

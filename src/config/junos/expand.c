@@ -107,6 +107,19 @@ static struct junos_node *after(const struct junos_node *root, const struct juno
     return junos_next_below(root, &alone);
 }
 
+/* A group with class of service that nobody has applied; those that were are known by now. */
+static void find_spare(struct expander *in, const struct junos_node *groups)
+{
+    struct junos_node *apply = junos_child(in->tree, &in->tree->root, "apply-groups");
+
+    in->tree->apply_line = apply ? apply->line : 0;
+    for (struct junos_node *at = groups->first; at; at = at->next) {
+        if (at->known || at->inactive || !junos_child(in->tree, at, "class-of-service")) continue;
+        in->tree->spare = at->word;
+        in->tree->spare_line = at->line;
+    }
+}
+
 static void expand_groups(struct expander *in)
 {
     struct junos_node *root = &in->tree->root, *groups = junos_child(in->tree, root, "groups");
@@ -119,6 +132,7 @@ static void expand_groups(struct expander *in)
         next = at == groups ? after(root, at) : junos_next_below(root, at);
     }
     if (groups) {
+        find_spare(in, groups);
         junos_known_all(groups);
         junos_drop(in->tree, groups);
     }
@@ -132,6 +146,19 @@ static struct junos_node *statement_of(struct junos_node *node)
     return node;
 }
 
+/* `class-of-service interfaces et-0/0/3 scheduler-map`: what the port would have by it. */
+static void keep_off(struct junos_tree *tree, const struct junos_node *node)
+{
+    const struct junos_node *port = node;
+
+    while (port->depth > 3)
+        port = port->parent;
+    if (port->depth < 3 || tree->offs == JUNOS_OFF_MAX || strcmp(port->parent->word, "interfaces") != 0 ||
+        strcmp(port->parent->parent->word, "class-of-service") != 0)
+        return;
+    tree->off[tree->offs++] = (struct junos_off){port->word, node->word, node->off_line ? node->off_line : node->line};
+}
+
 /* What is inactive has no say; each is told once. */
 static void drop_inactive(struct expander *in)
 {
@@ -143,6 +170,7 @@ static void drop_inactive(struct expander *in)
             continue;
         }
         next = after(root, at);
+        keep_off(in->tree, at);
         struct junos_node *whole = statement_of(at);
         config_assume(in->tree->set, CONFIG_AT(in->tree->text, at->line), in->device, CONFIG_NONE,
                       "inactive, and taken as not there: %.60s", whole->word);

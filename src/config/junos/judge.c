@@ -333,8 +333,53 @@ static void judge_rewrites(struct junos *in)
     }
 }
 
+/* What a port would have by statements that are inactive: that it lacks it is told there, and what follows is not. */
+static void judge_inactive(struct junos *in)
+{
+    static const char *const follow[] = {"SIB001", "MAP", "PFC", "ECN", "WD", "SCH", "HR"};
+
+    for (uint32_t i = 0; i < in->tree.offs; i++) {
+        const struct junos_off *off = &in->tree.off[i];
+        const struct junos_port *port = NULL;
+        bool others = false;
+        for (uint32_t p = 0; p < in->ports; p++) {
+            if (strcmp(in->port[p].name, off->interface) == 0)
+                port = &in->port[p];
+            else if (!in->port[p].down)
+                others = others || in->port[p].cos.pauses;
+        }
+        if (!port || port->down || !port->in_use || !others || !strcmp(off->word, "rewrite-rules")) continue;
+        config_caution(in->set, JUNOS_AT(in, off->line), "MAP007", in->device, CONFIG_NONE,
+                       "%.60s: %.60s is inactive, and other ports have class of service", off->interface,
+                       strcmp(off->word, off->interface) == 0 ? "all of it" : off->word);
+        for (unsigned r = 0; r < sizeof(follow) / sizeof(follow[0]); r++)
+            config_unjudged(in->set, JUNOS_AT(in, off->line), follow[r], in->device, port->id,
+                            "a statement of it is inactive");
+    }
+}
+
+/* A group with class of service that is applied nowhere, on a switch none of whose ports has any. */
+static void judge_spare(struct junos *in)
+{
+    const struct junos_tree *tree = &in->tree;
+
+    if (!tree->spare) return;
+    for (uint32_t p = 0; p < in->ports; p++)
+        if (in->port[p].cos.pauses || in->port[p].cos.dscp || in->port[p].cos.map) {
+            unused(in, tree->spare_line, "group", tree->spare);
+            return;
+        }
+    config_note(in->set, JUNOS_AT(in, tree->apply_line ? tree->apply_line : tree->spare_line), "MAP007", in->device,
+                CONFIG_NONE,
+                "group %.60s has class of service and is not applied: no port has a classifier, PFC or a "
+                "scheduler-map",
+                tree->spare);
+}
+
 void junos_judge(struct junos *in)
 {
+    judge_inactive(in);
+    judge_spare(in);
     judge_pauses(in);
     judge_exchanged(in);
     judge_drops(in);

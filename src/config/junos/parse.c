@@ -319,6 +319,7 @@ static void read_command(struct reader *in, struct command *as, const char *end)
     } else if (strcmp(verb, "deactivate") == 0 || strcmp(verb, "activate") == 0) {
         node = read_path(in, as->edit, end, false);
         if (node) node->inactive = verb[0] == 'd';
+        if (node) node->off_line = node->inactive ? in->line : 0;
     } else if (strcmp(verb, "edit") == 0) {
         node = read_path(in, as->edit, end, true);
         if (node) as->edit = node;

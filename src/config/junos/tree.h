@@ -21,11 +21,18 @@
 struct junos_node {
     const char *word;
     uint32_t line;
+    uint32_t off_line; /* of the command that made it inactive; 0: it was written so */
     uint16_t depth;
     bool inactive;
     bool known;  /* somebody has dealt with it */
     bool folded; /* came out of a group or a range: its lines are told where they stand */
     struct junos_node *parent, *first, *last, *next, *before;
+};
+
+#define JUNOS_OFF_MAX 64u
+struct junos_off { /* of class of service, and inactive */
+    const char *interface, *word;
+    uint32_t line;
 };
 
 struct junos_tree {
@@ -35,6 +42,11 @@ struct junos_tree {
     struct junos_node root;
     struct junos_node **slot; /* by parent and word */
     uint32_t slots, nodes;
+    struct junos_off off[JUNOS_OFF_MAX]; /* of interfaces alone */
+    uint32_t offs;
+    uint32_t apply_line; /* of the first groups that are applied to all; 0: none are */
+    const char *spare;   /* a group with class of service that is applied nowhere; NULL: there is none */
+    uint32_t spare_line;
     bool no_memory, full;
 };
 
