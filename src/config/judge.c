@@ -111,10 +111,16 @@ static void judge_cnp(const struct judged *of)
     const char *usual = said_number(of, "dscp-map", 0);
     char path[32];
 
-    if (!cnp || !usual || strcmp(cnp, usual) != 0 || (trust && strcmp(trust, "dscp") != 0)) return;
+    snprintf(path, sizeof(path), "dscp-map.%u", dscp);
+    if (!cnp || !usual || (trust && strcmp(trust, "dscp") != 0)) return;
+    const char *by_custom = said_number(of, "dscp-map", CNP_DSCP);
+    if (strcmp(cnp, usual) != 0 && dscp < CNP_DSCP && by_custom && strcmp(by_custom, usual) == 0)
+        config_hint(of->set, said_at(of, path), "MAP006", of->device, CONFIG_NONE,
+                    "CNPs have a class of their own by DSCP %u: adapters send them with %u unless told otherwise", dscp,
+                    CNP_DSCP);
+    if (strcmp(cnp, usual) != 0) return;
     const char *other = said_number(of, "dscp-map", CNP_DSCP_OTHER);
     if (!told && other && strcmp(other, usual) != 0 && is_strict_control(of, other)) return;
-    snprintf(path, sizeof(path), "dscp-map.%u", dscp);
     config_note(of->set, said_at(of, path), "MAP006", of->device, CONFIG_NONE,
                 "DSCP %u, with which %s, is in class %s together with DSCP 0: CNPs wait with best effort", dscp,
                 told ? "CNPs are sent here" : "adapters send CNPs unless told otherwise", cnp);
