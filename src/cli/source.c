@@ -183,13 +183,13 @@ static bool read_all(struct cli_source *source, const struct cli_inputs *inputs)
     for (int i = 0; good && i < inputs->paths; i++)
         if (when[i] == LATER) good = read_one(source, inputs, inputs->path[i], &when[i]);
     free(when);
-    for (uint32_t n = 0; good && source->passed_over == inputs->paths && n < source->set.notes; n++)
+    if (!good || source->set.devices) return good;
+    for (uint32_t n = 0; n < source->set.notes; n++)
         cli_error("%s: %s", source->set.path[source->set.note[n].at.source], source->set.note[n].message);
-    if (!good || source->passed_over == inputs->paths) return false;
-    if (!source->set.devices)
+    if (source->passed_over < inputs->paths)
         cli_error("%s: it says nothing of a switch or an adapter; the configuration that it is about is due",
                   source->path);
-    return source->set.devices > 0;
+    return false;
 }
 
 const struct config_format *cli_from(const char *argument)

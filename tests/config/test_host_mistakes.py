@@ -271,7 +271,8 @@ network:
       addresses: ["10.9.0.3/31"]
 """
 
-SWITCH = """hostname leaf1
+SWITCH = """! device: leaf1 (DCS-7060DX5-32, EOS-4.32.1F)
+hostname leaf1
 interface Ethernet1
    no switchport
    ip address 10.9.0.0/31
@@ -331,7 +332,7 @@ class Beside(Mistakes):
         self.assertIn(("TOP006", "h1-60-net", small[:small.index("1500")].count("\n") + 1), self.said(answer))
         self.assertFalse(any("eno1" in item["message"] for item in answer["findings"]))
         answer = self.checked(leaf=SWITCH, **{"60-net": PLAN, "h1-roce": SCRIPT})
-        self.assertNotIn("leaf1", str(answer["unknown_ends"]["ports"]))
+        self.assertEqual((answer["not_understood"], answer["unknown_ends"]["ports"]), ([], []))
         set_too = SCRIPT.replace("done", "ip link set dev $i mtu 9000\ndone")
         self.assertNotIn("TOP006", self.rules(self.checked(**{"h1-60-net": small, "h1-roce": set_too})))
 
@@ -339,6 +340,7 @@ class Beside(Mistakes):
         """A host of its own; a bond's MTU is that of its members."""
         answer = self.checked(h1=PLAN.replace("mtu: 9000\n      addresses: [", "mtu: 1500\n      addresses: ["))
         self.assertIn("TOP006", self.rules(answer))
+        self.checked(h1="network:\n  ethernets:\n    eno1: {dhcp4: true}\n", leaf=SWITCH)  # management alone is no host
         bond = "network:\n  ethernets: {ens1: {}, ens2: {mtu: 1500}}\n  bonds:\n    bond0: {interfaces: [ens1, ens2], mtu: 9000}\n"
         self.assertNotIn("TOP006", self.rules(self.checked(h1=bond.replace("mtu: 1500", "optional: true"))))
 

@@ -40,12 +40,22 @@ static const char *name_of(const struct tree *interface)
     return name && !name[strcspn(name, "*?[")] ? name : interface->key;
 }
 
-static uint32_t port_of(const struct netplan *in, const struct tree *interface, const char *name)
+/* Without a script the first interface makes the host: one that has none is none. */
+static uint32_t add_port(struct netplan *in, struct origin at, const char *name)
 {
     if (in->script) return config_port_find(in->set, in->device, name);
+    if (in->device == CONFIG_NONE)
+        in->device =
+            config_device(in->set, CONFIG_AT(in->text, 1), config_device_name(in->set, in->text), "host", true);
+    return config_port(in->set, at, in->device, name);
+}
+
+static uint32_t port_of(struct netplan *in, const struct tree *interface, const char *name)
+{
     const struct tree *addresses = tree_get(interface, "addresses");
-    if (!scalar(interface, "mtu") || !addresses || !addresses->count) return CONFIG_NONE; /* management, by its looks */
-    return config_port(in->set, at_key(in, interface), in->device, name);
+    bool bare = !scalar(interface, "mtu") || !addresses || !addresses->count; /* management, by its looks */
+
+    return bare && !in->script ? CONFIG_NONE : add_port(in, at_key(in, interface), name);
 }
 
 static void say_mtu(const struct netplan *in, const struct tree *interface, uint32_t port)
@@ -60,7 +70,7 @@ static void say_mtu(const struct netplan *in, const struct tree *interface, uint
         config_note(in->set, at_key(in, mtu), NULL, in->device, port, "mtu '%.40s' is not understood", mtu->text);
 }
 
-static void read_interface(const struct netplan *in, const struct tree *interface)
+static void read_interface(struct netplan *in, const struct tree *interface)
 {
     uint32_t port = port_of(in, interface, name_of(interface));
     const struct tree *addresses = tree_get(interface, "addresses");
@@ -83,7 +93,7 @@ static const char *member_name(const struct tree *ethernets, const char *called)
 }
 
 /* A bond sets the MTU of its members. */
-static void read_bond(const struct netplan *in, const struct tree *bond, const struct tree *ethernets)
+static void read_bond(struct netplan *in, const struct tree *bond, const struct tree *ethernets)
 {
     const struct tree *members = tree_get(bond, "interfaces");
 
@@ -91,8 +101,7 @@ static void read_bond(const struct netplan *in, const struct tree *bond, const s
     for (const struct tree *one = members->first; one; one = one->next) {
         if (one->type != TREE_SCALAR) continue;
         const char *name = member_name(ethernets, one->text);
-        uint32_t port = in->script ? config_port_find(in->set, in->device, name)
-                                   : config_port(in->set, CONFIG_AT(in->text, one->at.line), in->device, name);
+        uint32_t port = add_port(in, CONFIG_AT(in->text, one->at.line), name);
         if (port == CONFIG_NONE) continue;
         config_lag(in->set, at_key(in, bond), in->device, port, bond->key);
         say_mtu(in, bond, port);
@@ -113,8 +122,6 @@ int host_netplan(struct config_set *set, const struct config_text *text)
     arena_init(&arena, (size_t)1 << 30);
     int result = tree_parse_foreign(text->text, text->length, &arena, &root, text->errors);
     in.script = in.device != CONFIG_NONE;
-    if (result == 0 && !in.script)
-        in.device = config_device(set, CONFIG_AT(text, 1), config_device_name(set, text), "host", true);
     const struct tree *network = result == 0 ? tree_get(root, "network") : NULL;
     const struct tree *ethernets = tree_get(network, "ethernets");
     for (const struct tree *one = first_of(ethernets); one; one = one->next)
