@@ -49,6 +49,16 @@ void cli_study_rows(const struct cache_count *rows, const char *out, const char 
                   out);
 }
 
+void cli_study_kept(const struct cache *cache, const struct cache_count *rows, const char *out, const char *noun)
+{
+    cli_study_rows(rows, out, noun);
+    if (cache->used && !cache->force && rows->of[CACHE_FOUND] == 0)
+        cli_error(
+            "note: what was kept in %s is of another fabric file, seed, plan or program: none of it was used, all "
+            "%s were run",
+            out, noun);
+}
+
 void cli_study_stopped(const struct pool_done *done, uint32_t of, const char *out, const char *noun)
 {
     if (out)

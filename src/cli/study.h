@@ -23,6 +23,8 @@ bool cli_seeds(const char *argument, uint32_t *ret);
 bool cli_jobs(const char *argument, uint32_t *ret);
 /* Notes about rows that were not run, or could not be kept; `noun` as in "points". */
 void cli_study_rows(const struct cache_count *rows, const char *out, const char *noun);
+/* The same, and where none of the rows that the folder had was one of these: somebody may have meant to go on. */
+void cli_study_kept(const struct cache *cache, const struct cache_count *rows, const char *out, const char *noun);
 /* Interrupted: what is done, and whether it is kept; `out` may be NULL. */
 void cli_study_stopped(const struct pool_done *done, uint32_t of, const char *out, const char *noun);
 

@@ -200,7 +200,7 @@ static int run(struct settings *settings, FILE *out)
         cli_catch_stop(1);
         if (tune_search(tune)) {
             status = report(settings, out);
-            if (settings->out && !tune->quiet) cli_study_rows(&tune->rows, settings->out, "runs");
+            if (settings->out && !tune->quiet) cli_study_kept(&tune->cache, &tune->rows, settings->out, "runs");
         } else if (cli_stopped) {
             const struct pool_done done = {tune->spent, tune->reused};
             cli_study_stopped(&done, tune->runs, settings->out, "runs");

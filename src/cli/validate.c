@@ -18,6 +18,7 @@
 #include "cli/validate_weeks.h"
 #include "validate/measured/measured.h"
 #include "validate/weeks.h"
+#include "wire/wire.h"
 
 #define FILE_BYTES ((size_t)256 << 20)
 
@@ -84,6 +85,18 @@ static bool set_weeks(struct settings *settings, const char *argument)
     return false;
 }
 
+/* In words that 'rocelab run' takes; false after a message. */
+static bool set_fault(struct validate *plan, const char *argument)
+{
+    struct wire_fault fault;
+    char why[200];
+
+    plan->live_fault = argument;
+    if (wire_fault_parse(argument, &fault, why, sizeof why) == 0) return true;
+    cli_error("--fault '%s': %s", argument, why);
+    return false;
+}
+
 static bool set_option(void *into, int id, const char *argument)
 {
     struct settings *settings = into;
@@ -105,8 +118,7 @@ static bool set_option(void *into, int id, const char *argument)
     case VALIDATE_OPTION_LIVE:
         return plan->live = true;
     case VALIDATE_OPTION_FAULT:
-        plan->live_fault = argument;
-        return true;
+        return set_fault(plan, argument);
     case VALIDATE_OPTION_MEASURED:
         settings->measured = argument;
         return true;
@@ -251,7 +263,8 @@ static int run_plan(struct settings *settings, const struct cli_common *common, 
     }
     if (validate_run(plan)) {
         status = report(settings, common, out);
-        if (settings->out && !plan->quiet && !plan->measured) cli_study_rows(&plan->kept, settings->out, "tests");
+        if (settings->out && !plan->quiet && !plan->measured)
+            cli_study_kept(&plan->cache, &plan->kept, settings->out, "tests");
     } else if (cli_stopped) {
         cli_study_stopped(&plan->done, plan->asked, settings->out, "tests");
     }

@@ -9,6 +9,7 @@
  */
 #include "study/cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -44,11 +45,24 @@ static bool make_folder(const char *path, struct study_error *error)
     return result == 0 || study_fail(error, "--out '%s': %s", path, strerror(-result));
 }
 
+static bool has_files(const char *folder)
+{
+    DIR *list = opendir(folder);
+    struct dirent *one;
+    bool any = false;
+
+    while (list && !any && (one = readdir(list)) != NULL)
+        any = one->d_name[0] != '.';
+    if (list) closedir(list);
+    return any;
+}
+
 bool cache_open(struct cache *cache, const char *out, struct study_error *error)
 {
     if (snprintf(cache->folder, sizeof cache->folder, "%s/points", out) >= (int)sizeof cache->folder - HEAD)
         return study_fail(error, "--out: the name is too long");
     cache->program = cache_program();
+    cache->used = has_files(cache->folder);
     return make_folder(out, error) && make_folder(cache->folder, error);
 }
 

@@ -16,6 +16,7 @@ struct cache {
     char folder[4096]; /* "": nothing is kept */
     uint64_t program;  /* of the version and the program file: a rebuilt program makes its own rows */
     bool force;        /* make every row, whatever is there */
+    bool used;         /* the folder had rows when it was opened: of this plan, or of others */
 };
 
 struct cache_key {

@@ -167,6 +167,9 @@ class Tune(Case):
                 (("--for", "time", "--runs", "1"), ("too few for one setting",)),
                 (("--for", "time", "--runs", "0"), ("--runs '0'",)),
                 (("--for", "time", "--vary", ""), ("which keys?",)),
+                (("--for", "time", "--time", "0"), ("--time '0'",)),
+                (("--for", "time", "--out", "/proc/nowhere"), ("--out '/proc/nowhere'", "No such file")),
+                (("--for", "time", "--html", "/proc/nowhere/x.html"), ("--html '/proc/nowhere/x.html'",)),
                 ((), ("for what?",)),
                 (("--for", "time", "--force"), ("--out DIR",))):
             result = rocelab("tune", self.file("late.yaml", LATE.encode()), *arguments)

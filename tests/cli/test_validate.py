@@ -264,9 +264,25 @@ nics: {mtu: 4096, reorder: true}
         self.assertEqual(soak[0]["verdict"], "pass")
         self.assertIn(soak[1]["verdict"], ("pass", "skipped"))  # a sanitizer's allocator does not count
 
+    def test_another_fabric_takes_nothing_of_what_was_kept(self):
+        first = self.document("--phase", "1", "--out", "kept")
+        other = self.validate("--phase", "1", "--out", "kept", text=SMALL.replace("100KB", "101KB"))
+        self.assertIn("is of another fabric file, seed, plan or program: none of it was used", other.stderr)
+        again = self.validate("--phase", "1", "--out", "kept")
+        self.assertRegex(again.stderr, r"(\d+) of \1 tests were kept")
+        self.assertIn(first["digest"], again.stdout)
+
     def test_wrong(self):
         for arguments, words in [
             (["--phase", "7"], ["--phase '7'", "1 to 6"]),
+            (["--phase", "9"], ["--phase '9'", "1 to 6"]),
+            (["--phase", ""], ["--phase ''", "1 to 6"]),
+            (["--out", "/proc/nowhere"], ["--out '/proc/nowhere'", "No such file"]),
+            (["--out", "small.yaml"], ["--out 'small.yaml'", "Not a directory"]),
+            (["--html", "/proc/nowhere/page.html"], ["--html '/proc/nowhere/page.html'"]),
+            (["--live", "--fault", "lots"], ["--fault 'lots'", "NAME=VALUE"]),
+            (["--live", "--fault", "loss=much"], ["--fault 'loss=much'"]),
+            (["--soak", "1parsec"], ["--soak '1parsec'", "unit of time"]),
             (["--phase", "1,,2"], ["--phase '1,,2'"]),
             (["--quick", "--full"], ["two plans"]),
             (["--json", "--junit"], ["two formats"]),
