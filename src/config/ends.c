@@ -209,6 +209,30 @@ static unsigned edges_of(const char *text, size_t edge[WORDS_MAX * 2])
     return count;
 }
 
+/* A host's name may be that of its file, `gpu05-roce-setup`: the only one that begins with this word, which has a
+ * number.  NULL: none, or several. */
+static const struct named *begins_so(const struct config_set *set, const struct named *names, const char *word)
+{
+    size_t length = strlen(word);
+    uint32_t low = 0, high = set->devices;
+
+    if (!isalpha((unsigned char)word[0]) || !word[strcspn(word, "0123456789")]) return NULL;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (strcmp(names[middle].name, word) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct named *found = NULL;
+    for (uint32_t n = low; n < set->devices && strncmp(names[n].name, word, length) == 0; n++) {
+        if (!strchr("-_.", names[n].name[length])) continue;
+        if (found || !set->device[names[n].device].host) return NULL;
+        found = &names[n];
+    }
+    return found;
+}
+
 /* The longest name of a device that stands in the description, and a port of it beside.  False: none, or several. */
 static bool find_end(const struct config_set *set, const struct named *names, const struct config_description *as,
                      uint32_t *ret_device, uint32_t *ret_port)
@@ -227,6 +251,7 @@ static bool find_end(const struct config_set *set, const struct named *names, co
             snprintf(word, sizeof(word), "%.*s", (int)length, text + edge[a]);
             const struct named wanted = {word, 0};
             const struct named *found = bsearch(&wanted, names, set->devices, sizeof(*names), by_name);
+            if (!found) found = begins_so(set, names, word);
             if (!found || found->device == as->device || !set->device[found->device].nos || length < longest) continue;
             uint32_t there = port_beside(set, found->device, as->text, edge[a], edge[b]);
             if (there == CONFIG_NONE) continue;

@@ -344,6 +344,14 @@ class Beside(Mistakes):
         bond = "network:\n  ethernets: {ens1: {}, ens2: {mtu: 1500}}\n  bonds:\n    bond0: {interfaces: [ens1, ens2], mtu: 9000}\n"
         self.assertNotIn("TOP006", self.rules(self.checked(h1=bond.replace("mtu: 1500", "optional: true"))))
 
+    def test_described_by_the_first_word(self):
+        """A description names the host as its file's name begins, with one of its interfaces; not where two files do."""
+        switch = SWITCH.replace("10.9.0.0/31", "10.8.0.0/24\n   description h1 ens1").replace("10.9.0.2/31", "10.8.1.0/24\n   description h1 ens2")
+        answer = self.checked(leaf=switch, **{"h1-roce": SCRIPT})
+        self.assertEqual(answer["unknown_ends"]["ports"], [])
+        answer = self.checked(leaf=switch, **{"h1-roce": SCRIPT, "h1-other": SCRIPT})
+        self.assertEqual(len(answer["unknown_ends"]["ports"]), 6)
+
     def test_of_no_known_kind(self):
         answer = self.checked(other="net.ipv4.tcp_ecn = 1\n", h0=GOOD)
         self.assertEqual([(item["file"], item["line"]) for item in answer["not_understood"]], [("other.txt", 0)])
