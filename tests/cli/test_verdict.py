@@ -162,6 +162,15 @@ faults: [{pause: h4, priority: 3, at: 50us, for: 20us, every: 60us, times: 3}]
         slow = [one for one in verdict(text) if one["id"] == "V-SLOW"]
         self.assertIn("V-SLOW-RECEIVER", slow[0]["why"])
 
+    def test_few_credits_are_no_slow_receiver(self):
+        """A host that takes all at once has given its credits back: there are too few of them for the line."""
+        text = (SINGLE % 3).replace("100G", "400G").replace("5m", "30m") + "nics: {congestion: none}\ncbfc: {switch: 1MB, nic: %s}\n"
+        text += "jobs: [{incast: 2, to: h0, size: 20MB}]\n"
+        found = verdict(text % "40KB")
+        self.assertEqual({one["id"] for one in found}, {"V-SLOW"}, found)
+        self.assertIn("credits", found[0]["why"])
+        self.expect(text % "1MB" + "faults: [{receive: h0, rate: 100G, at: 50us}]\n", "V-SLOW-RECEIVER", "warning", "h0:0", others=("V-SLOW",))
+
     def test_pauses(self):
         text = SPINE % (1, 4, "200G") + LOSSLESS % "" + "switches: {buffer: 2MB}\n" + QUIET + \
             "jobs: [{name: in, flows: [%s]}, {name: victim, flows: [%s]}]\n" % (

@@ -25,12 +25,29 @@ static bool never_resumes(const struct judge *judge, const struct sim_pause *pau
     return at && at->sw && pause->time_ps / one > 2 * at->sw->prio[pause->priority].rx_xon + 1;
 }
 
+/* With credits a host that takes all at once gives them back at once: what waits for them waits for the loop of the
+ * line, which is a matter of how many there are (judge_jobs.c).  Slow is one whose receive rate says so. */
+static bool takes_slowly(const struct judge *judge, uint32_t port)
+{
+    const struct fabric *fabric = judge->fabric;
+    const struct fabric_port *own = &fabric->port[port];
+
+    if (!fabric->lanes.vls) return true;
+    if (fabric->nic[fabric->endpoint[fabric->first_endpoint[own->node] + own->index].nic].rx_rate_bps) return true;
+    for (uint32_t i = 0; i < fabric->faults; i++) {
+        const struct fabric_fault *fault = &fabric->fault[i];
+        if (fault->kind == FABRIC_FAULT_RECEIVE && fault->node == own->node) return true;
+    }
+    return false;
+}
+
 /* Hosts that pause, as ports: for ever, or longer than is worth a word. */
 static void find_hosts(struct judge *judge, bool storms, struct ranked *ranked, uint32_t *count)
 {
     for (uint32_t i = 0; i < judge->result->pauses; i++) {
         const struct sim_pause *pause = &judge->result->pause[i];
-        if (pause->cause != UINT32_MAX || never_resumes(judge, pause) != storms) continue;
+        if (pause->cause != UINT32_MAX || !takes_slowly(judge, pause->port)) continue;
+        if ((never_resumes(judge, pause) && !judge->fabric->lanes.vls) != storms) continue;
         if (!storms && share_ppm(judge, pause->time_ps) < LIMIT_paused_ppm) continue;
         ranked[(*count)++] = (struct ranked){pause->port, pause->time_ps};
     }
@@ -51,7 +68,9 @@ static void host_pauses(struct judge *judge, bool storms)
         const struct fabric_port *own = &fabric->port[ranked[0].port];
         uint64_t drains = fabric->nic[fabric->endpoint[fabric->first_endpoint[own->node] + own->index].nic].rx_rate_bps;
         judge_objects(finding, ranked, count);
-        judge_what(finding, "%s paused its switch for %s, %s of the run",
+        judge_what(finding,
+                   fabric->lanes.vls ? "%s gave its switch no credits for %s, %s of the run"
+                                     : "%s paused its switch for %s, %s of the run",
                    fabric_port_name(fabric, ranked[0].port, name), text_ps(ranked[0].value, time),
                    text_share(ranked[0].value, judge->result->virtual_ps, share));
         if (drains && !storms) judge_what(finding, "; it takes %s", text_rate(drains / 8, 1000000000, rate));
