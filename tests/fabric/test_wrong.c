@@ -110,9 +110,9 @@ static const struct {
     {"topology is a word", FIRST "topology: single\n" LINKS,
      "f.yaml:2:11: error: topology: found 'single' where a map {key: value, ...} is due\n"},
     {"unknown topology", FIRST "topology: {leafspine: {hosts: 4}}\n" LINKS,
-     "f.yaml:2:12: error: unknown topology 'leafspine'; did you mean 'leaf-spine'?\n"},
+     "f.yaml:2:12: error: unknown key 'leafspine' in topology; did you mean 'leaf-spine'?\n"},
     {"topology nothing near", FIRST "topology: {dragonfly: {hosts: 4}}\n" LINKS,
-     "f.yaml:2:12: error: unknown topology 'dragonfly'; known are single, dumbbell, leaf-spine, rail, fat-tree, "
+     "f.yaml:2:12: error: unknown key 'dragonfly' in topology; known are single, dumbbell, leaf-spine, rail, fat-tree, "
      "links\n"},
     {"no hosts", FIRST "topology: {single: {}}\n" LINKS,
      "f.yaml:2:20: error: topology.single needs hosts, as in {hosts: 16}\n"},
@@ -432,7 +432,14 @@ static const struct {
     {"no entry of arbitration", GOOD "system: infiniband\nvl-arbitration: {high: [4]}\n",
      "f.yaml:5:25: error: vl-arbitration: '4' is not VL:WEIGHT, as in 0:64 (VL 0 to 7, weight 0 to 255)\n"},
     {"no credits", GOOD "system: infiniband\ncredits: 0B\n",
-     "f.yaml:5:10: error: credits: 0B is too small, the least is 1B\n"},
+     "f.yaml:5:10: error: credits: 0 bytes are 0 blocks of 64, and the largest packet needs 65: give at least 4160 "
+     "bytes\n"},
+    {"more credits than a word can tell", GOOD "system: infiniband\ncredits: {switch: 256KiB}\n",
+     "f.yaml:5:10: error: credits: 262144 bytes are 4096 blocks of 64, and a lane can promise 2048: give at most "
+     "131072 bytes\n"},
+    {"two topologies, one of them unknown",
+     FIRST "topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4}, rial: {hosts: 4}}\n" LINKS,
+     "f.yaml:2:58: error: unknown key 'rial' in topology; did you mean 'rail'?\n"},
     {"credits below a packet", GOOD "system: infiniband\ncredits: {nic: 2KB}\n",
      "f.yaml:5:10: error: credits: 2000 bytes are 31 blocks of 64, and the largest packet needs 65: give at least 4160 "
      "bytes\n"},

@@ -27,6 +27,7 @@
 #define BUFFER_MAX ((uint64_t)CREDIT_BLOCKS_MAX * CREDIT_BLOCK_BYTES)
 #define HEADERS_MAX (8 + 12 + 16 + 4 + 4 + 2) /* LRH, BTH, RETH, immediate data, ICRC, VCRC */
 #define CBFC_HEADERS_MAX 128                  /* of any system over Ethernet, with FCS */
+#define PROMISE_MOST 2048u                    /* blocks: half of what FCCL's 12 bits tell apart */
 #define CBFC_EXTRA 1                          /* credits of 128 bytes */
 #define CREDIT_EXTRA_MAX 5
 #define FECN_MOST 15
@@ -136,8 +137,8 @@ void lanes_read_arbitration(struct loader *loader, const struct tree *value, voi
 void lanes_read_credits(struct loader *loader, const struct tree *value, void *into)
 {
     static const struct field fields[] = {
-        F_VALUE("switch", FIELD_SIZE, struct fabric_lanes, switch_bytes, 1, BUFFER_MAX),
-        F_VALUE("nic", FIELD_SIZE, struct fabric_lanes, nic_bytes, 1, BUFFER_MAX),
+        F_VALUE("switch", FIELD_SIZE, struct fabric_lanes, switch_bytes, 0, BUFFER_MAX),
+        F_VALUE("nic", FIELD_SIZE, struct fabric_lanes, nic_bytes, 0, BUFFER_MAX),
         F_VALUE("reaction", FIELD_TIME, struct fabric_lanes, reaction_ps, 0, PS_US),
         F_VALUE("lifetime", FIELD_TIME, struct fabric_lanes, lifetime_ps, 0, 100 * PS_S),
         F_VALUE("host-lifetime", FIELD_TIME, struct fabric_lanes, host_lifetime_ps, 0, 100 * PS_S),
@@ -148,7 +149,7 @@ void lanes_read_credits(struct loader *loader, const struct tree *value, void *i
     lanes->credits_at = value->at;
     if (value->type != TREE_SCALAR)
         read_map(loader, value, "credits", &set, 1);
-    else if (read_unit(loader, value, UNIT_SIZE, 1, BUFFER_MAX, &lanes->switch_bytes))
+    else if (read_unit(loader, value, UNIT_SIZE, 0, BUFFER_MAX, &lanes->switch_bytes))
         lanes->nic_bytes = lanes->switch_bytes;
 }
 
@@ -352,6 +353,12 @@ void lanes_check(struct loader *loader)
     if (lanes->cbfc && fabric_systems_used(loader->fabric) & FABRIC_SYSTEM(FABRIC_TCP))
         read_error(loader, lanes->credits_at, "cbfc: a class of TCP has no credits");
     uint64_t least = lanes->switch_bytes < lanes->nic_bytes ? lanes->switch_bytes : lanes->nic_bytes;
+    uint64_t most = lanes->switch_bytes > lanes->nic_bytes ? lanes->switch_bytes : lanes->nic_bytes;
+    if (!lanes->cbfc && most / block > PROMISE_MOST)
+        read_error(loader, lanes->credits_at,
+                   "credits: %llu bytes are %llu blocks of %u, and a lane can promise %u: give at most %u bytes",
+                   (unsigned long long)most, (unsigned long long)(most / block), block, PROMISE_MOST,
+                   PROMISE_MOST * block);
     if (least / block >= needed) return;
     read_error(loader, lanes->credits_at,
                "%s: %llu bytes are %llu blocks of %u, and the largest packet needs %u: give at least %u bytes",

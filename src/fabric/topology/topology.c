@@ -479,13 +479,33 @@ static bool build(struct loader *loader, const struct builder *builder, const st
            plan_finish(loader, &plan);
 }
 
+static const struct builder builders[] = {{"single", build_single},         {"dumbbell", build_dumbbell},
+                                          {"leaf-spine", build_leaf_spine}, {"rail", build_rail},
+                                          {"fat-tree", build_fat_tree},     {"links", build_explicit}};
+
+static const struct builder *builder_of(const char *name)
+{
+    for (uint32_t i = 0; i < COUNT_OF(builders); i++)
+        if (strcmp(builders[i].name, name) == 0) return &builders[i];
+    return NULL;
+}
+
+static void unknown(struct loader *loader, const struct tree *map)
+{
+    struct nearest nearest;
+
+    nearest_init(&nearest, map->key);
+    for (uint32_t i = 0; i < COUNT_OF(builders); i++)
+        nearest_try(&nearest, builders[i].name);
+    if (nearest.word)
+        read_error(loader, map->key_at, "unknown key '%s' in topology; did you mean '%s'?", map->key, nearest.word);
+    else
+        read_error(loader, map->key_at, "unknown key '%s' in topology; known are " KINDS, map->key);
+}
+
 bool topology_load(struct loader *loader)
 {
-    static const struct builder builder[] = {{"single", build_single},         {"dumbbell", build_dumbbell},
-                                             {"leaf-spine", build_leaf_spine}, {"rail", build_rail},
-                                             {"fat-tree", build_fat_tree},     {"links", build_explicit}};
     const struct tree *topology = tree_get(loader->root, "topology"), *map = NULL;
-    struct nearest nearest;
 
     if (!topology) {
         if (loader->errors->count) return false; /* it may be there, mistyped */
@@ -496,6 +516,10 @@ bool topology_load(struct loader *loader)
     const struct tree *storage = tree_get(topology, "storage");
     for (const struct tree *item = topology->first; item; item = item->next) {
         if (item == storage) continue;
+        if (!builder_of(item->key)) {
+            unknown(loader, item);
+            return false;
+        }
         if (map) {
             read_error(loader, item->key_at, "topology: exactly one of " KINDS " is due");
             return false;
@@ -506,14 +530,5 @@ bool topology_load(struct loader *loader)
         read_error(loader, topology->at, "topology: exactly one of " KINDS " is due");
         return false;
     }
-    nearest_init(&nearest, map->key);
-    for (uint32_t i = 0; i < COUNT_OF(builder); i++) {
-        nearest_try(&nearest, builder[i].name);
-        if (strcmp(builder[i].name, map->key) == 0) return build(loader, &builder[i], map, storage);
-    }
-    if (nearest.word)
-        read_error(loader, map->key_at, "unknown topology '%s'; did you mean '%s'?", map->key, nearest.word);
-    else
-        read_error(loader, map->key_at, "unknown topology '%s'; known are " KINDS, map->key);
-    return false;
+    return build(loader, builder_of(map->key), map, storage);
 }
