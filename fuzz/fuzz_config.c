@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Importers of configurations: any text, as any system, becomes a fabric file, or is refused with an error.  Of one
- * input in EVERY the file is also loaded and, where it has a switch, written again for every system: that takes many
- * times as long, and which inputs it is follows from their bytes, so that a run can be repeated.
+ * input in EVERY the file is also loaded and, where it has a switch, written again for one system: that takes many
+ * times as long.  Which inputs it is, and which system, follows from their bytes, so that a run can be repeated.
  *
  * The first byte chooses the system, so that one corpus feeds all of them; FUZZ_KIND chooses one for all inputs
  * (kind.h).
@@ -48,7 +48,7 @@ static void emit(const struct fabric *fabric, const struct config_format *format
 }
 
 /* What it became may be refused (ports and shares that no switch has), never crash. */
-static void load_and_emit(const char *written)
+static void load_and_emit(const char *written, const struct config_format *format)
 {
     static struct fabric_errors errors;
     struct fabric *fabric = NULL;
@@ -58,9 +58,16 @@ static void load_and_emit(const char *written)
         CHECK(errors.count > 0);
         return;
     }
-    for (size_t i = 0; config_formats[i]; i++)
-        if (config_formats[i]->emit && !config_formats[i]->host) emit(fabric, config_formats[i]);
+    emit(fabric, format);
     fabric_free(fabric);
+}
+
+/* The system of this number, or the next that switches are written for. */
+static const struct config_format *switch_format(size_t number)
+{
+    while (!config_formats[number] || !config_formats[number]->emit || config_formats[number]->host)
+        number = config_formats[number] ? number + 1 : 0;
+    return config_formats[number];
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -83,9 +90,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct config_format *format = config_formats[only >= 0 ? (size_t)only : data[0] % formats];
     int result = config_read(&set, format, "fuzz.cfg", text, strlen(text), NULL, &errors);
     CHECK(result == 0 || errors.count > 0);
-    if (result == 0 && config_write(&set, "fuzz", &written, &map) == 0 &&
-        hash_bytes(HASH_BEGIN, data, size) % EVERY == 0)
-        load_and_emit(written);
+    if (result == 0 && config_write(&set, "fuzz", &written, &map) == 0) {
+        uint64_t hash = hash_bytes(HASH_BEGIN, data, size);
+        if (hash % EVERY == 0) load_and_emit(written, switch_format(hash / EVERY % formats));
+    }
     config_set_release(&set);
     free(text);
     return 0;

@@ -38,7 +38,10 @@
 #include "fabric/fabric.h"
 
 #define CONFIG_NONE UINT32_MAX
-#define CONFIG_CNP_DSCP 48u               /* with which adapters send CNPs unless they are told otherwise */
+#define CONFIG_CNP_DSCP 48u    /* with which adapters send CNPs unless they are told otherwise */
+#ifndef CONFIG_PORTS_MAX       /* less for a fuzzer */
+#define CONFIG_PORTS_MAX 4096u /* of a device, and of a range of them: as many as a fabric file can number */
+#endif
 #define CONFIG_TEXT_MAX_BYTES (16u << 20) /* of one configuration; larger is refused */
 
 enum config_most { CONFIG_ERROR, CONFIG_WARNING, CONFIG_INFO }; /* what a note is at most; else what its rule says */

@@ -20,9 +20,9 @@
 #include <strings.h>
 
 #include "base/check.h"
+#include "config/config.h"
 
 #define LINE_MAX_BYTES 65536u
-#define INTERFACES_MAX 4096u
 
 bool line_number(const char *text, uint64_t *ret)
 {
@@ -407,9 +407,9 @@ static bool interface_part(const char *prefix, const char *part, size_t length, 
     if (!line_number(number, &first)) return false;
     char *end = dash ? dash + 1 : number;
     if (dash && strchr(end, '/')) end = strrchr(end, '/') + 1; /* Ethernet1/1-1/4 */
-    if (!line_number(end, &last) || last < first || last - first >= INTERFACES_MAX) return false;
+    if (!line_number(end, &last) || last < first || last - first >= CONFIG_PORTS_MAX) return false;
     *io_count += (uint32_t)(last - first) + 1;
-    if (*io_count > INTERFACES_MAX) return false;
+    if (*io_count > CONFIG_PORTS_MAX) return false;
     for (; first <= last; first++) {
         snprintf(name, sizeof(name), "%s%.*s%llu", prefix, (int)(number - text), text, (unsigned long long)first);
         each(to, name);

@@ -18,7 +18,6 @@
 #include "config/product.h"
 
 #define MEMORY_MAX ((size_t)2 << 30)
-#define PORTS_MAX 4096u /* of a device: as many as a fabric file can number */
 #define NAME_BYTES 64
 #define VALUE_BYTES 512
 #define NOTES_MAX 100000u
@@ -256,8 +255,8 @@ uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, 
 
     if (found != CONFIG_NONE || device >= set->devices) return found;
     struct config_device *as = &set->device[device];
-    if (as->ports >= PORTS_MAX) {
-        config_note(set, at, NULL, device, CONFIG_NONE, "more than %u ports: the rest is left out", PORTS_MAX);
+    if (as->ports >= CONFIG_PORTS_MAX) {
+        config_note(set, at, NULL, device, CONFIG_NONE, "more than %u ports: the rest is left out", CONFIG_PORTS_MAX);
         return CONFIG_NONE;
     }
     struct config_port *list = config_grown(set, as->port, as->ports, &as->room, sizeof(*list));
@@ -271,7 +270,7 @@ uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, 
 static struct config_port *layer(const struct config_set *set, uint32_t device, uint32_t port)
 {
     if (device >= set->devices) return NULL;
-    CHECK(set->device[device].ports <= PORTS_MAX);
+    CHECK(set->device[device].ports <= CONFIG_PORTS_MAX);
     if (port == CONFIG_NONE) return &set->device[device].all;
     return port < set->device[device].ports ? &set->device[device].port[port] : NULL;
 }

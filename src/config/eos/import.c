@@ -21,7 +21,6 @@
 #include "config/lines_rest.h"
 #include "fabric/qos/models.h"
 
-#define PORTS_MAX 4096u
 #define REFERENCES_MAX 256u
 #define SIBLINGS_LEAST 3u /* ports with PFC, before one without is odd */
 #define HEAD_BYTES 4096
@@ -60,12 +59,12 @@ static void add_port(void *to, const char *name)
 
     for (uint32_t p = 0; p < ports->count; p++) {
         if (strcmp(ports->port[p].name, name) != 0) continue;
-        if (ports->members < PORTS_MAX) ports->member[ports->members++] = p;
+        if (ports->members < CONFIG_PORTS_MAX) ports->member[ports->members++] = p;
         return;
     }
-    if (ports->count >= PORTS_MAX || ports->members >= PORTS_MAX) {
+    if (ports->count >= CONFIG_PORTS_MAX || ports->members >= CONFIG_PORTS_MAX) {
         config_note(ports->eos->set, EOS_AT(ports->eos, ports->line), NULL, ports->eos->device, CONFIG_NONE,
-                    "more than %u ports: the rest is left out", PORTS_MAX);
+                    "more than %u ports: the rest is left out", CONFIG_PORTS_MAX);
         return;
     }
     const char *copy = arena_strndup(&ports->eos->set->arena, name, strlen(name));
@@ -543,7 +542,7 @@ int eos_import(struct config_set *set, const struct config_text *text)
     int result = lines_begin(set, text, &grammar, "eos", &eos.lines, &eos.device);
 
     if (result != 0) return result;
-    ports.member = ARENA_NEW(&set->arena, uint32_t, PORTS_MAX);
+    ports.member = ARENA_NEW(&set->arena, uint32_t, CONFIG_PORTS_MAX);
     if (!ports.member) {
         set->no_memory = true;
         return 0;

@@ -11,7 +11,6 @@
 #include "config/junos/tree.h"
 #include "config/lines.h"
 
-#define MEMBERS_MAX 4096u
 #define APPLIED_MAX 20000u
 #define WORK_MOST 4000000u /* statements laid over others and names compared; more is no switch */
 
@@ -201,7 +200,7 @@ struct range {
 
 static void add_member(struct range *range, const char *name, uint32_t line)
 {
-    if (range->members++ >= MEMBERS_MAX || !may_work(range->in, 1)) return;
+    if (range->members++ >= CONFIG_PORTS_MAX || !may_work(range->in, 1)) return;
     struct junos_node *member = junos_add(range->in->tree, range->interfaces, name, line);
     if (!member) return;
     struct junos_node *body = range->node;
@@ -221,11 +220,11 @@ static void add_numbers(struct range *range, struct junos_node *from, struct jun
     uint64_t first, last;
 
     if (!to || !split(from->word, head, &first) || !split(to->word, other, &last) || strcmp(head, other) != 0 ||
-        last < first || last - first >= MEMBERS_MAX) {
+        last < first || last - first >= CONFIG_PORTS_MAX) {
         told(range->in, from->line, "interface-range: not a range of ports:", from->word);
         return;
     }
-    for (; first <= last && range->members < MEMBERS_MAX && !range->in->tree->full; first++) {
+    for (; first <= last && range->members < CONFIG_PORTS_MAX && !range->in->tree->full; first++) {
         snprintf(name, sizeof(name), "%s%llu", head, (unsigned long long)first);
         const char *copy = arena_strndup(range->in->tree->arena, name, strlen(name));
         if (!copy) return;
@@ -274,7 +273,7 @@ static void expand_range(struct range *range)
         struct junos_node *to = junos_child(tree, at, "to");
         add_numbers(range, at, to ? to->last : NULL);
     }
-    if (range->members > MEMBERS_MAX)
+    if (range->members > CONFIG_PORTS_MAX)
         told(range->in, range->node->line, "interface-range with too many members:", range->node->word);
     junos_known_all(range->node);
 }

@@ -13,7 +13,6 @@
 #include "config/junos/junos_int.h"
 #include "config/lines.h"
 
-#define PORTS_MAX 4096u
 #define PORT_NAME 64u /* bytes; et-0/0/0:0 has ten */
 
 static bool is_port(const char *name)
@@ -285,10 +284,10 @@ void junos_ports(struct junos *in, struct junos_node *cos)
     struct junos_node *entries = junos_cos_interfaces(in, cos);
     uint32_t room = children(interfaces) + children(entries);
 
-    if (room > PORTS_MAX) {
+    if (room > CONFIG_PORTS_MAX) {
         config_note(in->set, JUNOS_AT(in, 1), NULL, in->device, CONFIG_NONE,
-                    "more than %u interfaces: the rest is left out", PORTS_MAX);
-        room = PORTS_MAX;
+                    "more than %u interfaces: the rest is left out", CONFIG_PORTS_MAX);
+        room = CONFIG_PORTS_MAX;
     }
     in->port = ARENA_NEW(in->arena, struct junos_port, room + 1);
     if (!in->port) {

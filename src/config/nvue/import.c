@@ -492,7 +492,7 @@ static bool read_interfaces(struct nvue *in, const struct nvue_fact *fact)
             digits--;
         if (digits > 0 && digits < sizeof(prefix)) snprintf(prefix, sizeof(prefix), "%.*s", (int)digits, at);
         unsigned long first = strtoul(at + digits, NULL, 10), last = dash ? strtoul(dash + 1, NULL, 10) : first;
-        if (head == digits || last > first + 4096) return false;
+        if (head == digits || last > first + CONFIG_PORTS_MAX) return false;
         in->work += last >= first ? last - first + 1 : 1;
         if (in->work > WORK_MOST) return false;
         for (unsigned long i = first; i <= last; i++) {

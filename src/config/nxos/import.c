@@ -14,7 +14,6 @@
 #include "config/lines_rest.h"
 #include "config/nxos/nxos_int.h"
 
-#define PORTS_MAX 4096u
 #define CHANNELS 4096u
 
 struct ports {
@@ -37,9 +36,9 @@ static void add_port(void *to, const char *name)
         ports->member[ports->members++] = p;
         return;
     }
-    if (ports->count >= PORTS_MAX || ports->members >= PORTS_MAX) {
+    if (ports->count >= CONFIG_PORTS_MAX || ports->members >= CONFIG_PORTS_MAX) {
         config_note(ports->nxos->set, NXOS_AT(ports->nxos, ports->nxos->lines.line[ports->block].number), NULL,
-                    ports->nxos->device, CONFIG_NONE, "more than %u ports: the rest is left out", PORTS_MAX);
+                    ports->nxos->device, CONFIG_NONE, "more than %u ports: the rest is left out", CONFIG_PORTS_MAX);
         return;
     }
     const char *copy = arena_strndup(&ports->nxos->set->arena, name, strlen(name));
@@ -400,7 +399,7 @@ int nxos_import(struct config_set *set, const struct config_text *text)
     }
     int result = lines_begin(set, text, &grammar, "nxos", &nxos.lines, &nxos.device);
     if (result != 0) return result;
-    ports.member = ARENA_NEW(&set->arena, uint32_t, PORTS_MAX + 1);
+    ports.member = ARENA_NEW(&set->arena, uint32_t, CONFIG_PORTS_MAX + 1);
     if (!ports.member) {
         set->no_memory = true;
         return 0;
