@@ -4,7 +4,7 @@
  *
  * One `struct config_format` a system.  import() reads one text and *says* what it found with the functions below:
  * devices, ports by the system's own names, settings by the paths of the fabric file, links, notes.  It writes no YAML.
- * config_write() (write.c) puts what all texts said together into one fabric file and its source map; what all ports of
+ * config_write() (write/write.c) puts what all texts said together into one fabric file and its source map; what all ports of
  * a device say alike it says once for the device.  emit() prints one node of a fabric as a configuration.
  *
  * Conventions:
@@ -42,6 +42,7 @@
 #ifndef CONFIG_PORTS_MAX       /* less for a fuzzer */
 #define CONFIG_PORTS_MAX 4096u /* of a device, and of a range of them: as many as a fabric file can number */
 #endif
+#define CONFIG_PATH 80                    /* bytes of a path */
 #define CONFIG_TEXT_MAX_BYTES (16u << 20) /* of one configuration; larger is refused */
 
 enum config_most { CONFIG_ERROR, CONFIG_WARNING, CONFIG_INFO }; /* what a note is at most; else what its rule says */
@@ -73,6 +74,8 @@ struct config_names { /* an index of a list's names, so that a long list costs n
     uint32_t slots;
 };
 
+struct config_order;
+
 struct config_port {
     const char *name; /* the system's: Ethernet12, swp3s0, mlx5_0 */
     uint32_t link;    /* its link's number + 1; 0: none */
@@ -85,7 +88,7 @@ struct config_port {
     uint32_t block_first, block_end;
     struct config_said *said;
     uint32_t count, room;
-    struct config_names paths; /* of `said`, once there are more than a few */
+    struct config_order *order; /* of the paths of `said` (said.h) */
 };
 
 struct config_device {
@@ -219,7 +222,7 @@ uint32_t config_source(struct config_set *set, const char *path);
 /* The fabric file and its map; both live as long as the set.  0 or -ENOMEM. */
 int config_write(struct config_set *set, const char *name, const char **ret_text, struct origin_map *ret_map);
 
-/* --- for importers (set.c); none of them fails: memory that ran out is in set->no_memory --- */
+/* --- for importers (set.c, said.c); none of them fails: memory that ran out is in set->no_memory --- */
 #define CONFIG_AT(text, line_) ((struct origin){(text)->source, (line_)})
 /* Room for one more of a list that an importer keeps in the arena: its new place, or NULL. */
 void *config_grown(struct config_set *set, void *list, uint32_t count, uint32_t *room, size_t size);
@@ -237,6 +240,9 @@ __attribute__((format(printf, 6, 7))) void config_say(struct config_set *set, st
 __attribute__((format(printf, 7, 8))) void config_say_class(struct config_set *set, struct origin at, uint32_t device,
                                                             uint32_t port, unsigned tc, const char *key,
                                                             const char *format, ...);
+/* `map`.from, below 100; classes.TC.key.  `buf`. */
+const char *config_map_path(char buf[CONFIG_PATH], const char *map, unsigned from);
+const char *config_class_path(char buf[CONFIG_PATH], unsigned tc, const char *key);
 /* `map`.from: to; a dscp-map or pcp-map makes its targets classes. */
 void config_say_map(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *map,
                     unsigned from, unsigned to);
@@ -246,6 +252,7 @@ void config_say_bits(struct config_set *set, struct origin at, uint32_t device, 
 /* What was said, NULL: nothing. */
 const char *config_said(const struct config_set *set, uint32_t device, uint32_t port, const char *path);
 struct config_said *config_said_of(const struct config_port *of, const char *path); /* NULL: it does not say it */
+void config_unsay(struct config_set *set, struct config_port *of, const char *path);
 void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t a_port, uint32_t b, uint32_t b_port);
 /* The port's other end, by name: a link once all texts are read, if that device is of a configuration too. */
 void config_neighbour(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name,
@@ -299,7 +306,7 @@ struct origin config_where(const struct config_set *set, const char *device, uin
 /* The same of the port alone: where it says nothing of it, its own first line. */
 struct origin config_where_own(const struct config_set *set, const char *device, uint32_t port, const char *path);
 
-/* --- between set.c, judge.c and write.c --- */
+/* --- between set.c, judge.c and write/write.c --- */
 void config_judge(struct config_set *set); /* after all texts: links of neighbours, notes that hold for any system */
 
 /* --- for emitters (emit.c) --- */

@@ -44,10 +44,9 @@ static struct origin said_at(const struct judged *of, const char *path)
 
 static const char *said_number(const struct judged *of, const char *map, unsigned number)
 {
-    char path[32];
+    char path[CONFIG_PATH];
 
-    snprintf(path, sizeof(path), "%s.%u", map, number);
-    return said(of, path);
+    return said(of, config_map_path(path, map, number));
 }
 
 static bool is_down(const struct judged *of)
@@ -88,7 +87,7 @@ static bool judge_use(const struct judged *of, const char *path)
 /* Is this a strict class to which only DSCPs of network control lead?  CNPs may be sent with one of these. */
 static bool is_strict_control(const struct judged *of, const char *class)
 {
-    char path[32];
+    char path[CONFIG_PATH];
     bool fed = false;
 
     snprintf(path, sizeof(path), "classes.%.4s.strict", class);
@@ -109,9 +108,9 @@ static void judge_cnp(const struct judged *of)
     unsigned told = of->set->cnp_dscp, dscp = told ? told : CNP_DSCP;
     const char *trust = said(of, "trust"), *cnp = said_number(of, "dscp-map", dscp);
     const char *usual = said_number(of, "dscp-map", 0);
-    char path[32];
+    char path[CONFIG_PATH];
 
-    snprintf(path, sizeof(path), "dscp-map.%u", dscp);
+    config_map_path(path, "dscp-map", dscp);
     if (!cnp || !usual || (trust && strcmp(trust, "dscp") != 0)) return;
     const char *by_custom = said_number(of, "dscp-map", CNP_DSCP);
     if (strcmp(cnp, usual) != 0 && dscp < CNP_DSCP && by_custom && strcmp(by_custom, usual) == 0)
@@ -182,10 +181,10 @@ static unsigned cnp_of(struct config_set *set)
 static uint64_t written(const struct judged *of, struct origin at[64])
 {
     uint64_t bits = 0;
-    char path[32];
+    char path[CONFIG_PATH];
 
     for (unsigned d = 0; d < 64; d++) {
-        snprintf(path, sizeof(path), "dscp-map.%u", d);
+        config_map_path(path, "dscp-map", d);
         at[d] = said_at(of, path);
     }
     for (unsigned d = 0; d < 64; d++) {
@@ -308,30 +307,18 @@ static void judge_device(struct config_set *set, uint32_t device, bool hosts)
     }
 }
 
-static void unsay(struct config_port *of, struct config_said *said)
-{
-    uint32_t at = (uint32_t)(said - of->said);
-
-    memmove(said, said + 1, (of->count - at - 1) * sizeof(*said));
-    of->count--;
-    of->paths = (struct config_names){0}; /* its numbers hold no more; what is left is looked through */
-}
-
 /* Of two things of which a class can have only one, as a text may ask for where two classes are in one queue, what the
  * system goes by: no fabric is refused for them. */
-static void settle(struct config_port *of)
+static void settle(struct config_set *set, struct config_port *of)
 {
     static const char *const one[][2] = {{"strict", "share"}, {"xoff", "alpha"}};
-    char path[32];
+    char path[CONFIG_PATH];
 
     for (unsigned c = 0; c < FABRIC_PRIOS; c++) {
-        for (unsigned i = 0; i < 2; i++) {
-            snprintf(path, sizeof(path), "classes.%u.%s", c, one[i][0]);
-            const struct config_said *holds = config_said_of(of, path);
-            if (!holds || strcmp(holds->value, "false") == 0) continue;
-            snprintf(path, sizeof(path), "classes.%u.%s", c, one[i][1]);
-            struct config_said *other = config_said_of(of, path);
-            if (other) unsay(of, other);
+        for (unsigned i = 0; i < 2 && set->classes >> c & 1; i++) {
+            const struct config_said *holds = config_said_of(of, config_class_path(path, c, one[i][0]));
+            if (holds && strcmp(holds->value, "false") != 0)
+                config_unsay(set, of, config_class_path(path, c, one[i][1]));
         }
     }
 }
@@ -379,8 +366,8 @@ void config_judge(struct config_set *set)
     for (uint32_t d = 0; d < set->devices; d++)
         if (!set->device[d].host && set->device[d].nos) judge_device(set, d, hosts);
     for (uint32_t d = 0; d < set->devices; d++) {
-        settle(&set->device[d].all);
+        settle(set, &set->device[d].all);
         for (uint32_t p = 0; p < set->device[d].ports; p++)
-            settle(&set->device[d].port[p]);
+            settle(set, &set->device[d].port[p]);
     }
 }

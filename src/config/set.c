@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What importers say, gathered: devices, ports, settings by path, links, notes, each with its place.
+ * What importers say, gathered: devices, ports, links, notes, each with its place.
  *
  * Everything lives in the set's arena, under a limit, so that a hostile text ends in an error and not in the machine's
  * memory.  Lists grow by doubling; what they leave behind is at most as much again.  Devices and ports are found by an
- * index of their names, for a text may name each of thousands thousands of times; a port's paths, a hundred or two, are
- * searched one by one.
+ * index of their names, for a text may name each of thousands thousands of times.  What is said of them is in said.c.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -16,10 +15,10 @@
 #include "base/units.h"
 #include "config/config.h"
 #include "config/product.h"
+#include "config/said.h"
 
 #define MEMORY_MAX ((size_t)2 << 30)
 #define NAME_BYTES 64
-#define VALUE_BYTES 512
 #define NOTES_MAX 100000u
 #define NOTES_ALIKE 512u /* notes looked back at for one that says the same */
 
@@ -49,62 +48,7 @@ void *config_grown(struct config_set *set, void *list, uint32_t count, uint32_t 
     return more;
 }
 
-static uint64_t hash_of(const char *name)
-{
-    uint64_t hash = 14695981039346656037ull;
-
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 1099511628211ull;
-    return hash ^ hash >> 29;
-}
-
-/* Names are the first member of what the list holds. */
-static const char *name_at(const void *list, size_t size, uint32_t index)
-{
-    const char *name;
-
-    memcpy(&name, (const char *)list + index * size, sizeof(name));
-    return name;
-}
-
-static uint32_t names_find(const struct config_names *names, const void *list, size_t size, const char *name)
-{
-    if (!names->slots) return CONFIG_NONE;
-    for (uint64_t at = hash_of(name);; at++) {
-        uint32_t found = names->slot[at & (names->slots - 1)];
-        if (!found) return CONFIG_NONE;
-        if (strcmp(name_at(list, size, found - 1), name) == 0) return found - 1;
-    }
-}
-
-static void names_put(struct config_names *names, uint32_t index, const char *name)
-{
-    uint64_t at = hash_of(name), tried = 0;
-
-    CHECK(names->slots && (names->slots & (names->slots - 1)) == 0);
-    for (; names->slot[at & (names->slots - 1)]; at++)
-        CHECK(tried++ < names->slots); /* a full table would be searched for ever */
-    names->slot[at & (names->slots - 1)] = index + 1;
-}
-
-/* Makes room for one more than `count`, at most half full. */
-static bool names_room(struct config_set *set, struct config_names *names, const void *list, size_t size,
-                       uint32_t count)
-{
-    if ((uint64_t)(count + 1) * 2 <= names->slots) return true;
-    struct config_names more = {.slots = names->slots ? names->slots * 2 : 32};
-    more.slot = ARENA_NEW(&set->arena, uint32_t, more.slots);
-    if (!more.slot) {
-        set->no_memory = true;
-        return false;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        names_put(&more, i, name_at(list, size, i));
-    *names = more;
-    return true;
-}
-
-static const char *kept(struct config_set *set, const char *text)
+const char *config_kept(struct config_set *set, const char *text)
 {
     const char *copy = arena_strndup(&set->arena, text, strlen(text));
     if (!copy) set->no_memory = true;
@@ -122,7 +66,7 @@ static const char *fit_name(struct config_set *set, const char *name)
         buf[n] = good ? c : '-';
     }
     buf[n] = 0;
-    return kept(set, n ? buf : "device");
+    return config_kept(set, n ? buf : "device");
 }
 
 uint32_t config_source(struct config_set *set, const char *path)
@@ -135,7 +79,7 @@ uint32_t config_source(struct config_set *set, const char *path)
     if (!change) return 0;
     set->change = change;
     set->change[set->sources] = false;
-    set->path[set->sources] = kept(set, path);
+    set->path[set->sources] = config_kept(set, path);
     return set->sources++;
 }
 
@@ -204,7 +148,7 @@ int config_read(struct config_set *set, const struct config_format *format, cons
 
 uint32_t config_device_find(const struct config_set *set, const char *name)
 {
-    return names_find(&set->names, set->device, sizeof(*set->device), name);
+    return config_names_find(&set->names, set->device, sizeof(*set->device), name);
 }
 
 uint32_t config_device(struct config_set *set, struct origin at, const char *name, const char *nos, bool host)
@@ -221,10 +165,10 @@ uint32_t config_device(struct config_set *set, struct origin at, const char *nam
         return found;
     }
     struct config_device *list = config_grown(set, set->device, set->devices, &set->devices_room, sizeof(*list));
-    if (!list || !names_room(set, &set->names, list, sizeof(*list), set->devices)) return 0;
+    if (!list || !config_names_room(set, &set->names, list, sizeof(*list), set->devices)) return 0;
     set->device = list;
     CHECK((uint64_t)(set->devices + 1) * 2 <= set->names.slots);
-    names_put(&set->names, set->devices, fit);
+    config_names_put(&set->names, set->devices, fit);
     list[set->devices] = (struct config_device){.name = fit, .nos = nos, .host = host, .at = at};
     return set->devices++;
 }
@@ -246,7 +190,7 @@ uint32_t config_port_find(const struct config_set *set, uint32_t device, const c
 {
     if (device >= set->devices) return CONFIG_NONE;
     const struct config_device *as = &set->device[device];
-    return names_find(&as->names, as->port, sizeof(*as->port), name);
+    return config_names_find(&as->names, as->port, sizeof(*as->port), name);
 }
 
 uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, const char *name)
@@ -260,89 +204,17 @@ uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, 
         return CONFIG_NONE;
     }
     struct config_port *list = config_grown(set, as->port, as->ports, &as->room, sizeof(*list));
-    if (!list || !names_room(set, &as->names, list, sizeof(*list), as->ports)) return CONFIG_NONE;
+    if (!list || !config_names_room(set, &as->names, list, sizeof(*list), as->ports)) return CONFIG_NONE;
     as->port = list;
-    names_put(&as->names, as->ports, name);
-    list[as->ports] = (struct config_port){.name = kept(set, name), .at = at};
+    config_names_put(&as->names, as->ports, name);
+    list[as->ports] = (struct config_port){.name = config_kept(set, name), .at = at};
     return as->ports++;
-}
-
-static struct config_port *layer(const struct config_set *set, uint32_t device, uint32_t port)
-{
-    if (device >= set->devices) return NULL;
-    CHECK(set->device[device].ports <= CONFIG_PORTS_MAX);
-    if (port == CONFIG_NONE) return &set->device[device].all;
-    return port < set->device[device].ports ? &set->device[device].port[port] : NULL;
-}
-
-#define FEW 8 /* that are looked through as quickly as an index would be made */
-
-struct config_said *config_said_of(const struct config_port *of, const char *path)
-{
-    if (of && of->paths.slots) {
-        uint32_t found = names_find(&of->paths, of->said, sizeof(*of->said), path);
-        return found == CONFIG_NONE ? NULL : &of->said[found];
-    }
-    for (uint32_t i = 0; of && i < of->count; i++)
-        if (strcmp(of->said[i].path, path) == 0) return &of->said[i];
-    return NULL;
-}
-
-const char *config_said(const struct config_set *set, uint32_t device, uint32_t port, const char *path)
-{
-    const struct config_said *said = config_said_of(layer(set, device, port), path);
-    return said ? said->value : NULL;
-}
-
-struct origin config_said_at(const struct config_set *set, uint32_t device, uint32_t port, const char *path)
-{
-    const struct config_said *said = config_said_of(layer(set, device, port), path);
-    return said ? said->at : (struct origin){CONFIG_NONE, 0};
-}
-
-/* The path itself, else the first that is below it. */
-static const struct config_said *at_or_below(const struct config_port *of, const char *path, size_t length)
-{
-    const struct config_said *below = NULL;
-
-    for (uint32_t i = 0; i < of->count; i++) {
-        const struct config_said *said = &of->said[i];
-        if (strncmp(said->path, path, length) != 0) continue;
-        if (!said->path[length]) return said;
-        if (said->path[length] == '.' && !below) below = said;
-    }
-    return below;
-}
-
-struct origin config_where(const struct config_set *set, const char *device, uint32_t port, const char *path)
-{
-    uint32_t d = config_device_find(set, device);
-
-    for (size_t length = strlen(path); length > 0 && d != CONFIG_NONE;) {
-        const struct config_port *of = layer(set, d, port);
-        const struct config_said *said = of ? at_or_below(of, path, length) : NULL;
-        if (!said) said = at_or_below(&set->device[d].all, path, length);
-        if (said && said->at.line) return said->at;
-        while (length > 0 && path[--length] != '.') {
-        }
-    }
-    return (struct origin){CONFIG_NONE, 0};
-}
-
-struct origin config_where_own(const struct config_set *set, const char *device, uint32_t port, const char *path)
-{
-    uint32_t d = config_device_find(set, device);
-    const struct config_port *of = d == CONFIG_NONE ? NULL : layer(set, d, port);
-    const struct config_said *said = of ? at_or_below(of, path, strlen(path)) : NULL;
-
-    if (said && said->at.line) return config_own(of, said->at);
-    return of && of->at.line ? of->at : config_where(set, device, port, path);
 }
 
 void config_block(struct config_set *set, struct origin by, uint32_t first, uint32_t end, uint32_t device,
                   uint32_t port)
 {
-    struct config_port *of = port == CONFIG_NONE ? NULL : layer(set, device, port);
+    struct config_port *of = port == CONFIG_NONE ? NULL : config_layer(set, device, port);
 
     if (!of) return;
     of->block = by;
@@ -357,120 +229,17 @@ struct origin config_own(const struct config_port *port, struct origin said)
     return !port->block.line || inside ? said : port->block;
 }
 
-/* What is said on a path, "" where nothing was; NULL: there is no memory. */
-static struct config_said *said_on(struct config_set *set, struct config_port *of, const char *path)
-{
-    struct config_said *said = config_said_of(of, path);
-
-    if (said) return said;
-    struct config_said *list = config_grown(set, of->said, of->count, &of->room, sizeof(*list));
-    if (!list) return NULL;
-    of->said = list;
-    if (of->count >= FEW && !names_room(set, &of->paths, list, sizeof(*list), of->count)) return NULL;
-    if (of->count >= FEW) names_put(&of->paths, of->count, path);
-    said = &list[of->count++];
-    *said = (struct config_said){.path = kept(set, path), .value = ""};
-    return said;
-}
-
-/* Before `said` is said again.  Parts of a host may repeat what they agree in. */
-static void notice_twice(struct config_set *set, struct origin at, uint32_t device, uint32_t port,
-                         const struct config_said *said, const char *value)
-{
-    bool counts = strcmp(said->path, "mtu") == 0 || strcmp(said->path, "rate") == 0;
-
-    if (!counts || port == CONFIG_NONE || at.source + 1 != set->reading || set->twice.what) return;
-    if (!said->at.line || said->at.source == at.source || said->at.source >= set->sources) return;
-    if (set->change[at.source] || set->change[said->at.source]) return;
-    if (set->device[device].host && strcmp(said->value, value) == 0) return;
-    set->twice = (struct config_twice){said->path, device, port, said->at, at};
-}
-
-__attribute__((format(printf, 6, 0))) static void say(struct config_set *set, struct origin at, uint32_t device,
-                                                      uint32_t port, const char *path, const char *format, va_list args)
-{
-    struct config_port *of = layer(set, device, port);
-    struct config_said *said = of ? said_on(set, of, path) : NULL;
-    char value[VALUE_BYTES];
-
-    if (!said) return;
-    vsnprintf(value, sizeof(value), format, args);
-    notice_twice(set, at, device, port, said, value);
-    if (strcmp(said->value, value) != 0) said->value = kept(set, value);
-    said->at = at;
-}
-
-void config_say(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *path,
-                const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    say(set, at, device, port, path, format, args);
-    va_end(args);
-}
-
-void config_say_class(struct config_set *set, struct origin at, uint32_t device, uint32_t port, unsigned tc,
-                      const char *key, const char *format, ...)
-{
-    char path[80];
-    va_list args;
-
-    if (tc >= FABRIC_PRIOS) return;
-    set->classes |= (uint8_t)(1u << tc);
-    CHECK(snprintf(path, sizeof(path), "classes.%u.%s", tc, key) < (int)sizeof(path)); /* keys are our own words */
-    va_start(args, format);
-    say(set, at, device, port, path, format, args);
-    va_end(args);
-}
-
-void config_say_map(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *map,
-                    unsigned from, unsigned to)
-{
-    static const char *const classes[FABRIC_PRIOS] = {"0", "1", "2", "3", "4", "5", "6", "7"};
-    struct config_port *of = layer(set, device, port);
-    char path[80];
-
-    if (to >= FABRIC_PRIOS) return;
-    if (strcmp(map, "dscp-map") == 0 || strcmp(map, "pcp-map") == 0) set->classes |= (uint8_t)(1u << to);
-    CHECK(from < 100 && strlen(map) < sizeof(path) - 4);
-    char *end = stpcpy(path, map); /* by hand: every port says 64 of them and more */
-    *end++ = '.';
-    if (from >= 10) *end++ = (char)('0' + from / 10);
-    *end++ = (char)('0' + from % 10);
-    *end = 0;
-    struct config_said *said = of ? said_on(set, of, path) : NULL;
-    if (!said) return;
-    said->value = classes[to];
-    said->at = at;
-}
-
-void config_say_bits(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *path,
-                     unsigned bits)
-{
-    char list[64] = "";
-    size_t n = 0;
-
-    for (unsigned b = 0; b < 8; b++)
-        if (bits >> b & 1) n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%u", n ? ", " : "[", b);
-    CHECK(n < sizeof(list));
-    if (n)
-        config_say(set, at, device, port, path, "%s]", list);
-    else
-        config_say(set, at, device, port, path, "false");
-}
-
 void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t a_port, uint32_t b, uint32_t b_port)
 {
     struct config_link *list = config_grown(set, set->link, set->links, &set->links_room, sizeof(*list));
-    struct config_port *x = a < set->devices ? layer(set, a, a_port) : NULL;
-    struct config_port *y = b < set->devices ? layer(set, b, b_port) : NULL;
+    struct config_port *x = a < set->devices ? config_layer(set, a, a_port) : NULL;
+    struct config_port *y = b < set->devices ? config_layer(set, b, b_port) : NULL;
 
     if (!list || !x || !y || a == b || a_port == CONFIG_NONE || b_port == CONFIG_NONE || x->link || y->link) return;
     set->link = list;
     list[set->links++] = (struct config_link){a, a_port, b, b_port, at};
     x->link = y->link = set->links;
-    CHECK(layer(set, a, a_port) == x && layer(set, b, b_port) == y && x != y);
+    CHECK(config_layer(set, a, a_port) == x && config_layer(set, b, b_port) == y && x != y);
 }
 
 void config_class_name(struct config_set *set, unsigned tc, const char *name)
@@ -497,22 +266,23 @@ void config_neighbour(struct config_set *set, struct origin at, uint32_t device,
     struct config_neighbour *list =
         config_grown(set, set->neighbour, set->neighbours, &set->neighbours_room, sizeof(*list));
 
-    if (!list || !layer(set, device, port) || port == CONFIG_NONE) return;
+    if (!list || !config_layer(set, device, port) || port == CONFIG_NONE) return;
     set->neighbour = list;
-    list[set->neighbours++] = (struct config_neighbour){device, port, fit_name(set, name), kept(set, port_name), at};
+    list[set->neighbours++] =
+        (struct config_neighbour){device, port, fit_name(set, name), config_kept(set, port_name), at};
 }
 
 __attribute__((format(printf, 5, 0))) static struct config_note *
 note(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *format, va_list args)
 {
-    char message[VALUE_BYTES];
+    char message[CONFIG_VALUE_BYTES];
 
     if (set->notes >= NOTES_MAX) return NULL;
     struct config_note *list = config_grown(set, set->note, set->notes, &set->notes_room, sizeof(*list));
     if (!list) return NULL;
     set->note = list;
     vsnprintf(message, sizeof(message), format, args);
-    const struct config_port *of = port == CONFIG_NONE ? NULL : layer(set, device, port);
+    const struct config_port *of = port == CONFIG_NONE ? NULL : config_layer(set, device, port);
     const char *name = device < set->devices ? set->device[device].name : NULL;
     for (uint32_t back = 0; back < set->notes && back < NOTES_ALIKE; back++) { /* one row speaks for many ports */
         const struct config_note *as = &list[set->notes - 1 - back];
@@ -525,7 +295,7 @@ note(struct config_set *set, struct origin at, uint32_t device, uint32_t port, c
         .device = name,
         .port = of ? of->name : NULL,
         .number = of ? port : CONFIG_NONE,
-        .message = kept(set, message),
+        .message = config_kept(set, message),
     };
     return &list[set->notes - 1];
 }
@@ -585,10 +355,10 @@ void config_assume(struct config_set *set, struct origin at, uint32_t device, ui
 void config_unjudged(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
                      const char *format, ...)
 {
-    char message[VALUE_BYTES];
+    char message[CONFIG_VALUE_BYTES];
     va_list args;
 
-    if (!layer(set, device, port) || set->unjudgeds >= NOTES_MAX) return;
+    if (!config_layer(set, device, port) || set->unjudgeds >= NOTES_MAX) return;
     va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
@@ -599,27 +369,27 @@ void config_unjudged(struct config_set *set, struct origin at, const char *rule,
     const struct config_unjudged *last = set->unjudgeds ? &list[set->unjudgeds - 1] : NULL;
     bool again = last && strcmp(last->message, message) == 0; /* of many ports the same is said */
     list[set->unjudgeds++] = (struct config_unjudged){
-        .rule = kept(set, rule),
+        .rule = config_kept(set, rule),
         .device = device,
         .port = port,
         .at = at,
-        .message = again ? last->message : kept(set, message),
+        .message = again ? last->message : config_kept(set, message),
     };
 }
 
 void config_idle(struct config_set *set, uint32_t device, uint32_t port)
 {
-    struct config_port *of = port == CONFIG_NONE ? NULL : layer(set, device, port);
+    struct config_port *of = port == CONFIG_NONE ? NULL : config_layer(set, device, port);
 
     if (of) of->idle = true;
 }
 
 void config_lag(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name)
 {
-    struct config_port *of = port == CONFIG_NONE ? NULL : layer(set, device, port);
+    struct config_port *of = port == CONFIG_NONE ? NULL : config_layer(set, device, port);
 
     if (!of || !name[0]) return;
-    of->lag = kept(set, name);
+    of->lag = config_kept(set, name);
     of->lag_at = at;
 }
 
