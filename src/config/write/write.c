@@ -16,81 +16,15 @@
 #include <strings.h>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/units.h"
 #include "config/config.h"
 #include "config/pairs.h"
+#include "config/said.h"
+#include "config/write/tree.h"
 #include "fabric/qos/models.h"
 
 #define RATE_ASSUMED "100G"
-
-struct writer {
-    struct config_set *set;
-    FILE *to;
-    struct origin *origin;
-    uint32_t lines, room;
-    const char *class_name[FABRIC_PRIOS];
-    uint32_t *typical;        /* [devices] the port that most others equal; CONFIG_NONE: it has none */
-    int8_t class_of_dscp[64]; /* by most devices; -1: none says */
-    const char **rate;        /* [devices] that most of its ports have: taken where nothing says one; NULL: none */
-};
-
-__attribute__((format(printf, 4, 5))) static void line(struct writer *w, struct origin at, int indent,
-                                                       const char *format, ...)
-{
-    va_list args;
-
-    if (w->lines == w->room) {
-        uint32_t room = w->room ? w->room * 2 : 256;
-        struct origin *more = ARENA_NEW(&w->set->arena, struct origin, room);
-        if (!more) {
-            w->set->no_memory = true;
-            return;
-        }
-        if (w->lines) memcpy(more, w->origin, w->lines * sizeof(*more));
-        w->origin = more;
-        w->room = room;
-    }
-    CHECK(w->lines < w->room);
-    w->origin[w->lines++] = at;
-    fprintf(w->to, "%*s", indent, "");
-    va_start(args, format);
-    vfprintf(w->to, format, args);
-    va_end(args);
-    fputc('\n', w->to);
-}
-
-static bool plain(const char *text)
-{
-    if (text[0] == '[') return text[strspn(text, "[]0123456789abcdefghijklmnopqrstuvwxyz, ")] == 0;
-    if (!text[0] || strchr("-.", text[0])) return false;
-    for (const char *c = text; *c; c++)
-        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("-_./%", *c)))
-            return false;
-    return true;
-}
-
-/* A scalar as YAML reads it back: bytes that it would not are written by number. */
-static const char *scalar(struct writer *w, const char *text)
-{
-    if (plain(text)) return text;
-    char *quoted = arena_alloc(&w->set->arena, strlen(text) * 4 + 3, 1, 1), *to = quoted;
-    if (!quoted) {
-        w->set->no_memory = true;
-        return "x";
-    }
-    *to++ = '"';
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            to += snprintf(to, 3, "\\%c", *c);
-        else if (*c < 0x20 || *c >= 0x7f)
-            to += snprintf(to, 5, "\\x%02x", *c);
-        else
-            *to++ = (char)*c;
-    }
-    *to++ = '"';
-    *to = 0;
-    return quoted;
-}
 
 static bool port_counts(const struct config_set *set, uint32_t device, uint32_t port)
 {
@@ -102,23 +36,22 @@ static bool port_counts(const struct config_set *set, uint32_t device, uint32_t 
 /* Said of a link, or (`own.`) of a port what a fabric has of a switch alone: not written there. */
 static bool of_link(const char *path)
 {
+    if (!strchr("orc", path[0])) return false; /* most others, at once */
     return strncmp(path, "own.", 4) == 0 || strcmp(path, "rate") == 0 || strcmp(path, "cable") == 0;
 }
 static bool of_port(const char *path)
 {
-    return of_link(path) || strcmp(path, "up") == 0 || strcmp(path, "name") == 0;
+    return of_link(path) || (strchr("un", path[0]) && (strcmp(path, "up") == 0 || strcmp(path, "name") == 0));
 }
 
 static uint64_t port_hash(const struct config_port *port)
 {
-    uint64_t hash = 14695981039346656037ull;
+    uint64_t hash = HASH_BEGIN;
 
     for (uint32_t i = 0; i < port->count; i++) {
         if (of_port(port->said[i].path)) continue;
-        for (const char *c = port->said[i].path; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
-        for (const char *c = port->said[i].value; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+        hash = (hash ^ port->order->at[i].hash) * 0x9e3779b97f4a7c15u;
+        hash = hash_bytes(hash, port->said[i].value, strlen(port->said[i].value));
     }
     return hash;
 }
@@ -166,50 +99,55 @@ static const char *said_of(const struct config_set *set, uint32_t device, uint32
     return got ? got : config_said(set, device, CONFIG_NONE, path);
 }
 
-/* The class that a device has this DSCP in, by its typical port; -1: it does not say, or does not look at DSCPs. */
-static int device_class(const struct writer *w, uint32_t d, const char *path)
+/* Adds a device's votes for the class of each DSCP, by its typical port, unless it does not look at DSCPs. */
+static void vote_device(const struct writer *w, uint32_t d, uint32_t votes[64][FABRIC_PRIOS])
 {
-    const char *got = said_of(w->set, d, w->typical[d], path), *trust = said_of(w->set, d, w->typical[d], "trust");
+    const char *trust = said_of(w->set, d, w->typical[d], "trust");
+    char path[CONFIG_PATH];
 
-    if (!got || got[0] < '0' || got[0] >= '0' + FABRIC_PRIOS || (trust && strcmp(trust, "pcp") == 0)) return -1;
-    return got[0] - '0';
+    if (trust && strcmp(trust, "pcp") == 0) return;
+    for (unsigned dscp = 0; dscp < 64; dscp++) {
+        const char *got = said_of(w->set, d, w->typical[d], config_map_path(path, "dscp-map", dscp));
+        if (!got || got[0] < '0' || got[0] >= '0' + FABRIC_PRIOS) continue;
+        votes[dscp][got[0] - '0'] += w->set->device[d].host ? 1024 : 1025;
+    }
 }
 
 /* The class of each DSCP on most devices, hosts and switches alike; where they are as many, the switches'. */
 static void vote_classes(struct writer *w)
 {
-    char path[24];
+    uint32_t votes[64][FABRIC_PRIOS] = {0};
 
+    for (uint32_t d = 0; d < w->set->devices; d++)
+        vote_device(w, d, votes);
     for (unsigned dscp = 0; dscp < 64; dscp++) {
-        uint32_t votes[FABRIC_PRIOS] = {0};
-        snprintf(path, sizeof(path), "dscp-map.%u", dscp);
-        for (uint32_t d = 0; d < w->set->devices; d++) {
-            int class = device_class(w, d, path);
-            if (class >= 0) votes[class] += w->set->device[d].host ? 1024 : 1025;
-        }
         w->class_of_dscp[dscp] = -1;
         for (int c = 0; c < FABRIC_PRIOS; c++)
-            if (votes[c] && (w->class_of_dscp[dscp] < 0 || votes[c] > votes[w->class_of_dscp[dscp]]))
+            if (votes[dscp][c] && (w->class_of_dscp[dscp] < 0 || votes[dscp][c] > votes[dscp][w->class_of_dscp[dscp]]))
                 w->class_of_dscp[dscp] = (int8_t)c;
     }
 }
 
-static bool device_says(const struct config_set *set, uint32_t d, const char *path, const char *value)
+/* Does the device, or one of its ports, have this key of the class true? */
+static bool device_has(const struct config_set *set, uint32_t d, unsigned tc, const char *key)
 {
-    const char *got = config_said(set, d, CONFIG_NONE, path);
+    char path[CONFIG_PATH];
 
-    if (got && strcmp(got, value) == 0) return true;
+    if (!(set->classes >> tc & 1)) return false; /* nothing was said of it */
+    config_class_path(path, tc, key);
+    const char *got = config_said(set, d, CONFIG_NONE, path);
+    if (got && strcmp(got, "true") == 0) return true;
     for (uint32_t p = 0; p < set->device[d].ports; p++) {
         got = config_said(set, d, p, path);
-        if (got && strcmp(got, value) == 0) return true;
+        if (got && strcmp(got, "true") == 0) return true;
     }
     return false;
 }
 
-static bool said_anywhere(const struct config_set *set, const char *path, const char *value)
+static bool anything_has(const struct config_set *set, unsigned tc, const char *key)
 {
     for (uint32_t d = 0; d < set->devices; d++)
-        if (device_says(set, d, path, value)) return true;
+        if (device_has(set, d, tc, key)) return true;
     return false;
 }
 
@@ -242,14 +180,14 @@ static uint32_t pausing_ports(const struct config_set *set, uint32_t d)
 static void vote_lossless(const struct config_set *set, bool ret[FABRIC_PRIOS])
 {
     uint32_t votes[FABRIC_PRIOS] = {0}, voters = 0;
-    char path[32];
+    char path[CONFIG_PATH];
 
     for (uint32_t d = 0; d < set->devices; d++) {
         uint32_t pausing = pausing_ports(set, d);
         bool any = false;
-        for (int c = 0; c < FABRIC_PRIOS; c++) {
-            snprintf(path, sizeof(path), "classes.%d.lossless", c);
-            bool has = device_has_lossless(set, d, path, pausing);
+        for (unsigned c = 0; c < FABRIC_PRIOS; c++) {
+            bool has =
+                (set->classes >> c & 1) && device_has_lossless(set, d, config_class_path(path, c, "lossless"), pausing);
             votes[c] += has;
             any = any || has;
         }
@@ -305,92 +243,28 @@ static void write_classes(struct writer *w)
 {
     struct origin none = {CONFIG_NONE, 0};
     bool lossless[FABRIC_PRIOS], strict[FABRIC_PRIOS];
-    char path[32];
 
     if (!w->set->classes) w->set->classes = 1;
     vote_classes(w);
     vote_lossless(w->set, lossless);
-    for (int c = 0; c < FABRIC_PRIOS; c++) {
-        snprintf(path, sizeof(path), "classes.%d.strict", c);
-        strict[c] = said_anywhere(w->set, path, "true");
-    }
+    for (unsigned c = 0; c < FABRIC_PRIOS; c++)
+        strict[c] = anything_has(w->set, c, "strict");
     name_classes(w, lossless, strict);
-    line(w, none, 0, "classes:");
+    write_line(w, none, 0, "classes:");
     for (int c = 0; c < FABRIC_PRIOS; c++) {
         if (!(w->set->classes >> c & 1)) continue;
         int dscp = lossless[c] || strcmp(w->class_name[c], "cnp") == 0 ? sent_dscp(w, c) : -1;
-        line(w, none, 2, "- name: %s", scalar(w, w->class_name[c]));
-        line(w, none, 4, "priority: %d", c);
-        if (dscp >= 0) line(w, none, 4, "dscp: %d", dscp);
-        if (lossless[c]) line(w, none, 4, "lossless: true");
-    }
-}
-
-static uint32_t lines_of(const char *text, size_t length)
-{
-    uint32_t lines = 0;
-
-    for (size_t i = 0; i < length; i++)
-        lines += text[i] == '\n';
-    return lines;
-}
-
-static int by_path(const void *a, const void *b)
-{
-    return strverscmp(((const struct config_said *)a)->path, ((const struct config_said *)b)->path);
-}
-
-/* A path's next segment; its length. */
-static size_t segment(const char *path)
-{
-    return strcspn(path, ".");
-}
-
-static const char *key_text(struct writer *w, const char *path, size_t from, size_t length)
-{
-    bool of_classes = from == 8 && strncmp(path, "classes.", 8) == 0 && length == 1 && path[8] >= '0' && path[8] <= '7';
-    if (of_classes && w->class_name[path[8] - '0']) return scalar(w, w->class_name[path[8] - '0']);
-    const char *key = arena_strndup(&w->set->arena, path + from, length);
-    if (!key) w->set->no_memory = true;
-    return key ? scalar(w, key) : "x";
-}
-
-static void write_value(struct writer *w, struct origin at, int indent, const char *key, const char *value)
-{
-    if (value[0] == '@' && value[1] >= '0' && value[1] <= '7' && w->class_name[value[1] - '0'])
-        value = w->class_name[value[1] - '0'];
-    line(w, at, indent, "%s: %s", key, scalar(w, value));
-}
-
-/* Sorted settings as a tree of keys. */
-static void write_said(struct writer *w, struct config_said *said, uint32_t count, int indent)
-{
-    const char *before = "";
-
-    if (count) qsort(said, count, sizeof(*said), by_path);
-    for (uint32_t i = 0; i < count; i++) {
-        const char *path = said[i].path;
-        size_t length = strlen(path), at = 0;
-        int depth = 0;
-
-        if (i + 1 < count && strncmp(said[i + 1].path, path, length) == 0 && said[i + 1].path[length] == '.') continue;
-        bool same = true;
-        for (;; depth++) { /* keys that the line before has opened already */
-            size_t part = segment(path + at);
-            if (path[at + part] != '.') break;
-            same = same && strncmp(before, path, at + part + 1) == 0;
-            if (!same) line(w, said[i].at, indent + 2 * depth, "%s:", key_text(w, path, at, part));
-            at += part + 1;
-        }
-        write_value(w, said[i].at, indent + 2 * depth, key_text(w, path, at, length - at), said[i].value);
-        before = path;
+        write_line(w, none, 2, "- name: %s", write_scalar(w, w->class_name[c]));
+        write_line(w, none, 4, "priority: %d", c);
+        if (dscp >= 0) write_line(w, none, 4, "dscp: %d", dscp);
+        if (lossless[c]) write_line(w, none, 4, "lossless: true");
     }
 }
 
 /* The value of a path at a port; its index there is near `hint`, for ports speak in the same order. */
 static const struct config_said *at_port(const struct config_port *port, const char *path, uint32_t hint)
 {
-    if (hint < port->count && strcmp(port->said[hint].path, path) == 0) return &port->said[hint];
+    if (hint < port->count && port->said[hint].path == path) return &port->said[hint]; /* their order is one */
     return config_said_of(port, path);
 }
 
@@ -451,36 +325,75 @@ static struct config_said *borrowed_layer(struct writer *w, const struct config_
     return list;
 }
 
+struct layer { /* of a device, under its ports */
+    struct config_said *said;
+    uint32_t count;
+    struct config_names names;
+};
+
+static bool index_layer(struct config_set *set, struct layer *layer)
+{
+    for (uint32_t i = 0; i < layer->count; i++) {
+        if (!config_names_room(set, &layer->names, layer->said, sizeof(*layer->said), i)) return false;
+        config_names_put(&layer->names, i, layer->said[i].path);
+    }
+    return true;
+}
+
+/* What the layer says on the path.  `io_hint` goes along with the ports, which say most in its own order. */
+static const struct config_said *in_layer(const struct layer *layer, const char *path, uint32_t *io_hint)
+{
+    uint32_t found = *io_hint;
+
+    if (found >= layer->count || layer->said[found].path != path)
+        found = config_names_find(&layer->names, layer->said, sizeof(*layer->said), path);
+    if (found == CONFIG_NONE) return NULL;
+    *io_hint = found + 1;
+    return &layer->said[found];
+}
+
+/* What a port says otherwise than the layer: into `own`, which has room.  Returns how much. */
+static uint32_t own_said(const struct config_port *port, const struct layer *layer, struct config_said *own)
+{
+    uint32_t count = 0, hint = 0;
+
+    if (port->name[0]) own[count++] = (struct config_said){"name", port->name, port->at};
+    for (uint32_t i = 0; i < port->count; i++) {
+        const struct config_said *said = &port->said[i];
+        if (of_link(said->path)) continue;
+        const struct config_said *below = in_layer(layer, said->path, &hint);
+        if (!below || strcmp(below->value, said->value) != 0) own[count++] = *said;
+    }
+    return count;
+}
+
 static void write_device(struct writer *w, const struct config_device *device)
 {
-    uint32_t layer_count, count;
-    struct config_said *layer = device_layer(w, device, &layer_count);
+    struct layer layer = {0};
+    uint32_t most = 0;
     bool opened = false;
 
-    if (layer && !device->nos && !device->host) layer = borrowed_layer(w, device, layer, &layer_count);
-    if (!layer) return;
-    line(w, device->at, 2, "%s:", scalar(w, device->name));
-    if (device->nos && !device->host) line(w, device->at, 4, "nos: %s", device->nos);
-    write_said(w, layer, layer_count, 4);
+    layer.said = device_layer(w, device, &layer.count);
+    if (layer.said && !device->nos && !device->host) layer.said = borrowed_layer(w, device, layer.said, &layer.count);
+    for (uint32_t p = 0; p < device->ports; p++)
+        most = device->port[p].count > most ? device->port[p].count : most;
+    struct config_said *sorted = ARENA_NEW(&w->set->arena, struct config_said, layer.count);
+    struct config_said *own = ARENA_NEW(&w->set->arena, struct config_said, most + 1);
+    if (!layer.said || !sorted || !own || !index_layer(w->set, &layer)) {
+        w->set->no_memory = true;
+        return;
+    }
+    write_line(w, device->at, 2, "%s:", write_scalar(w, device->name));
+    if (device->nos && !device->host) write_line(w, device->at, 4, "nos: %s", device->nos);
+    if (layer.count) memcpy(sorted, layer.said, layer.count * sizeof(*sorted));
+    write_said(w, sorted, layer.count, 4);
     for (uint32_t p = 0; p < device->ports; p++) {
         const struct config_port *port = &device->port[p];
-        struct config_said *own = ARENA_NEW(&w->set->arena, struct config_said, port->count + 1);
-        if (!own) {
-            w->set->no_memory = true;
-            return;
-        }
-        count = 0;
-        if (port->name[0]) own[count++] = (struct config_said){"name", port->name, port->at};
-        for (uint32_t i = 0; i < port->count; i++) {
-            const struct config_said *below = /* write_said() has sorted it */
-                layer_count ? bsearch(&port->said[i], layer, layer_count, sizeof(*layer), by_path) : NULL;
-            if (of_link(port->said[i].path) || (below && strcmp(below->value, port->said[i].value) == 0)) continue;
-            own[count++] = port->said[i];
-        }
+        uint32_t count = own_said(port, &layer, own);
         if (!count) continue;
-        if (!opened) line(w, device->at, 4, "ports:");
+        if (!opened) write_line(w, device->at, 4, "ports:");
         opened = true;
-        line(w, port->at, 6, "%u:", p);
+        write_line(w, port->at, 6, "%u:", p);
         write_said(w, own, count, 8);
     }
 }
@@ -488,8 +401,8 @@ static void write_device(struct writer *w, const struct config_device *device)
 static void write_link(struct writer *w, struct origin at, const char *a, uint32_t a_port, const char *b,
                        uint32_t b_port, const char *rate, const char *cable)
 {
-    line(w, at, 6, "- {a: \"%s:%u\", b: \"%s:%u\", rate: %s%s%s}", a, a_port, b, b_port, rate, cable ? ", cable: " : "",
-         cable ? cable : "");
+    write_line(w, at, 6, "- {a: \"%s:%u\", b: \"%s:%u\", rate: %s%s%s}", a, a_port, b, b_port, rate,
+               cable ? ", cable: " : "", cable ? cable : "");
 }
 
 /* What the port, or else the other end of its link, says of its rate; NULL: neither does. */
@@ -581,9 +494,9 @@ static void write_nodes(struct writer *w, const char *key, const char *prefix)
         const struct config_device *device = &w->set->device[d];
         bool of_any = is_role(device->name, "leaf") || is_role(device->name, "spine") || is_role(device->name, "core");
         if (device->host || (prefix ? !is_role(device->name, prefix) : of_any)) continue;
-        if (!opened) line(w, none, 4, "%s:", key);
+        if (!opened) write_line(w, none, 4, "%s:", key);
         opened = true;
-        line(w, device->at, 6, "- %s", scalar(w, device->name));
+        write_line(w, device->at, 6, "- %s", write_scalar(w, device->name));
     }
 }
 
@@ -600,31 +513,31 @@ static void write_topology(struct writer *w)
     const struct config_set *set = w->set;
     bool any = false;
 
-    line(w, none, 0, "topology:");
-    line(w, none, 2, "links:");
+    write_line(w, none, 0, "topology:");
+    write_line(w, none, 2, "links:");
     for (uint32_t d = 0; d < set->devices; d++)
         any = any || set->device[d].host || has_unlinked(set, d);
-    line(w, none, 4, any ? "hosts:" : "hosts: []");
+    write_line(w, none, 4, any ? "hosts:" : "hosts: []");
     for (uint32_t d = 0; d < set->devices; d++)
-        if (set->device[d].host) line(w, set->device[d].at, 6, "- %s", scalar(w, set->device[d].name));
+        if (set->device[d].host) write_line(w, set->device[d].at, 6, "- %s", write_scalar(w, set->device[d].name));
     for (uint32_t d = 0; d < set->devices; d++)
-        if (has_unlinked(set, d)) line(w, set->device[d].at, 6, "- " FABRIC_UNKNOWN "%.55s", set->device[d].name);
+        if (has_unlinked(set, d)) write_line(w, set->device[d].at, 6, "- " FABRIC_UNKNOWN "%.55s", set->device[d].name);
     write_nodes(w, "leaves", "leaf");
     write_nodes(w, "spines", "spine");
     write_nodes(w, "cores", "core");
     write_nodes(w, "switches", NULL);
-    line(w, none, 4, "links:");
+    write_line(w, none, 4, "links:");
     write_links(w);
 }
 
 /* A class is lossless where it is lossless anywhere: ports of switches that do not say so are not. */
 static void complete_lossless(struct config_set *set)
 {
-    char path[32];
+    char path[CONFIG_PATH];
 
     for (unsigned c = 0; c < FABRIC_PRIOS; c++) {
-        snprintf(path, sizeof(path), "classes.%u.lossless", c);
-        if (!said_anywhere(set, path, "true")) continue;
+        if (!anything_has(set, c, "lossless")) continue;
+        config_class_path(path, c, "lossless");
         for (uint32_t d = 0; d < set->devices; d++) {
             const struct config_device *device = &set->device[d];
             if (device->host || !device->nos || config_said(set, d, CONFIG_NONE, path)) continue;
@@ -743,6 +656,15 @@ static void complete_host(struct config_set *set)
     if (port != CONFIG_NONE) config_idle(set, 0, port);
 }
 
+static uint32_t lines_of(const char *text)
+{
+    uint32_t lines = 0;
+
+    while ((text = strchr(text, '\n')) != NULL)
+        text++, lines++;
+    return lines;
+}
+
 int config_write(struct config_set *set, const char *name, const char **ret_text, struct origin_map *ret_map)
 {
     struct origin none = {CONFIG_NONE, 0};
@@ -765,15 +687,15 @@ int config_write(struct config_set *set, const char *name, const char **ret_text
         free(text);
         return -ENOMEM;
     }
-    line(&w, none, 0, "rocelab: 1");
-    line(&w, none, 0, "fabric: %s", scalar(&w, name));
+    write_line(&w, none, 0, "rocelab: 1");
+    write_line(&w, none, 0, "fabric: %s", write_scalar(&w, name));
     write_topology(&w);
     write_classes(&w);
-    if (set->devices) line(&w, none, 0, "devices:");
+    if (set->devices) write_line(&w, none, 0, "devices:");
     for (uint32_t d = 0; d < set->devices; d++)
         write_device(&w, &set->device[d]);
     bool failed = fclose(w.to) != 0 || set->no_memory;
-    CHECK(failed || lines_of(text, length) == w.lines); /* or every place that is told is of another line */
+    CHECK(failed || lines_of(text) == w.lines); /* or every place that is told is of another line */
     const char *copy = failed ? NULL : arena_strndup(&set->arena, text, length);
     free(text);
     if (!copy) return -ENOMEM;
