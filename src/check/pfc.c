@@ -217,10 +217,14 @@ static uint8_t meant_priority(const struct check *check, const struct fabric_nod
     for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
         const struct fabric_settings *settings = settings_of(check->fabric, p);
         uint8_t map = settings->trust == SW_TRUST_DSCP ? settings->dscp_to_tc[ROCE_DSCP] : 0;
+        uint8_t fed =
+            settings->trust == SW_TRUST_DSCP ? fed_classes(settings) : 0xff; /* nothing is RDMA's by marking alone */
         if (!port_used(check, p) || !both_ways(settings)) continue;
         for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
             if (meant(settings) >> tc & 1) votes[tc] += OF_PFC;
-            if (marks(settings, tc) && settings->tc_to_queue[tc] == tc) votes[tc] += OF_ECN;
+            if (marks(settings, tc) && settings->tc_to_queue[tc] == tc && fed >> tc & 1 &&
+                tc != settings->dscp_to_tc[0])
+                votes[tc] += OF_ECN;
             if (settings->watched >> tc & 1 && settings->watched != both_ways(settings)) votes[tc] += OF_WATCHDOG;
         }
         if (map != settings->dscp_to_tc[0]) votes[map] += OF_MAP;

@@ -84,6 +84,8 @@ class Nvue(Mistakes):
                      ("HR007", "default-lossless switch-priority"))
         self.mistake(EXPLICIT, None, ["nv set qos traffic-pool default-lossy switch-priority 0-7"],
                      ("HR007", "default-lossy switch-priority"))
+        self.mistake(ROCE, None, ["nv set qos traffic-pool roce-lossless memory-percent 4",
+                                  "nv set qos traffic-pool default-lossy memory-percent 96"], ("HR007", "roce-lossless memory-percent"))
         self.mistake(ROCE, None, ["nv set qos traffic-pool roce-lossless memory-percent 90",
                                   "nv set qos traffic-pool default-lossy memory-percent 10"])
 
@@ -96,6 +98,25 @@ class Nvue(Mistakes):
                      ("PFC005", "swp3 qos link-pause"))
         self.mistake(ROCE, None, ["nv set qos pfc mine switch-priority 5", "nv set interface swp3 qos pfc profile mine"],
                      ("PFC010", "qos pfc mine"))
+
+    def test_lists(self):
+        """A port that one of two lists leaves out is told at that list."""
+        lists = [line.format("swp1-8") for line in PORT if "pfc profile" not in line]
+        good = QOS + lists + ["nv set interface swp1-4 qos pfc profile roce", "nv set interface swp5-8 qos pfc profile roce"]
+        self.assertEqual(self.checked(leaf1="\n".join(good) + "\n")["findings"], [])
+        self.mistake(good, "swp5-8 qos pfc profile", "swp5-7 qos pfc profile", ("SIB001", "swp5-7 qos pfc profile"))
+
+    def test_roce_moved(self):
+        """RoCE in a priority of its own over the preset: priority 3 is what all else has; a switch that forgot the queue is told."""
+        moved = ROCE + ["nv set qos pfc default-global switch-priority 4", "nv set qos mapping default-global dscp 34 switch-priority 4",
+                        "nv set qos egress-queue-mapping default-global switch-priority 4 traffic-class 3",
+                        "nv set qos egress-queue-mapping default-global switch-priority 3 traffic-class 0"]
+        strong = [item for item in self.checked(leaf1="\n".join(moved) + "\n")["findings"] if item["severity"] != "info"]
+        self.assertEqual(strong, [])
+        forgot = [line for line in moved if "switch-priority 4 traffic-class 3" not in line]
+        found = self.checked(leaf1="\n".join(forgot) + "\n")["findings"]
+        strong = {(item["rule"], item["line"]) for item in found if item["severity"] != "info"}
+        self.assertEqual(strong, {("MAP001", forgot.index("nv set qos pfc default-global switch-priority 4") + 1)}, found)
 
     def test_maps(self):
         self.mistake(EXPLICIT, "dscp 26 switch-priority 3", "dscp 26 switch-priority 2", ("MAP001", "dscp 26"))

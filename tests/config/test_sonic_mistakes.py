@@ -199,6 +199,22 @@ class Sonic(Mistakes):
         self.mistake(elsewhere, ("ECN001", "QUEUE", f"{ONE}|4"))
         self.mistake(lambda tables: tables["QUEUE"].pop(f"{ONE}|3"), ("ECN001", "QUEUE", f"{ONE}|0"))
 
+    def test_marking_beside(self):
+        """RDMA in priority 4 by all but the queue that marks: that is the odd one."""
+        def four(tables):
+            tables["DSCP_TO_TC_MAP"]["M"].update({"24": "0", "26": "0", "34": "4"})
+            for port in PORTS:
+                tables["PORT_QOS_MAP"][port].update(pfc_enable="4", pfcwd_sw_enable="4")
+                for table in ("QUEUE", "BUFFER_PG", "BUFFER_QUEUE"):
+                    tables[table][f"{port}|4"] = tables[table].pop(f"{port}|3")
+        def beside(tables):
+            four(tables)
+            for port in PORTS:
+                del tables["QUEUE"][f"{port}|4"]["wred_profile"]
+                tables["QUEUE"][f"{port}|3"] = {"scheduler": "best", "wred_profile": "MARK"}
+        self.mistake(four)
+        self.mistake(beside, ("ECN001", "QUEUE", f"{PORTS[0]}|4"))
+
     def test_hash(self):
         def hashed(*fields):
             return lambda tables: tables.update(SWITCH_HASH={"GLOBAL": {"ecmp_hash": list(fields)}}, LLDP={"GLOBAL": {"enabled": "true"}})

@@ -555,6 +555,26 @@ static void say_hash(struct nvue *in)
                sport ? "sport" : "");
 }
 
+/* `qos roce` pauses priority 3.  Where PFC is given to another and 3 is put into another queue by a line of its own, RoCE
+ * was moved, and 3 is left to what else there is. */
+static void move_roce(struct nvue *in)
+{
+    bool other = false, own = false;
+    struct profile *queues = in->roce ? nvue_profile(in, QUEUES, "default-global", 0) : NULL;
+    struct profile *pfc = in->roce ? nvue_profile(in, PFC, "default-global", 0) : NULL;
+
+    for (uint32_t f = 0; f < in->facts.count; f++) {
+        const struct nvue_fact *fact = &in->facts.fact[f];
+        if (fact->words < 5 || strcmp(fact->word[0], "qos") != 0 || strcmp(fact->word[1], "pfc") != 0 ||
+            strcmp(fact->word[2], "default-global") != 0 || strcmp(fact->word[3], "switch-priority") != 0)
+            continue;
+        bool is_own = strchr(fact->word[4], '3') != NULL;
+        own = own || is_own;
+        other = other || !is_own;
+    }
+    if (queues && pfc && other && !own && queues->queue_line[3] && queues->queue[3] != 3) pfc->priorities &= ~(1u << 3);
+}
+
 static int import_facts(struct nvue *in)
 {
     const char *name = in->text->device;
@@ -586,6 +606,7 @@ static int import_facts(struct nvue *in)
                 fact->words > 1 && strcmp(fact->word[1], "adaptive-routing") == 0 && read_adaptive(in, fact, 2, false);
         if (!known) not_read(in, fact);
     }
+    move_roce(in);
     nvue_add_broken(in);
     say_hash(in);
     if (in->adaptive && in->adaptive_ports) /* of the two, either does nothing alone */

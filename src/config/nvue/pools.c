@@ -99,6 +99,8 @@ static void judge_sum(struct nvue *in)
                     "the traffic pools take %lld %% of the buffer: the rest is used by nobody", (long long)sum);
 }
 
+#define PERCENT_LEAST 10 /* of the buffer, for what is without loss */
+
 /* A watchdog or a lossless pool is wanted where something pauses: what is missing is told where it was left out. */
 static void judge_no_pauses(struct nvue *in, const struct pool *lossless)
 {
@@ -130,6 +132,10 @@ void nvue_judge_pools(struct nvue *in)
     if (lossless && lossless->percent == 0)
         config_note(in->set, nvue_at(in, lossless->percent_line), "HR007", in->device, CONFIG_NONE,
                     "PFC is on, and the pool %.40s has none of the buffer", lossless->name);
+    else if (lossless && lossless->percent > 0 && lossless->percent < PERCENT_LEAST)
+        config_caution(in->set, nvue_at(in, lossless->percent_line), "HR007", in->device, CONFIG_NONE,
+                       "PFC is on, and the pool %.40s has %lld %% of the buffer: it pauses almost at once",
+                       lossless->name, (long long)lossless->percent);
     else if (!in->roce && (!lossless || lossless->percent < 0) && in->whole)
         config_note(in->set, at_pauses(in, pauses), "HR007", in->device, CONFIG_NONE,
                     "PFC is on, and no traffic-pool default-lossless has a part of the buffer: all of it is lossy");

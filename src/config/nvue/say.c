@@ -48,13 +48,26 @@ static uint32_t list_of_pfc(struct nvue *in)
     return in->pfc_list;
 }
 
+/* The line of a list of ports that ends before this port, or begins behind it: the list that leaves it out; 0: none. */
+static uint32_t list_beside(const struct nvue *in, uint32_t p)
+{
+    for (int side = 0; side < 2; side++) {
+        uint32_t near = side ? p + 1 : p - 1, next = side ? p + 2 : p - 2;
+        if (near < in->ports && next < in->ports && in->port[near].line[PFC] &&
+            in->port[near].line[PFC] == in->port[next].line[PFC])
+            return in->port[near].line[PFC];
+    }
+    return 0;
+}
+
 static void say_pfc(struct nvue *in, uint32_t p, const struct profile *as)
 {
     struct port *port = &in->port[p];
     unsigned bits = as ? as->priorities : 0;
     struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line)
                                       : or_line(port->line[PFC], or_line(in->lossy_line, port->first)));
-    if (!as && !port->line[PFC] && !in->lossy_line) at = nvue_at(in, or_line(list_of_pfc(in), port->first));
+    if (!as && !port->line[PFC] && !in->lossy_line)
+        at = nvue_at(in, or_line(or_line(list_of_pfc(in), list_beside(in, p)), port->first));
 
     port->pfc = as && (as->rx || as->tx) ? bits : 0;
     if (bits && as->rx != as->tx) at = nvue_at(in, or_line(as->rx ? as->tx_line : as->rx_line, at.line));
@@ -285,9 +298,12 @@ void nvue_say_port(struct nvue *in, uint32_t p)
 
     if (queues) memcpy(queue, queues->queue, sizeof(queue));
     leave_queue(in, p, queues, mapping, pfc, turns, queue);
-    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-        config_say_map(in->set, nvue_at(in, queues ? or_line(queues->queue_line[tc], queues->line) : port->first),
-                       in->device, p, "queue-map", tc, queue[tc]);
+    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
+        /* a priority that pauses and has no queue of its own: the line that makes it pause needs another */
+        uint32_t needs = pfc && pfc->priorities >> tc & 1 && queue[tc] != tc ? pfc->pfc_line : 0;
+        uint32_t line = queues ? or_line(queues->queue_line[tc], or_line(needs, queues->line)) : port->first;
+        config_say_map(in->set, nvue_at(in, line), in->device, p, "queue-map", tc, queue[tc]);
+    }
     if (!config_said(in->set, in->device, p, "mtu"))
         config_say(in->set, nvue_at(in, port->first), in->device, p, "mtu", "%u", NVUE_MTU_DEFAULT + NVUE_MTU_OVER);
     say_pfc(in, p, pfc);
