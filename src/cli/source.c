@@ -127,7 +127,7 @@ static const char *unlike_any(const char *text, size_t length)
     return NULL;
 }
 
-/* Beside texts that are read, one of no known kind is listed. */
+/* Beside texts that are read, one of no known kind, or with nothing in it, is listed. */
 static bool pass_over(struct cli_source *source, const char *path, const char *why)
 {
     const struct origin nowhere = {config_source(&source->set, path), 0};
@@ -164,6 +164,7 @@ static bool read_one(struct cli_source *source, const struct cli_inputs *inputs,
     bool good = result != 0 || is_from(from, from ? looks : NULL, path, text, ports_of(&source->set) > before);
     free(text);
     if (result == 0) return good;
+    if (result == -ENODATA && !from && inputs->paths > 1) return pass_over(source, path, errors.error[0].text);
     if (errors.count)
         fabric_errors_print(&errors, stderr);
     else

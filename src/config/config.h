@@ -197,7 +197,7 @@ struct config_format {
     int (*guess)(const char *text, size_t length);
     /* Is this text to be read after those that are not, for it adds to them?  NULL: none is. */
     bool (*late)(const char *text, size_t length);
-    /* 0; -EINVAL with errors; -ENOMEM.  NULL: not read. */
+    /* 0; -EINVAL with errors; -ENODATA with an error, nothing in it is of a device; -ENOMEM.  NULL: not read. */
     int (*import)(struct config_set *set, const struct config_text *text);
     /* 0 or -errno.  NULL: not written. */
     int (*emit)(const struct config_emit *emit);
@@ -214,7 +214,7 @@ const struct config_format *config_format_guess(const char *text, size_t length)
 void config_set_init(struct config_set *set);
 void config_set_release(struct config_set *set);
 /* Reads one text; `format` NULL: guessed.  -EINVAL with errors, among them: not plain what it is; too large; zero bytes
- * inside. */
+ * inside; -ENODATA as import(). */
 int config_read(struct config_set *set, const struct config_format *format, const char *path, const char *text,
                 size_t length, const char *device, struct fabric_errors *errors);
 /* One more text, for struct origin. */
@@ -228,6 +228,8 @@ int config_write(struct config_set *set, const char *name, const char **ret_text
 void *config_grown(struct config_set *set, void *list, uint32_t count, uint32_t *room, size_t size);
 /* Finds or adds.  A name is made fit for a fabric file: what is not a letter, digit, - _ . becomes -. */
 uint32_t config_device(struct config_set *set, struct origin at, const char *name, const char *nos, bool host);
+/* As it was when there were so many devices and notes: of a text that turned out to say nothing. */
+void config_forget(struct config_set *set, uint32_t devices, uint32_t notes);
 /* The device of this name; CONFIG_NONE: none yet. */
 uint32_t config_device_find(const struct config_set *set, const char *name);
 /* The name for a text that has none inside: what the caller gave, or the file's name without folder and suffix. */

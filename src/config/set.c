@@ -173,6 +173,17 @@ uint32_t config_device(struct config_set *set, struct origin at, const char *nam
     return set->devices++;
 }
 
+void config_forget(struct config_set *set, uint32_t devices, uint32_t notes)
+{
+    CHECK(devices <= set->devices && notes <= set->notes);
+    set->notes = notes;
+    while (set->unjudgeds && set->unjudged[set->unjudgeds - 1].device >= devices)
+        set->unjudgeds--;
+    for (; set->devices > devices; set->devices--) /* what came last can go: nothing was put behind it */
+        for (uint32_t s = 0; s < set->names.slots; s++)
+            if (set->names.slot[s] == set->devices) set->names.slot[s] = 0;
+}
+
 const char *config_device_name(struct config_set *set, const struct config_text *text)
 {
     if (text->device) return text->device;

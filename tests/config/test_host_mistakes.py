@@ -356,6 +356,9 @@ class Beside(Mistakes):
         answer = self.checked(other="net.ipv4.tcp_ecn = 1\n", h0=GOOD)
         self.assertEqual([(item["file"], item["line"]) for item in answer["not_understood"]], [("other.txt", 0)])
         self.assertIn("not read: other.txt: ", self.run_files(0, **{"other.txt": "a = 1\n", "h0.txt": GOOD}))
+        notes = "# Notes\nSet NCCL_IB_TC for jobs; `mlnx_qos -i` shows what an adapter has.\n"
+        self.assertIn("not read: notes.md: nothing about an adapter", self.run_files(0, **{"notes.md": notes, "h0.txt": GOOD}))
+        self.run_files(2, **{"notes.md": notes})
         self.run_files(2, **{"other.txt": "a = 1\n", "another.txt": "b = 1\n"})
         self.run_files(2, **{"alone.txt": "[Service]\nExecStart=/usr/local/sbin/roce.sh\n"})
 

@@ -333,6 +333,8 @@ static int import_script(struct config_set *set, const struct config_text *text)
     struct arena arena;
     struct host in = {.set = set, .text = text, .port = CONFIG_NONE, .tc = -1, .arena = &arena};
 
+    uint32_t devices = set->devices, notes = set->notes;
+
     arena_init(&arena, (size_t)1 << 30);
     in.device = config_device(set, CONFIG_AT(text, 1), host_name(&in), "host", true);
     host_shell(&in, text->text);
@@ -341,11 +343,13 @@ static int import_script(struct config_set *set, const struct config_text *text)
     join_devices(&in);
     idle_others(&in);
     host_judge(&in);
-    if (!in.nics)
-        fabric_errors_add(text->errors, (struct fabric_at){1, 1},
-                          "nothing about an adapter: output or commands of mlnx_qos, dcb or mlxconfig are due");
     arena_release(&arena);
-    return set->no_memory ? -ENOMEM : in.nics ? 0 : -EINVAL;
+    if (set->no_memory) return -ENOMEM;
+    if (in.nics) return 0;
+    config_forget(set, devices, notes);
+    fabric_errors_add(text->errors, (struct fabric_at){1, 1},
+                      "nothing about an adapter: output or commands of mlnx_qos, dcb or mlxconfig are due");
+    return -ENODATA;
 }
 
 int host_import(struct config_set *set, const struct config_text *text)
