@@ -238,10 +238,21 @@ static int conclude(struct settings *settings, const struct fabric *fabric, FILE
     return status;
 }
 
+/* A file that is of no system may have settings of several: each run takes its own, and says what it left out. */
+static bool names_system(const char *text)
+{
+    static const char key[] = "system:";
+
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, key, sizeof key - 1) == 0) return true;
+    return false;
+}
+
 static int run(struct settings *settings, FILE *out)
 {
     struct sweep *sweep = &settings->sweep;
-    const struct fabric_with as_is = {.judge = plant_judge_nic};
+    struct fabric_errors others = {0};
+    struct fabric_with as_is = {.judge = plant_judge_nic};
     struct fabric *fabric = NULL;
     uint64_t points = sweep_points(&sweep->grid);
     size_t length;
@@ -254,6 +265,8 @@ static int run(struct settings *settings, FILE *out)
     sweep->points = (uint32_t)points;
     if (!cli_read_file(sweep->path, FILE_BYTES, &sweep->text, &length)) return CLI_WRONG;
     if (strcmp(sweep->path, "-") == 0) sweep->path = "<stdin>";
+    sweep->of_several = !names_system(sweep->text);
+    if (sweep->of_several) as_is.left_out = &others;
     if (memchr(sweep->text, 0, length)) {
         cli_error("%s: not a fabric file", sweep->path);
     } else if (fabric_load_with(sweep->path, sweep->text, &as_is, &fabric, &settings->error.loader) == 0 &&

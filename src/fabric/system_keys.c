@@ -88,6 +88,15 @@ static const struct reason of_ethernet = {
     .owner = "systems over Ethernet",
     .instead = {[FABRIC_INFINIBAND] = "has retries of its own, which are not modelled"}};
 
+#define OWN_TRANSPORT "has 'congestion', 'recovery' and 'timeout' under 'nics'"
+static const struct reason of_uet = {.systems = FABRIC_SYSTEM(FABRIC_UET),
+                                     .owner = "Ultra Ethernet",
+                                     .instead = {[FABRIC_ROCEV2] = OWN_TRANSPORT,
+                                                 [FABRIC_ROCEV1] = OWN_TRANSPORT,
+                                                 [FABRIC_INFINIBAND] = OWN_TRANSPORT,
+                                                 [FABRIC_TCP] = "has its own under 'tcp'",
+                                                 [FABRIC_IWARP] = "has its own under 'tcp'"}};
+
 #define WHOLE "has packets that are never trimmed"
 static const struct reason trimmed = {.systems = FABRIC_SYSTEM(FABRIC_UET),
                                       .owner = "Ultra Ethernet",
@@ -145,6 +154,7 @@ static const struct key keys[] = {
     {"flood", &addresses, false},
     {"misroute", &routing, false},
     {"tcp", &of_tcp, false},
+    {"uet", &of_uet, false},
     {"llr", &of_ethernet, false},
     {"cbfc", &channels, false},
     {"xoff", &pauses, true},

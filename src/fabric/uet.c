@@ -67,13 +67,15 @@ static bool trims(const struct fabric *fabric, uint8_t *ret_last_hop_dscp)
     return any;
 }
 
+/* Where no class is Ultra Ethernet's either, system_keys.c has said so. */
 static bool is_ours(struct loader *loader, const struct tree *map)
 {
     const struct fabric *fabric = loader->fabric;
 
     if (fabric->system == FABRIC_UET || map == NULL) return true;
-    read_error(loader, map->key_at, "'uet' belongs to Ultra Ethernet; this file is of %s: write 'system: uet'",
-               fabric_system(fabric)->title);
+    if (fabric_systems_used(fabric) & FABRIC_SYSTEM(FABRIC_UET))
+        read_error(loader, map->key_at, "'uet' belongs to Ultra Ethernet; this file is of %s: write 'system: uet'",
+                   fabric_system(fabric)->title);
     return false;
 }
 

@@ -55,9 +55,10 @@ struct sweep {
     void *simulate_context;
     uint64_t simulate_hash; /* of all that it knows besides the fabric */
     bool own_seed;
-    bool small;     /* each run is followed by one of small messages */
-    bool leave_out; /* keys that the system of a point does not have, instead of refusing it */
-    uint32_t seeds; /* runs of each point, with this seed and those that follow; 1 at least */
+    bool small;      /* each run is followed by one of small messages */
+    bool leave_out;  /* keys that the system of a point does not have, instead of refusing it */
+    bool of_several; /* the file itself may have settings that its system does not */
+    uint32_t seeds;  /* runs of each point, with this seed and those that follow; 1 at least */
     struct cache cache;
     uint32_t jobs; /* runs at once; 0: as many as processors */
     bool quiet;    /* no progress line */

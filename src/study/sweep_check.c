@@ -85,8 +85,8 @@ static bool all_used(const struct sweep *sweep)
 
 bool sweep_check(const struct sweep *sweep)
 {
-    const struct fabric_with as_is = {.judge = plant_judge_nic};
-    struct fabric_errors errors = {0};
+    struct fabric_errors errors = {0}, left_out = {0};
+    const struct fabric_with as_is = {.judge = plant_judge_nic, .left_out = sweep->of_several ? &left_out : NULL};
     struct fabric *fabric = NULL;
 
     if (fabric_load_with(sweep->path, sweep->text, &as_is, &fabric, &sweep->error->loader) != 0) return false;

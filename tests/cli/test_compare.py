@@ -70,6 +70,15 @@ class Compare(Case):
         self.assertGreater(tcp["time_ps"], 3.1e9)
         self.assertGreater(tcp["cpu_wait_ps"], 0.9 * tcp["time_ps"])
 
+    def test_settings_of_several_systems(self):
+        """They stand together in a file of no system, and each takes its own; a file of one system has no others'."""
+        own = "nics: {congestion: none, tcp: {cpu-rate: 5G}}\nuet: {cc: rccc}\ncredits: 64KiB\n"
+        rows = self.document("--systems", "rocev2,infiniband,uet,tcp", text=PAIR + own)["systems"]
+        self.assertEqual([len(row["left_out"]) for row in rows[:3]], [3, 2, 3])
+        self.assertGreater(rows[3]["cpu_wait_ps"], 0)
+        done = self.compare(text=PAIR + "system: rocev2\n" + own, status=2)
+        self.assertIn("error: 'uet' belongs to Ultra Ethernet; RoCEv2 has", done.stderr)
+
     def test_the_receivers_core_is_named(self):
         """Eight senders with a core each, and a receiver with one: its core is busy all the time, theirs an eighth of it."""
         text = ("rocelab: 1\nsystem: tcp\ntopology: {single: {hosts: 9}}\nlinks: {host: {rate: 100G, cable: 3m}}\n"

@@ -388,7 +388,8 @@ static const struct {
      "rnr-timer, recovery, reorder, max-read, window, window-packets, latency, receive, pcie, software, ...\n"},
     {"model word", GOOD "model: hpcc\n", "f.yaml:4:8: error: model: unknown 'hpcc'; did you mean 'hpcc-ns3'?\n"},
     {"uet of another", GOOD "uet: {cc: nscc}\n",
-     "f.yaml:4:1: error: 'uet' belongs to Ultra Ethernet; this file is of RoCEv2: write 'system: uet'\n"},
+     "f.yaml:4:1: error: 'uet' belongs to Ultra Ethernet; RoCEv2 has 'congestion', 'recovery' and 'timeout' under "
+     "'nics'\n"},
     {"uet paths", GOOD "system: uet\nuet: {paths: 63}\n",
      "f.yaml:5:14: error: paths: 63 is no power of two; write 64 or 128\n"},
     {"uet word", GOOD "system: uet\nuet: {cc: nsc}\n", "f.yaml:5:11: error: cc: unknown 'nsc'; did you mean 'nscc'?\n"},
