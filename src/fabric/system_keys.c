@@ -17,6 +17,7 @@
 #define DATA_CLASS_TEXT 512
 
 #define ROCE (FABRIC_SYSTEM(FABRIC_ROCEV2) | FABRIC_SYSTEM(FABRIC_ROCEV1))
+#define TCPS (FABRIC_SYSTEM(FABRIC_TCP) | FABRIC_SYSTEM(FABRIC_IWARP))
 #define RELIABLE_CONNECTION (ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND))
 #define MARKED                                                                                                         \
     (FABRIC_SYSTEM(FABRIC_ROCEV2) | FABRIC_SYSTEM(FABRIC_UET) | FABRIC_SYSTEM(FABRIC_TCP) | FABRIC_SYSTEM(FABRIC_IWARP))
@@ -88,6 +89,13 @@ static const struct reason of_ethernet = {
     .owner = "systems over Ethernet",
     .instead = {[FABRIC_INFINIBAND] = "has retries of its own, which are not modelled"}};
 
+static const struct reason kernel = {.systems = FABRIC_SYSTEM(FABRIC_TCP),
+                                     .owner = "TCP",
+                                     .instead = {[FABRIC_IWARP] = "keeps no core busy: its adapter does the work"}};
+static const struct reason adapter = {.systems = FABRIC_SYSTEM(FABRIC_IWARP),
+                                      .owner = "iWARP",
+                                      .instead = {[FABRIC_TCP] = "has streams without frames in them"}};
+
 #define OWN_TRANSPORT "has 'congestion', 'recovery' and 'timeout' under 'nics'"
 static const struct reason of_uet = {.systems = FABRIC_SYSTEM(FABRIC_UET),
                                      .owner = "Ultra Ethernet",
@@ -155,6 +163,11 @@ static const struct key keys[] = {
     {"misroute", &routing, false},
     {"tcp", &of_tcp, false},
     {"uet", &of_uet, false},
+    {"cpu-rate", &kernel, false}, /* these are under `tcp` */
+    {"cores", &kernel, false},
+    {"markers", &adapter, false},
+    {"placement", &adapter, false},
+    {"reassembly", &adapter, false},
     {"llr", &of_ethernet, false},
     {"cbfc", &channels, false},
     {"xoff", &pauses, true},
@@ -258,7 +271,7 @@ static bool judge(const struct walk *walk, const struct tree *item, bool of_clas
                           queues.instead[system]);
         return false;
     }
-    if (key == NULL || key->reason->systems & systems) return true;
+    if (key == NULL || key->reason->systems & systems || key->reason->instead[system] == NULL) return true;
     fabric_errors_add(walk->errors, item->key_at, "'%s' belongs to %s; %s %s", item->key, key->reason->owner, title,
                       key->reason->instead[system]);
     return false;
@@ -325,9 +338,15 @@ static uint8_t class_system(const struct walk *walk, const char *name)
 
 static void judge_layer(const struct walk *walk, struct tree *layer)
 {
+    struct walk within = *walk; /* what is said here of `tcp` is not said again by its reader */
+
+    within.leave_out = true;
     judge_map(walk, layer, false, walk->system, walk->together);
     if (layer->type != TREE_MAP) return;
     for (struct tree *item = layer->first; item; item = item->next) {
+        if (strcmp(item->key, "tcp") == 0 && walk->together & TCPS)
+            judge_map(&within, item, false, walk->together & FABRIC_SYSTEM(FABRIC_IWARP) ? FABRIC_IWARP : FABRIC_TCP,
+                      walk->together);
         for (struct tree *one = item->type == TREE_MAP ? item->first : NULL; one; one = one->next) {
             uint8_t system = class_system(walk, one->key);
             if (strcmp(item->key, "classes") == 0) judge_map(walk, one, true, system, FABRIC_SYSTEM(system));

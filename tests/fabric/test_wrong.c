@@ -411,9 +411,12 @@ static const struct {
     {"timers of TCP", GOOD "system: tcp\nnics: {tcp: {rto-min: 2s, rto-max: 1s}}\n",
      "f.yaml:5:13: error: tcp: rto-min is above rto-max\n"},
     {"cores of iWARP", GOOD "system: iwarp\nnics: {tcp: {cores: 4}}\n",
-     "f.yaml:5:14: error: unknown key 'cores' in tcp; known are cc, initial-window, window, rto-min, rto-max, "
-     "rto-first, "
-     "retries, delayed-ack, tso, handshake, probes, receive-latency, receive-jitter, markers, placement, ...\n"},
+     "f.yaml:5:14: error: 'cores' belongs to TCP; iWARP keeps no core busy: its adapter does the work\n"},
+    {"markers of TCP", GOOD "system: tcp\nnics: {tcp: {markers: true}}\n",
+     "f.yaml:5:14: error: 'markers' belongs to iWARP; TCP has streams without frames in them\n"},
+    {"cores of RoCE", GOOD "nics: {cores: 4}\n",
+     "f.yaml:4:8: error: unknown key 'cores' in nics; known are mtu, congestion, ack, timeout, retry, rnr-retry, "
+     "rnr-timer, recovery, reorder, max-read, window, window-packets, latency, receive, pcie, software, ...\n"},
     {"lossless TCP", GOOD "system: tcp\nclasses: [{name: a, priority: 0, lossless: true}]\n",
      "f.yaml:5:34: error: 'lossless' needs pauses or credits, and TCP has neither\n"},
     {"reassembly of aligned FPDUs", GOOD "system: iwarp\nnics: {tcp: {reassembly: 1MB}}\n",
