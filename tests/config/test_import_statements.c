@@ -262,7 +262,7 @@ static const struct statement eos_list[] = {
     {EOS_PROFILE EOS_QUEUE "@      bandwidth guaranteed percent 1\n"
                            " priority-flow-control pause watchdog default timeout 0.20\n" EOS_PORT,
      NONE ": asked for by WD006 alone"},
-    {EOS_PROFILE EOS_QUEUE "@      shape rate 40 percent\n" EOS_PORT, LISTED},
+    {EOS_PROFILE EOS_QUEUE "@      shape rate 40 percent\n" EOS_PORT, NONE ": below its share it is SCH001"},
     {EOS_PROFILE EOS_QUEUE "@      random-detect ecn minimum-threshold 256 kbytes maximum-threshold 512 kbytes "
                            "max-mark-probability 100 weight 0\n" EOS_PORT,
      EFFECT},
@@ -568,8 +568,8 @@ static const struct statement host_list[] = {
           "@mlnx_qos -i eth0 --tcbw 25,0,0,75,0,0,0,0\n",
      EFFECT},
     {HOST "@mlnx_qos -i eth0 --cable_len 30\n", EFFECT},
-    {HOST "@mlnx_qos -i eth0 --prio2buffer 0,0,0,1,0,0,0,0\n", LISTED},
-    {HOST "@mlnx_qos -i eth0 --buffer_size 1000,2000,0,0,0,0,0,0\n", LISTED},
+    {HOST "@mlnx_qos -i eth0 --prio2buffer 0,0,0,1,0,0,0,0\n", NONE ": a buffer with others is HOST001"},
+    {HOST "@mlnx_qos -i eth0 --buffer_size 1000,2000,0,0,0,0,0,0\n", NONE ": a buffer without bytes is HOST001"},
     {HOST "@mlnx_qos -i eth0 --ratelimit 1,1,1,1,1,1,1,1\n", LISTED},
     {HOST "@mlnx_qos -i eth0 --pfc\n", LISTED},
     {HOST "@mlnx_qos -i eth0 --prio_tc 0,1,2,3,4,5,6,9\n", LISTED},

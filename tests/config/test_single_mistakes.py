@@ -120,6 +120,9 @@ ON_EOS = [
     ("share small", [put("bandwidth percent 65", "bandwidth percent 5"), put("bandwidth percent 35", "bandwidth percent 95")], HERE),
     ("shares 130", [put("bandwidth percent 65", "bandwidth percent 95")], HERE),
     ("rdma strict", [put("      no priority", "      priority strict", 1)], "priority strict"),
+    ("a port's queue shaped",
+     [behind("   service-profile RDMA-PORT", ["   uc-tx-queue 3", "      shape rate 10 percent"], 2)], "      shape rate"),
+    ("shaped above its share", [behind("bandwidth percent 65", "      shape rate 80 percent")], NOTHING),
     ("cnp not strict", [put("      priority strict", "      no priority")], HERE),
     ("wd timeout < poll", [put("timeout 0.30", "timeout 0.05")], HERE),
     ("wd poll > both", [put("interval 0.10", "interval 0.80")], HERE),
@@ -315,6 +318,21 @@ class Single(Mistakes):
         lines.pop()
         found = self.strong(lines)
         self.assertEqual([lines[item["line"] - 1] for item in found], ["interface port-channel13"])
+
+    def test_frames_of_channels(self):
+        """A routed channel takes frames of its own, whatever its members say."""
+        good = list(EOS)
+        for number, members in ((10, (29, 30)), (20, (31, 32))):
+            for port in members:
+                at = good.index(f"interface Ethernet{port}/1")
+                good[at + 1:at + 5] = [f"   description agg{number} member", "   mtu 9214", f"   channel-group {number} mode active"]
+            good[good.index("ip routing"):good.index("ip routing")] = [
+                f"interface Port-Channel{number}", f"   description agg{number}", "   mtu 9214", "   no switchport",
+                f"   ip address 10.3.{number}.0/31", "   service-profile RDMA-PORT", "!"]
+        self.each(good, [
+            ("a channel without mtu", [drop("   mtu 9214", 11)], "interface Port-Channel20"),
+            ("a channel with a small one", [put("   mtu 9214", "   mtu 1500", 10)], HERE),
+            ("members without", [drop("   mtu 9214", 9), drop("   mtu 9214", 8)], NOTHING)])
 
     def test_group_not_applied(self):
         """Class of service of all ports in a group: told where groups are applied, of the switch that leaves it out."""

@@ -28,6 +28,7 @@ enum eos_trust { EOS_TRUST_UNSAID, EOS_TRUST_DSCP, EOS_TRUST_COS, EOS_TRUST_NONE
 struct eos_queue {
     bool round_robin, strict, ecn, drop, counted, guaranteed;
     uint32_t share_ppm, line, sched_line, share_line, ecn_line;
+    uint32_t shape_percent, shape_line; /* 0: it may send all it has */
     uint64_t min_bytes, max_bytes;
     uint32_t probability_ppm;
 };

@@ -283,6 +283,8 @@ static void read_qos(struct eos *eos, struct eos_port *port)
             port->own = true;
 }
 
+#define MTU_ROUTED 1500u /* of a routed interface, where nothing says another */
+
 /* A member without QoS lines of its own has those of its port-channel. */
 static void join_channel(struct ports *ports, struct eos_port *port)
 {
@@ -302,7 +304,11 @@ static void join_channel(struct ports *ports, struct eos_port *port)
             port->home_line = channel->line;
         }
         port->routed |= channel->routed;
-        if (!port->mtu) port->mtu = channel->mtu, port->mtu_line = channel->mtu_line;
+        /* of a routed channel the frames are its own, whatever its members say */
+        bool own = channel->routed && !channel->mtu && !ports->eos->mtu;
+        if (own) port->mtu = MTU_ROUTED, port->mtu_line = channel->line;
+        if (channel->mtu && (channel->routed || !port->mtu))
+            port->mtu = channel->mtu, port->mtu_line = channel->mtu_line;
         return;
     }
 }

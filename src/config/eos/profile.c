@@ -103,11 +103,17 @@ static void read_queue_line(struct eos *eos, struct line *line, struct eos_queue
         queue->share_ppm = (uint32_t)match.number[0] * 10000;
         queue->share_line = line->number;
         if (!queue->sched_line) queue->sched_line = line->number;
+    } else if (line_is(line, "shape rate # percent", &match) && match.number[0] && match.number[0] <= 100) {
+        line->known = true;
+        queue->shape_percent = (uint32_t)match.number[0];
+        queue->shape_line = line->number;
+    } else if (line_take(line, "no shape rate ...", NULL)) {
+        queue->shape_percent = 0;
     } else if (line_take(line, "bandwidth guaranteed ...", NULL)) {
         queue->guaranteed = true;
     } else if (line_take(line, "no bandwidth guaranteed ...", NULL)) {
         queue->guaranteed = false;
-    } else if (line_take(line, "no bandwidth percent ...", NULL) || line_take(line, "no shape rate ...", NULL) ||
+    } else if (line_take(line, "no bandwidth percent ...", NULL) ||
                line_take(line, "no random-detect drop ...", NULL) ||
                line_take(line, "no random-detect ecn count", NULL)) {
         return; /* as it is by default */

@@ -6,6 +6,20 @@
 
 #include "config/eos/eos_int.h"
 
+#define SHARE_USUAL 25u /* percent that a class without loss is due where nothing is said */
+
+/* A queue without loss that may send less than the share it is promised. */
+static void judge_shape(struct eos *eos, uint32_t port, const struct eos_queue *queue)
+{
+    uint32_t due = queue->share_ppm ? queue->share_ppm / 10000 : SHARE_USUAL;
+
+    if (!queue->shape_percent || queue->shape_percent >= due) return;
+    config_caution(
+        eos->set, EOS_AT(eos, queue->shape_line), "SCH001", eos->device, port,
+        "a queue without loss is held to %u %% of the line, and is due %u: what is over waits, and is paused",
+        queue->shape_percent, due);
+}
+
 /* Queues from the highest that shares downwards share; others are strict. */
 static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos, uint8_t used, uint32_t line)
 {
@@ -34,6 +48,7 @@ static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos
         struct origin at = EOS_AT(eos, queue->sched_line ? queue->sched_line : line);
         if ((!(used >> tc & 1) && !queue->line) || said >> eos->tc_to_queue[tc] & 1) continue;
         said |= (uint8_t)(1u << eos->tc_to_queue[tc]);
+        if (qos->no_drop >> tc & 1) judge_shape(eos, port, queue);
         /* One that nobody set is strict too; that is worth a word where CNPs are in it. */
         if (!share && (queue->line || cnp == tc))
             config_say_class(set, at, device, port, tc, "strict", "true");

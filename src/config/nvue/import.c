@@ -555,8 +555,8 @@ static void say_hash(struct nvue *in)
                sport ? "sport" : "");
 }
 
-/* `qos roce` pauses priority 3.  Where PFC is given to another and 3 is put into another queue by a line of its own, RoCE
- * was moved, and 3 is left to what else there is. */
+/* `qos roce` pauses priority 3.  Where PFC is given to another and 3 is put into another queue by a line of its own,
+ * RoCE was moved, and 3 is left to what else there is. */
 static void move_roce(struct nvue *in)
 {
     bool other = false, own = false;
