@@ -64,6 +64,19 @@ class Host(Mistakes):
         self.mistake("echo 48 ", "echo 26 ", ("MAP005", "cnp_dscp"), beside=("MAP006",))
         self.mistake("echo 6 ", "echo 5 ", ("MAP006", "cnp_802p_prio"))
 
+    def test_points_of_a_playbook(self):
+        """`{{ item }}` is one adapter; where PFC is not known, its two points disagree."""
+        text = "- hosts: all\n  tasks:\n    - shell: |\n        mlnx_qos -i {{ item }} --trust dscp\n" + "".join(
+            f"        echo 1 > /sys/class/net/{{{{ item }}}}/ecn/roce_{half}/enable/3\n" for half in ("np", "rp"))
+        self.assertNotIn("HOST004", {item["rule"] for item in self.checked(h0=text)["findings"]})
+        answer = self.checked(h0=text.replace("roce_rp/enable/3", "roce_rp/enable/4"))
+        self.assertIn(("HOST004", "h0", 6), self.said(answer))
+
+    def test_buffers(self):
+        self.mistake(None, "mlnx_qos -i eth0 --prio2buffer 0,0,0,1,0,0,0,0 --buffer_size 32768,229376,0,0,0,0,0,0\n")
+        self.mistake(None, "mlnx_qos -i eth0 --prio2buffer 0,0,0,0,1,0,0,0\n", ("HOST001", "--prio2buffer"))
+        self.mistake(None, "mlnx_qos -i eth0 --prio2buffer 0,0,0,2,0,0,0,0 --buffer_size 32768,229376,0,0,0,0,0,0\n", ("HOST001", "--prio2buffer"))
+
     def test_traffic_class(self):
         """NCCL's: 0 is DSCP 0, in no priority with PFC; each DSCP that is in one is right."""
         self.mistake(None, "export NCCL_IB_TC=0\n", ("HOST002", "NCCL_IB_TC=0"))
@@ -314,7 +327,7 @@ class Beside(Mistakes):
 
     def test_what_runs_a_script(self):
         self.assertIn("HOST007", self.rules(self.checked(**{"h1-roce": SCRIPT})))
-        for text in ("[Unit]\nDescription=RoCE\n[Service]\nType=oneshot\nExecStart=/usr/local/sbin/roce.txt up\n",
+        for text in ("[Unit]\nDescription=RoCE\n[Service]\nType=oneshot\nExecStart=/usr/local/sbin/roce.txt up\n[Install]\nWantedBy=multi-user.target\n",
                      "# both\nACTION==\"add\", SUBSYSTEM==\"net\", RUN+=\"/sbin/roce.txt %k\"\n",
                      "@reboot root /usr/local/sbin/roce.txt\n"):
             self.assertNotIn("HOST007", self.rules(self.checked(**{"h1-roce": SCRIPT, "any": text})), text)
@@ -322,6 +335,21 @@ class Beside(Mistakes):
         unit = "[Service]\nExecStart=/usr/local/sbin/roce.txt\n"
         answer = self.checked(**{"h1-roce": SCRIPT, "h2-roce": SCRIPT, "h2-unit": unit})
         self.assertEqual([item["file"] for item in answer["findings"] if item["rule"] == "HOST007"], ["h1-roce.txt"])
+
+    def test_unit_that_nothing_wants(self):
+        unit = "[Unit]\nDescription=RoCE\n\n[Service]\nExecStart=/usr/local/sbin/roce.txt\n"
+        answer = self.checked(**{"h1-roce": SCRIPT, "h1-unit": unit})
+        self.assertEqual([(item["file"], item["line"], item["severity"]) for item in answer["findings"] if item["rule"] == "HOST007"],
+                         [("h1-unit.txt", 4, "warning")])
+        self.assertNotIn("HOST007", self.rules(self.checked(**{"h1-roce": SCRIPT, "h1-unit@": unit})))
+
+    def test_netplan_left_out(self):
+        """An interface like those of the script, of which the script does not speak; one of another kind is no matter."""
+        third = PLAN + "    ens3:\n      mtu: 9000\n      addresses: [\"10.9.0.5/31\"]\n"
+        answer = self.checked(**{"h1-60-net": third, "h1-roce": SCRIPT})
+        self.assertIn(("HOST001", "h1-60-net", third[:third.index("ens3")].count("\n") + 1), self.said(answer))
+        for other in (third.replace("ens3", "eno3"), third.replace("ens3:\n      mtu: 9000", "ens3:\n      mtu: 1500"), PLAN):
+            self.assertNotIn("HOST001", self.rules(self.checked(**{"h1-60-net": other, "h1-roce": SCRIPT})))
 
     def test_netplan(self):
         """Its MTUs and addresses are those of the script's interfaces, also of one that it gives a name."""

@@ -142,20 +142,41 @@ static const char *runs(const char *line, size_t length)
     return memmem(line, length, "RUN", 3);
 }
 
+/* A unit that nothing starts: without a line that says by what it is wanted it cannot be enabled.  One that is a
+ * template is started by who names an instance. */
+static void judge_install(struct config_set *set, const struct config_text *text, uint32_t device)
+{
+    static const char *const wanted[] = {"\nWantedBy=", "\nRequiredBy=", "\nUpheldBy=", "\nAlso="};
+    const char *service = strstr(text->text, "[Service]");
+    uint32_t line = 1;
+
+    if (!service || !strstr(text->text, "[Unit]") || strchr(base_of(text->path), '@')) return;
+    for (unsigned i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+        if (strstr(text->text, wanted[i])) return;
+    for (const char *at = text->text; at < service; at++)
+        line += *at == '\n';
+    config_caution(set, CONFIG_AT(text, line), "HOST007", device, CONFIG_NONE,
+                   "the unit has no [Install] with WantedBy: it cannot be enabled, and its settings are lost by a "
+                   "reboot");
+}
+
 void host_runs(struct config_set *set, const struct config_text *text)
 {
-    uint32_t whose = host_beside_whom(set, text);
+    uint32_t whose = host_beside_whom(set, text), first = CONFIG_NONE;
 
     for (const char *line = text->text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         size_t length = strcspn(line, "\n");
         const char *at = runs(line, length), *end = line + length;
         while (at && at < end) {
             size_t word = strcspn(at, " \t\r\n\"'=;");
-            for (uint32_t d = 0; d < set->devices && word; d++)
-                if ((whose == CONFIG_NONE || whose == d) && is_host_beside(set, d, text) &&
-                    is_script(set->path[set->device[d].at.source], at, word))
-                    is_run(set, d);
+            for (uint32_t d = 0; d < set->devices && word; d++) {
+                if (!is_host_beside(set, d, text) || !is_script(set->path[set->device[d].at.source], at, word))
+                    continue;
+                if (first == CONFIG_NONE) first = d;
+                if (whose == CONFIG_NONE || whose == d) is_run(set, d);
+            }
             at += word ? word : 1;
         }
     }
+    if (first != CONFIG_NONE) judge_install(set, text, first);
 }

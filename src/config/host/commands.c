@@ -11,6 +11,7 @@
 #include "config/host/host_int.h"
 
 #define WORDS 160
+#define BUFFER_BYTES_MOST (1 << 30)
 
 struct words {
     const char *word[WORDS];
@@ -43,7 +44,7 @@ static bool set_pfc(struct host *in, struct host_nic *nic, const char *value)
 {
     int64_t bits[FABRIC_PRIOS];
 
-    if (!host_eight(value, bits)) return false;
+    if (!host_eight(value, 100, bits)) return false;
     nic->pfc = 0;
     for (unsigned p = 0; p < FABRIC_PRIOS; p++)
         nic->pfc |= bits[p] ? 1u << p : 0;
@@ -144,7 +145,17 @@ static bool qos_option(struct host *in, struct host_nic *nic, const char *option
     if (is_either(option, "--tsa", "-s")) return set_tsa(in, nic, value);
     if (is_either(option, "--tcbw", "-t")) {
         nic->weight_line = in->line;
-        return host_eight(value, nic->weight);
+        return host_eight(value, 100, nic->weight);
+    }
+    if (strcmp(option, "--prio2buffer") == 0) {
+        good = host_eight(value, FABRIC_PRIOS - 1, nic->buffer_of);
+        if (good) nic->buffer_line = in->line;
+        return good;
+    }
+    if (strcmp(option, "--buffer_size") == 0) {
+        good = host_eight(value, BUFFER_BYTES_MOST, nic->buffer_bytes);
+        if (good) nic->bytes_line = in->line;
+        return good;
     }
     if (strcmp(option, "--cable_len") == 0) {
         good = host_number(value, 1, 100000, &metres);
@@ -153,7 +164,7 @@ static bool qos_option(struct host *in, struct host_nic *nic, const char *option
     }
     *ret_known = is_either(option, "--prio_tc", "-p");
     if (!*ret_known) return false;
-    good = host_eight(value, eight);
+    good = host_eight(value, 100, eight);
     for (unsigned p = 0; p < FABRIC_PRIOS; p++)
         good = good && eight[p] < FABRIC_PRIOS;
     for (unsigned p = 0; good && p < FABRIC_PRIOS; p++)

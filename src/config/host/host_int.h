@@ -44,6 +44,8 @@ struct host {
         bool has_dscp, has_pfc;
         bool trusts_dscp; /* by what was read so far */
         uint8_t dscp[64], prio_tc[FABRIC_PRIOS];
+        int64_t buffer_of[FABRIC_PRIOS], buffer_bytes[FABRIC_PRIOS]; /* by mlnx_qos */
+        uint32_t buffer_line, bytes_line;                            /* 0: not said */
         uint32_t dscp_line, pfc_line, turns_line;
         uint32_t pfc_loop;       /* the loop that set PFC; 0: none did */
         uint32_t reset_line;     /* that takes back what was set before; 0: nothing does */
@@ -121,7 +123,7 @@ struct host_nic *host_nic_here(struct host *in);
 struct origin host_at(const struct host *in);
 bool host_number(const char *text, int64_t low, int64_t high, int64_t *ret);
 /* `0,1,0` into a table; false: not eight of them. */
-bool host_eight(const char *text, int64_t table[FABRIC_PRIOS]);
+bool host_eight(const char *text, int64_t most, int64_t table[FABRIC_PRIOS]); /* `0,0,0,1,0,0,0,0` */
 /* commands.c: true when the line is a command that is understood. */
 bool host_command(struct host *in, char *line);
 bool host_is_command(const char *line);           /* it begins with a program that is read */

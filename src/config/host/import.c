@@ -32,12 +32,12 @@ bool host_number(const char *text, int64_t low, int64_t high, int64_t *ret)
     return true;
 }
 
-bool host_eight(const char *text, int64_t table[FABRIC_PRIOS])
+bool host_eight(const char *text, int64_t most, int64_t table[FABRIC_PRIOS])
 {
     int64_t got[FABRIC_PRIOS];
 
     for (unsigned i = 0; i < FABRIC_PRIOS; i++) {
-        if (!host_number(text, 0, 100, &got[i])) return false;
+        if (!host_number(text, 0, most, &got[i])) return false;
         text += strspn(text, "0123456789");
         if (i < FABRIC_PRIOS - 1 && *text++ != ',') return false;
     }
@@ -190,8 +190,24 @@ static char *bare_command(char *line)
     return program != line && line[0] == '/' && host_is_command(program) ? program : line;
 }
 
+/* `{{ item }}` of a playbook is one word. */
+static void join_braces(char *line)
+{
+    char *to = line;
+    unsigned open = 0;
+
+    for (const char *at = line; *at; at++) {
+        if (at[0] == '{' && at[1] == '{') open = 2;
+        if (at[0] == '}' && open) open--;
+        if (*at == ' ' && open) continue;
+        *to++ = *at;
+    }
+    *to = 0;
+}
+
 void host_line(struct host *in, char *line, bool open)
 {
+    if (strstr(line, "{{") && strstr(line, "}}")) join_braces(line);
     size_t length = strlen(line);
 
     while (length && strchr(" \t\r", line[length - 1]))

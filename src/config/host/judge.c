@@ -113,6 +113,35 @@ static void judge_halves(struct host *in, uint32_t p, const struct host_nic *nic
     }
 }
 
+/* Of DCQCN that is on for two priorities, where none is known to have PFC, one half is elsewhere. */
+static void judge_points(struct host *in, uint32_t p, const struct host_nic *nic)
+{
+    if (nic->has_pfc || !nic->rp.on || !nic->np.on || nic->rp.on & nic->np.on) return;
+    note(in, p, nic->rp.line, "HOST004",
+         "the reaction point is on for priority %u, and the notification point for %u: RDMA is in one of them",
+         (unsigned)__builtin_ctz(nic->rp.on), (unsigned)__builtin_ctz(nic->np.on));
+}
+
+/* A priority with PFC is in a buffer of its own kind, and that has some bytes: what shares it with others is paused for
+ * them, and lost with them. */
+static void judge_buffers(struct host *in, uint32_t p, const struct host_nic *nic)
+{
+    for (unsigned prio = 0; prio < FABRIC_PRIOS && nic->buffer_line; prio++) {
+        int64_t buffer = nic->buffer_of[prio];
+        if (!(nic->pfc >> prio & 1)) continue;
+        if (nic->bytes_line && buffer < FABRIC_PRIOS && !nic->buffer_bytes[buffer])
+            note(in, p, nic->buffer_line, "HOST001", "priority %u has PFC and is in buffer %lld, which has no bytes",
+                 prio, (long long)buffer);
+        for (unsigned other = 0; other < FABRIC_PRIOS; other++) {
+            if (nic->pfc >> other & 1 || nic->buffer_of[other] != buffer) continue;
+            note(in, p, nic->buffer_line, "HOST001",
+                 "priority %u has PFC and is in buffer %lld together with priority %u, which has none", prio,
+                 (long long)buffer, other);
+            return;
+        }
+    }
+}
+
 static void judge_cnp(struct host *in, uint32_t p, const struct host_nic *nic)
 {
     if (nic->cnp_prio >= 0 && nic->pfc >> nic->cnp_prio & 1) {
@@ -171,7 +200,7 @@ static bool counts(const struct host *in, uint32_t p)
 {
     const char *name = in->set->device[in->device].port[p].name;
 
-    return in->nic[p].met && host_nic_is_rdma(&in->nic[p]) && name[0] != '$';
+    return in->nic[p].met && host_nic_is_rdma(&in->nic[p]) && name[0] != '$' && name[0] != '{';
 }
 
 static uint64_t usual(const struct host *in, unsigned which, uint32_t *ret_count)
@@ -318,6 +347,8 @@ void host_judge(struct host *in)
         judge_trust(in, p, nic);
         judge_dcqcn(in, p, nic);
         judge_halves(in, p, nic);
+        judge_points(in, p, nic);
+        judge_buffers(in, p, nic);
         judge_cnp(in, p, nic);
         if (nic->reset_line)
             note(in, p, nic->reset_line, "HOST001",

@@ -113,6 +113,40 @@ static const struct tree *first_of(const struct tree *map)
     return map && map->type == TREE_MAP ? map->first : NULL;
 }
 
+/* Names that differ in their numbers alone. */
+static bool same_letters(const char *a, const char *b)
+{
+    for (;;) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (!*a || *a != *b) return *a == *b;
+        a++, b++;
+    }
+}
+
+#define ALIKE_LEAST 2u /* interfaces that the script sets up, for one like them that it leaves out */
+
+/* An interface with the frames and the name of those that the script sets up, of which the script does not speak. */
+static void judge_left_out(const struct netplan *in, const struct tree *ethernets)
+{
+    for (const struct tree *one = first_of(ethernets); one && in->script; one = one->next) {
+        const char *mtu = scalar(one, "mtu"), *name = name_of(one);
+        uint32_t alike = 0;
+        if (!mtu || !tree_get(one, "addresses") || config_port_find(in->set, in->device, name) != CONFIG_NONE) continue;
+        for (const struct tree *other = first_of(ethernets); other; other = other->next) {
+            uint32_t port = config_port_find(in->set, in->device, name_of(other));
+            const char *its = scalar(other, "mtu");
+            alike += port != CONFIG_NONE && its && strcmp(its, mtu) == 0 && tree_get(other, "addresses") &&
+                     same_letters(name, name_of(other)) && config_said(in->set, in->device, port, "pfc");
+        }
+        if (alike >= ALIKE_LEAST)
+            config_caution(in->set, at_key(in, one), "HOST001", in->device, CONFIG_NONE,
+                           "%.60s has the frames of %u others that the script sets up for RDMA, and the script leaves "
+                           "it out",
+                           name, alike);
+    }
+}
+
 int host_netplan(struct config_set *set, const struct config_text *text)
 {
     struct netplan in = {.set = set, .text = text, .device = host_beside_whom(set, text)};
@@ -128,6 +162,7 @@ int host_netplan(struct config_set *set, const struct config_text *text)
         read_interface(&in, one);
     for (const struct tree *one = first_of(tree_get(network, "bonds")); one; one = one->next)
         read_bond(&in, one, ethernets);
+    if (result == 0) judge_left_out(&in, ethernets);
     arena_release(&arena);
     return result == 0 && set->no_memory ? -ENOMEM : result;
 }
