@@ -18,21 +18,26 @@
 
 bool lines_about_roce(const char *text)
 {
-    static const char *const words[] = {
-        "qos",     "pfc",         "flow-control",  "flowcontrol", "ecn",           "dscp",       "queu",
-        "pause",   "dcbx",        "watch-dog",     "watchdog",    "no-drop",       "lossless",   "wred",
-        "roce",    " mmu",        "random-detect", "headroom",    "traffic-class", "congestion", "class-of-service",
-        "no-loss", "load-sharing"};
+    static const char *const words[32][4] = {
+        /* by their first letter: a text is searched once, and most of it begins none of them */
+        [' ' & 31] = {" mmu"},
+        ['c' & 31] = {"congestion", "class-of-service"},
+        ['d' & 31] = {"dscp", "dcbx"},
+        ['e' & 31] = {"ecn"},
+        ['f' & 31] = {"flow-control", "flowcontrol"},
+        ['h' & 31] = {"headroom"},
+        ['l' & 31] = {"lossless", "load-sharing"},
+        ['n' & 31] = {"no-drop", "no-loss"},
+        ['p' & 31] = {"pfc", "pause"},
+        ['q' & 31] = {"qos", "queu"},
+        ['r' & 31] = {"roce", "random-detect"},
+        ['t' & 31] = {"traffic-class"},
+        ['w' & 31] = {"watch-dog", "watchdog", "wred"},
+    };
 
-    uint32_t first = 0; /* letters that a word begins with: most of a text are others */
-
-    for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
-        first |= 1u << (words[w][0] & 31);
-    for (; *text; text++) {
-        if (!(first >> (*text & 31) & 1)) continue;
-        for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
-            if ((*text | 32) == (words[w][0] | 32) && strncasecmp(text, words[w], strlen(words[w])) == 0) return true;
-    }
+    for (; *text; text++)
+        for (const char *const *word = words[*text & 31]; *word; word++)
+            if ((text[1] | 32) == (*word)[1] && strncasecmp(text, *word, strlen(*word)) == 0) return true;
     return false;
 }
 
@@ -113,6 +118,12 @@ static bool of_platform(const struct lines *lines, const struct line *line)
     return line_command(line, words);
 }
 
+/* Is the line about RoCE, and in the system's words? */
+static bool counts(const struct lines *lines, const struct line *line)
+{
+    return lines_about_roce(line->text) && strcmp(line->word[0], "description") != 0 && !of_platform(lines, line);
+}
+
 /* Commands of two systems have words in common: where the text has no word that only this one has, and is plainly of
  * another, few lines are enough, and those that are told to be foreign are among them. */
 bool lines_too_little(const struct config_text *text, const struct lines *lines, const struct config_format *own,
@@ -123,15 +134,15 @@ bool lines_too_little(const struct config_text *text, const struct lines *lines,
 
     for (uint32_t i = 0; i < lines->count; i++) {
         const struct line *line = &lines->line[i];
-        if (!lines_about_roce(line->text) || strcmp(line->word[0], "description") == 0 || of_platform(lines, line))
-            continue;
-        about++;
+        if ((line->known && !line->foreign) || !counts(lines, line)) continue;
         for (int with = 0; with < 2; with++) {
             if (line->known && !(with && line->foreign)) continue;
             if (!unknown[with]++) first[with] = line;
         }
     }
     if (unknown[1] < UNKNOWN_LEAST) return false;
+    for (uint32_t i = 0; i < lines->count; i++)
+        about += counts(lines, &lines->line[i]);
     /* a guess reads the text for every system: only where there is something to tell */
     const struct config_format *looks = config_format_guess(text->text, text->length);
     bool other = looks && looks != own && own->guess(text->text, text->length) == 0;
