@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "base/units.h"
+#include "config/said.h"
 
 /* What members of a bundle must have alike: paths that begin so. */
 enum matter { PFC, FRAMES, TRUST, MAPS, CLASSES, MATTERS };
@@ -67,8 +68,7 @@ static void read_member(const struct config_set *set, uint32_t d, uint32_t p, st
         const char *path = port->said[i].path, *value = port->said[i].value;
         enum matter m = matter_of(path);
         if (m == MATTERS) continue;
-        uint64_t hash = hash_bytes(HASH_BEGIN, path, strlen(path)) * 31;
-        hash = hash_bytes(hash, value, strlen(value));
+        uint64_t hash = hash_bytes(port->order->at[i].hash * 31, value, strlen(value));
         ret->on[m].hash += hash ^ hash >> 29;
         ret->on[m].set += strcmp(value, "false") != 0 && strcmp(value, "0") != 0;
         if (!ret->on[m].path) ret->on[m].path = path;

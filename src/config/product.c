@@ -52,7 +52,9 @@ void product_say(struct config_set *set, const struct config_text *in)
 
     for (const char *at = in->text; *at && number <= LINES_LOOKED_AT; number++) {
         size_t length = strcspn(at, "\n");
-        snprintf(line, sizeof(line), "%.*s", (int)(length < sizeof(line) ? length : sizeof(line) - 1), at);
+        size_t kept = length < sizeof(line) ? length : sizeof(line) - 1;
+        memcpy(line, at, kept);
+        line[kept] = 0;
         at += length + (at[length] == '\n');
         if (number == 1 && written_by_us(set, in, line)) return;
         const char *product = product_in(line);

@@ -564,7 +564,9 @@ static void complete_watchdog(struct config_set *set, uint32_t d)
 static bool says_of_class(const struct config_port *port, const char *key)
 {
     for (uint32_t i = 0; i < port->count; i++)
-        if (strncmp(port->said[i].path, "classes.", 8) == 0 && strcmp(port->said[i].path + 9, key) == 0) return true;
+        if (port->said[i].path[0] == 'c' && strncmp(port->said[i].path, "classes.", 8) == 0 &&
+            strcmp(port->said[i].path + 9, key) == 0)
+            return true;
     return false;
 }
 
