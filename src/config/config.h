@@ -3,9 +3,9 @@
  * Configurations of real systems, both ways.
  *
  * One `struct config_format` a system.  import() reads one text and *says* what it found with the functions below:
- * devices, ports by the system's own names, settings by the paths of the fabric file, links, notes.  It writes no YAML.
- * config_write() (write/write.c) puts what all texts said together into one fabric file and its source map; what all ports of
- * a device say alike it says once for the device.  emit() prints one node of a fabric as a configuration.
+ * devices, ports by the system's own names, settings by the paths of the fabric file, links, notes.  It writes no
+ * YAML. config_write() (write/write.c) puts what all texts said together into one fabric file and its source map; what
+ * all ports of a device say alike it says once for the device.  emit() prints one node of a fabric as a configuration.
  *
  * Conventions:
  *  - A path is a key of the fabric file below `devices.NAME` (port CONFIG_NONE) or `devices.NAME.ports.N`, joined by
