@@ -127,19 +127,30 @@ static bool without_roce(const struct fabric_settings *settings)
     return !settings->pfc_rx && !settings->pfc_tx; /* some systems make a class lossless for all ports at once */
 }
 
-static bool told_already(const struct check *check, uint32_t p, enum matter matter)
+/* Matters that the rule tells of, as bits. */
+static uint8_t told_by(const char *rule)
 {
-    const struct fabric_port *as = &check->fabric->port[p];
+    uint8_t told = 0;
 
-    for (uint32_t f = 0; f < check->findings; f++) {
+    for (unsigned m = 0; m < MATTERS; m++)
+        for (unsigned i = 0; i < sizeof(matters[0].rules) / sizeof(matters[0].rules[0]) && matters[m].rules[i]; i++)
+            if (strncmp(rule, matters[m].rules[i], strlen(matters[m].rules[i])) == 0) told |= (uint8_t)(1u << m);
+    return told;
+}
+
+/* [port] matters that another rule has found something in on it, as bits: once for all ports, for there may be as many
+ * findings.  NULL: there is no memory. */
+static const uint8_t *told_already(struct check *check)
+{
+    const struct fabric *fabric = check->fabric;
+    uint8_t *told = ARENA_NEW(&check->arena, uint8_t, fabric->ports + 1);
+
+    for (uint32_t f = 0; told && f < check->findings; f++) {
         const struct check_finding *finding = &check->finding[f];
-        if (finding->node != as->node || finding->number != as->index) continue;
-        for (unsigned i = 0; i < sizeof(matters[0].rules) / sizeof(matters[0].rules[0]) && matters[matter].rules[i];
-             i++)
-            if (strncmp(check_rules[finding->rule].id, matters[matter].rules[i], strlen(matters[matter].rules[i])) == 0)
-                return true;
+        if (finding->node >= fabric->nodes || finding->number >= fabric->node[finding->node].ports) continue;
+        told[fabric->node[finding->node].first_port + finding->number] |= told_by(check_rules[finding->rule].id);
     }
-    return false;
+    return told;
 }
 
 /* The key in which they differ. */
@@ -206,7 +217,7 @@ static bool other_job(const struct check *check, const struct group *group, uint
     return alike > 1 && alike * UNKNOWN_OF > most;
 }
 
-static void judge_group(struct check *check, const struct group *group, enum towards to)
+static void judge_group(struct check *check, const struct group *group, enum towards to, const uint8_t *told)
 {
     const struct fabric *fabric = check->fabric;
     uint32_t usual[MATTERS], agree[MATTERS];
@@ -225,7 +236,7 @@ static void judge_group(struct check *check, const struct group *group, enum tow
                 continue;
             /* Without PFC the port lacks the whole of it: that is one thing. */
             if (m > MTU && without_roce(settings_of(fabric, p))) continue;
-            if (told_already(check, p, matter)) continue;
+            if (told[p] >> m & 1) continue;
             values(fabric, p, matter, here);
             values(fabric, usual[m], matter, there);
             check_find_own(check, CHECK_WARNING, p, where(fabric, p, usual[m], matter, path),
@@ -250,7 +261,8 @@ static bool are_siblings(const struct check *check, uint32_t p, uint32_t q, bool
 }
 
 /* Groups of a switch, the first port not yet in one begins the next: those of one kind, then all others. */
-static void judge_switch(struct check *check, const struct fabric_node *node, uint32_t *port, bool *done)
+static void judge_switch(struct check *check, const struct fabric_node *node, uint32_t *port, bool *done,
+                         const uint8_t *told)
 {
     const struct fabric *fabric = check->fabric;
     uint32_t end = node->first_port + node->ports;
@@ -266,7 +278,7 @@ static void judge_switch(struct check *check, const struct fabric_node *node, ui
             if (by_kind && group.ports <= AGREE_LEAST) continue;
             for (uint32_t i = 0; i < group.ports; i++)
                 done[group.port[i] - node->first_port] = true;
-            if (group.ports > AGREE_LEAST) judge_group(check, &group, by_kind ? TO_ONE_KIND : towards(fabric, p));
+            if (group.ports > AGREE_LEAST) judge_group(check, &group, by_kind ? TO_ONE_KIND : towards(fabric, p), told);
         }
     }
 }
@@ -280,10 +292,11 @@ RULE_FUNCTION(siblings)
         if (fabric->node[n].ports > most) most = fabric->node[n].ports;
     uint32_t *port = ARENA_NEW(&check->arena, uint32_t, most + 1);
     bool *done = ARENA_NEW(&check->arena, bool, most + 1);
-    if (!port || !done) {
+    const uint8_t *told = told_already(check);
+    if (!port || !done || !told) {
         check->no_memory = true;
         return;
     }
     for (uint32_t n = fabric->hosts; n < fabric->nodes; n++)
-        judge_switch(check, &fabric->node[n], port, done);
+        judge_switch(check, &fabric->node[n], port, done, told);
 }
