@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fabrics that are right, and fabrics that are broken in one known way each: what `rocelab validate` says of them.
 
-GOOD are of different kinds and pass.  BROKEN are (name, text, phases that must fail, phases that may fail besides, why these may).
+GOOD are of different kinds and pass, operated() in all six phases.  BROKEN are (name, text, phases that must fail, phases that may fail besides, why these may).
 """
 CLASSES = """classes:
   - {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 500KB, max: 1500KB, probability: 10%}, share: 90%}
@@ -48,6 +48,15 @@ GOOD = [
     ("storage beside", but(PLAIN, "  - {name: default", "  - {name: disks, dscp: 34, priority: 4, lossless: true, ecn: {min: 500KB, max: 1500KB, probability: 10%}, share: 20%}\n"
                                   "  - {name: default").replace("share: 90%", "share: 70%")),
 ]
+
+# What phases 5 and 6 ask for besides: somebody who watches, owns and moves routes, and timers that fit.
+OPERATED = "owners: {ecn: a, pfc: a, headroom: a, buffer: a, watchdog: a, maps: a, scheduling: a, mtu: a, cabling: a, nics: b, baseline: c}\n" \
+           "converge: {detect: 100us, step: 20us, ordered: true}\n"
+
+
+def operated(text):
+    return but(but(text, "switches: {", "switches: {watchdog: true, "), "nics: {", "nics: {timeout: 8, ") + OPERATED
+
 
 BROKEN = [
     # Rules of `check`.
