@@ -12,7 +12,7 @@
 #include "report/metrics_list.h"
 #include "report/sim_report.h"
 #include "validate/measured/measured.h"
-#include "validate/plants.h"
+#include "validate/plants/plants.h"
 
 #define LONGEST_PS (10 * PS_S)
 
@@ -162,9 +162,6 @@ void test_metrics(struct validate_case *of)
     snprintf(subject, sizeof subject, "of %zu things that operators watch, those that are not exported", WATCHED);
     validate_judge(of, &(struct validate_finding){
                            .subject = subject, .criterion = CRITERION_METRICS, .value = missing, .why = why});
-    validate_skip(of, "alerts",
-                  "rules are Prometheus' to evaluate: monitoring/prometheus/rocelab.rules.yml with promtool "
-                  "(docs/alerts.md)");
     free(text);
 }
 

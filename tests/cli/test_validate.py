@@ -2,10 +2,12 @@
 """rocelab validate: rows and verdicts, criteria of the file, kept rows, every output, wrong use."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 from support import PROGRAM, SOURCE, Case, environment, patience, rocelab
@@ -147,6 +149,23 @@ nics: {mtu: 4096, reorder: true}
         rows = self.document("--quick", "--phase", "6", text=text + "faults: [{receive: h0, rate: 20G, at: 0s}]\n", status=None)["rows"]
         hidden = [row for row in rows if row["test"] == "diagnosis" and row["verdict"] == "skipped"]
         self.assertEqual({row["why"] for row in hidden}, {"this fabric has a cause of its own, which would hide it"})
+
+    def test_alerts(self):
+        """Planted causes raise their alerts by promtool; a slow host is an alert about a good run; without promtool the row is skipped."""
+        with unittest.mock.patch.dict(os.environ, {"PATH": str(self.folder)}):
+            [row] = [row for row in self.document("--quick", "--phase", "6", status=None)["rows"] if row["test"] == "alerts fire"]
+        self.assertEqual(row["verdict"], "skipped")
+        self.assertIn("promtool is not installed", row["why"])
+        if not shutil.which("promtool"):
+            self.skipTest("promtool is not installed")
+        text = SMALL + "nics: {mtu: 4096, congestion: none}\n"
+        rows = [row for row in self.document("--quick", "--phase", "6", text=text, status=None)["rows"] if row["test"] == "alerts fire"]
+        self.assertEqual([(row["subject"].split(":")[0], row["verdict"], row["criterion"]) for row in rows],
+                         [(name, "pass", "alerts") for name in ("no fault", "NIC storm", "link down")])
+        text += "devices: {h2: {receive: {rate: 20G, buffer: 400KB}}}\n"
+        [row] = [row for row in self.document("--quick", "--phase", "6", text=text, status=1)["rows"] if "alerts about a good run" in row["subject"]]
+        self.assertEqual(row["verdict"], "fail")
+        self.assertIn("HostPausesFabric", row["why"])
 
     def test_wrong_baseline(self):
         for arguments, words, text in [

@@ -4,8 +4,8 @@
  * the alert.  They are the labelled cases of examples/cases, as far as a fabric has what they need.  Private to
  * phase6*.c.
  */
-#ifndef ROCELAB_VALIDATE_PLANTS_H
-#define ROCELAB_VALIDATE_PLANTS_H
+#ifndef ROCELAB_VALIDATE_PLANTS_PLANTS_H
+#define ROCELAB_VALIDATE_PLANTS_PLANTS_H
 
 #include "validate/failures.h"
 
@@ -17,13 +17,15 @@ enum plant_effect { PLANT_LOST, PLANT_AGAIN, PLANT_PAUSES, PLANT_DROPS, PLANT_AL
 struct plant {
     const char *name;
     const char *rules;            /* "D14 D07": any of them; "": no warning at all; NULL: `diagnose` is not asked */
-    const char *alerts;           /* "PauseStorm|WatchdogActed": any of them; "": none at all */
+    const char *alerts;           /* "PauseStorm|WatchdogActed": any of them; "": none at all; NULL: not asked */
+    const char *follows;          /* critical ones that it causes, and that are right too */
     char culprit[2][FABRIC_NAME]; /* names of objects, any of them; "" */
     char fault[256];              /* "": none */
     char path[2][2 * FABRIC_NAME + 64], value[2][64]; /* of the file, replaced; "" */
     bool incast;                                      /* all send to the first; else each to the next */
     bool any_switch;                                  /* each is a culprit as good as any */
     bool needs_clean;                                 /* another cause in the file would hide it */
+    bool quick;                                       /* its alert is asked for in a quick run too */
     enum plant_effect effect;
     ps_t until;
 };

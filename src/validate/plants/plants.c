@@ -3,7 +3,7 @@
  * Which causes can be planted in a fabric, and where.  Traffic is that of failures: a long message from a host of each
  * leaf to the next; or all of them to one, where a cause shows in a queue alone.
  */
-#include "validate/plants.h"
+#include "validate/plants/plants.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,13 @@ static struct plant *add(struct planting *planting, const char *name, const char
 {
     struct plant *plant = &planting->plant[planting->count++];
 
-    *plant = (struct plant){.name = name, .rules = rules, .alerts = alerts, .effect = effect, .until = LONGEST_PS};
+    *plant = (struct plant){.name = name,
+                            .rules = rules,
+                            .alerts = alerts,
+                            .follows = rules && !rules[0] ? "" : "AckTimeouts", /* who gets no answer asks again */
+                            .quick = strstr("no fault|NIC storm|link down", name) != NULL,
+                            .effect = effect,
+                            .until = LONGEST_PS};
     return plant;
 }
 
@@ -106,8 +112,7 @@ static void plant_spray(struct planting *planting)
     struct plant *plant;
 
     if (fabric->system != FABRIC_ROCEV2) return;
-    plant =
-        add(planting, "sprayed packets, and adapters that take order for loss", "D12", "Retransmissions", PLANT_AGAIN);
+    plant = add(planting, "sprayed packets, and adapters that take order for loss", "D12", NULL, PLANT_AGAIN);
     plant->any_switch = plant->needs_clean = true;
     snprintf(plant->path[0], sizeof plant->path[0], "switches.balance");
     snprintf(plant->value[0], sizeof plant->value[0], "spray");
@@ -131,6 +136,7 @@ static void plant_incasts(struct planting *planting)
     plant->until = INCAST_PS;
     snprintf(plant->path[0], sizeof plant->path[0], "nics.congestion");
     snprintf(plant->value[0], sizeof plant->value[0], "none");
+    if (planting->failures->link == FABRIC_NONE) plant->alerts = NULL; /* adapters are paused alone, and no switch */
     plant = add(planting, "leaf without headroom", "D08", "LosslessDrop", PLANT_DROPS);
     blame_node(fabric, plant, leaf);
     plant->incast = plant->needs_clean = true;
