@@ -69,6 +69,7 @@ static const struct {
     {"ECN006", NULL, ANY, "ECN001", NULL, ANY},
     {"ECN002", NULL, ANY, "ECN001", NULL, A_RULE},
     {"ECN004", NULL, ANY, "ECN005", NULL, ANY},
+    {"WD002", NULL, ANY, "WD003", NULL, A_RULE}, /* timers that cannot be are unlike others too */
     {"PFC002", NULL, A_NOTE, "HR007", NULL, ANY},
     {"PFC002", NULL, A_NOTE, "ECN001", NULL, ANY},
     {"PFC002", NULL, A_NOTE, "LAG001", NULL, ANY},

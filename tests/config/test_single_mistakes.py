@@ -371,6 +371,7 @@ class Single(Mistakes):
             ("PFC off beside no-drop", [put("   priority-flow-control on", "   no priority-flow-control", 2)], HERE),
             ("a class that is not defined", [put("   class R", "   class ROCE")], HERE),
             ("best effort for RDMA", [put("match dscp 26", "match dscp 0")], HERE),
+            ("a DSCP in two classes", [put("match dscp 48", "match dscp 26 48")], HERE),
             ("detecting sooner than two looks", [put("timeout 0.30", "timeout 0.15")], HERE),
             ("an uplink with another frame", [put("   mtu 9214", "   mtu 9000", 3)], HERE)])
 

@@ -125,9 +125,17 @@ static void read_class_map(struct eos *eos, uint32_t index)
 }
 
 /* What one class of a policy gives to the packets that no class before it took. */
-static void lay_class(struct eos_policy *policy, const struct eos_class *class, bool rest, uint8_t tc, uint32_t line)
+static void lay_class(struct eos *eos, struct eos_policy *policy, const struct eos_class *class, bool rest, uint8_t tc,
+                      uint32_t line)
 {
+    uint64_t wanted = rest || class->other ? 0 : class->dscps;
+
     for (unsigned d = 0; d < 64; d++) {
+        if (wanted >> d & 1 && policy->dscp_line[d] && policy->dscp_to_tc[d] != tc && class->match_line)
+            config_caution(eos->set, EOS_AT(eos, class->match_line), "MAP001", eos->device, CONFIG_NONE,
+                           "class-map %.60s matches DSCP %u, which a class before it in policy-map %.60s has put into "
+                           "traffic class %u",
+                           class->name, d, policy->name, policy->dscp_to_tc[d]);
         if (policy->dscp_line[d] || !(rest || class->dscps >> d & 1)) continue;
         policy->dscp_to_tc[d] = tc;
         policy->dscp_line[d] = line;
@@ -162,7 +170,7 @@ static void read_policy_class(struct eos *eos, struct eos_policy *policy, struct
         if (!line_is(inner, "set traffic-class #", &match) || match.number[0] >= EOS_PRIOS) continue;
         inner->known = true;
         if (class) config_class_dscps(eos->set, eos->device, name, class->dscps);
-        if (class || rest) lay_class(policy, class, rest, (uint8_t)match.number[0], inner->number);
+        if (class || rest) lay_class(eos, policy, class, rest, (uint8_t)match.number[0], inner->number);
         if (class && class->other && eos->device < eos->set->devices) eos->set->device[eos->device].unclear = true;
         if (class && class->other)
             config_note(eos->set, EOS_AT(eos, inner->number), NULL, eos->device, CONFIG_NONE,

@@ -216,8 +216,8 @@ static bool say_pauses(struct eos *eos, uint32_t port, const struct eos_port *as
                                               : of_profile(as),
              other = line;
 
-    for (unsigned p = 0; p < EOS_PRIOS; p++)
-        if (qos->no_drop >> p & 1) other = qos->no_drop_line[p];
+    for (unsigned p = EOS_PRIOS; p-- > 0;)
+        if (qos->no_drop >> p & 1) other = qos->no_drop_line[p]; /* the first of them */
     for (unsigned p = 0; p < EOS_PRIOS; p++) {
         bool lossless = qos->no_drop >> p & 1;
         if (lossless || used >> p & 1)
