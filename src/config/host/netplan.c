@@ -16,7 +16,8 @@ struct netplan {
     struct config_set *set;
     const struct config_text *text;
     uint32_t device;
-    bool script; /* of this host a script was read */
+    bool script;  /* of this host a script was read */
+    bool any_mtu; /* an interface says its MTU */
 };
 
 static struct origin at_key(const struct netplan *in, const struct tree *tree)
@@ -70,6 +71,15 @@ static void say_mtu(const struct netplan *in, const struct tree *interface, uint
         config_note(in->set, at_key(in, mtu), NULL, in->device, port, "mtu '%.40s' is not understood", mtu->text);
 }
 
+#define MTU_DEFAULT 1500 /* of Linux */
+
+/* Where others say theirs, one that has an address and no MTU has the default. */
+static void say_default(const struct netplan *in, const struct tree *interface, uint32_t port)
+{
+    if (in->any_mtu && !tree_get(interface, "mtu") && !config_said(in->set, in->device, port, "mtu"))
+        host_say_mtu(in->set, at_key(in, interface), in->device, port, MTU_DEFAULT);
+}
+
 static void read_interface(struct netplan *in, const struct tree *interface)
 {
     uint32_t port = port_of(in, interface, name_of(interface));
@@ -77,7 +87,8 @@ static void read_interface(struct netplan *in, const struct tree *interface)
 
     if (port == CONFIG_NONE) return;
     say_mtu(in, interface, port);
-    if (!addresses || addresses->type != TREE_LIST) return;
+    if (!addresses || addresses->type != TREE_LIST || !addresses->count) return;
+    say_default(in, interface, port);
     for (const struct tree *one = addresses->first; one; one = one->next) {
         const char *text = one->type == TREE_MAP && one->first ? one->first->key : one->text; /* it may have a label */
         if (text) config_address(in->set, CONFIG_AT(in->text, one->at.line), in->device, port, text);
@@ -158,6 +169,8 @@ int host_netplan(struct config_set *set, const struct config_text *text)
     in.script = in.device != CONFIG_NONE;
     const struct tree *network = result == 0 ? tree_get(root, "network") : NULL;
     const struct tree *ethernets = tree_get(network, "ethernets");
+    for (const struct tree *one = first_of(ethernets); one; one = one->next)
+        in.any_mtu = in.any_mtu || scalar(one, "mtu");
     for (const struct tree *one = first_of(ethernets); one; one = one->next)
         read_interface(&in, one);
     for (const struct tree *one = first_of(tree_get(network, "bonds")); one; one = one->next)
