@@ -83,8 +83,8 @@ static struct seen transfer(const char *congestion, bool delay)
     return seen;
 }
 
-/* DCQCN, InfiniBand's: a rate that does not come back while nobody looks.  Swift: a target above what software takes, and windows
- * that are not paced, else it waits long after a delay. */
+/* DCQCN, InfiniBand's: a rate that does not come back while nobody looks.  Swift: a target above what software takes,
+ * and windows that are not paced, else it waits long after a delay. */
 static const char *extra(const struct cc_config *config)
 {
     if (config->kind == CC_DCQCN) return ",rpg_time_reset=1000s,rpg_byte_reset=0";
