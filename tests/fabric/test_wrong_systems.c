@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files with settings of another system than theirs, or wrong ones of their own: each with the exact sentence and place.
+ * Files with settings of another system than theirs, or wrong ones of their own: with the exact sentence and place.
  */
 #include <setjmp.h>
 #include <stdarg.h>
