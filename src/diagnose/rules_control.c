@@ -353,6 +353,16 @@ static void look_at_nic(struct diagnose *diagnose, uint32_t port, unsigned lossl
     finding_victim(diagnose, finding, port);
 }
 
+/* InfiniBand's switches count by virtual lane and its adapters by service level: the numbers say nothing together. */
+static bool counts_by_lane(const struct evidence *evidence, uint32_t device)
+{
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        if (port_find(evidence, port, EVIDENCE_XMIT_WAIT)) return true;
+    }
+    return false;
+}
+
 void rule_D15(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -365,7 +375,7 @@ void rule_D15(struct diagnose *diagnose)
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         if (!device_is_host(evidence, device)) {
-            for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+            for (unsigned p = 0; p < EVIDENCE_PRIORITIES && !counts_by_lane(evidence, device); p++)
                 if (lossless[p]) look_for_wrong_class(diagnose, device, p, lossless);
         } else if (many == 1) {
             EVIDENCE_EACH_PORT(evidence, device, port) look_at_nic(diagnose, port, only);

@@ -51,6 +51,15 @@ class Systems(Case):
         document = json.loads(rocelab("diagnose", "--walk", "--json", "ib.json", cwd=self.folder).stdout)
         self.assertIn("credits", {problem["kind"] for link in document["links"] for problem in link["problems"]})
 
+    def test_nobody_is_blamed_for_a_good_run(self):
+        """Switches of InfiniBand count by lane and its adapters by service level: that is no wrong class."""
+        good = FILE.replace("incast: 5, to: h0", "permutation: 3")
+        for system in ("rocev1", "infiniband", "uet", "tcp", "iwarp"):
+            run = rocelab("sim", "--json", self.file("f.yaml", (good % system).encode()), cwd=self.folder)
+            self.file("run.json", run.stdout.encode())
+            found = rocelab("diagnose", "--json", "run.json", cwd=self.folder)
+            self.assertNotIn("D15", [finding["rule"] for finding in json.loads(found.stdout)["findings"]], system)
+
     def test_tcp_as_nstat_has_it(self):
         small = "classes: [{name: data, dscp: 0, priority: 0, limit: 100KB}]\n"
         nics = {nic["nic"]: nic for nic in json.loads(self.run_of("tcp", "--json", more=small))["nics"]}
