@@ -473,17 +473,17 @@ static bool served_after(const struct fabric_settings *settings, uint8_t tc)
     return true;
 }
 
-/* Is this the class that CNPs belong in, and the map leads another DSCP to it? */
+/* Is this the class that CNPs belong in, and the map leads another DSCP to it?  One of the upper half, in which what is
+ * urgent is sent by custom. */
 static bool instead_of_cnps(const struct check *check, const struct fabric_settings *settings, const struct cnps *cnps,
                             uint8_t tc)
 {
     uint8_t own = settings->dscp_to_tc[cnps->dscp], usual = settings->dscp_to_tc[0];
-
-    unsigned fed = 0;
+    unsigned fed = 0, by = 0;
 
     for (unsigned d = 0; d < 64; d++)
-        fed += settings->dscp_to_tc[d] == tc;
-    if (!check->imported || settings->trust != SW_TRUST_DSCP || tc == usual || fed != 1) return false;
+        if (settings->dscp_to_tc[d] == tc) fed++, by = d;
+    if (!check->imported || settings->trust != SW_TRUST_DSCP || tc == usual || fed != 1 || by < 32) return false;
     return (cnps->known || own == usual) && cnp_wrong(settings, own) && cnp_place(check, settings, cnps) == tc;
 }
 
