@@ -85,6 +85,27 @@ static void end_await(struct test_end *end, const uint64_t *counter, uint64_t at
     assert_true(*counter >= at_least);
 }
 
+#define PATIENCE_TURNS 20 /* of 100 ms */
+
+/* Sends until it is there: a kernel may drop a frame of a wire that has only just come up, and says so to nobody.  What
+ * was sent twice has an earlier tag when it comes again, and is passed over. */
+static void deliver(struct test_end *from, struct test_end *to, struct wire_packet *packet, uint32_t tag,
+                    struct wire_packet got[WIRE_BURST])
+{
+    for (int turn = 0; turn < TEST_TURNS; turn++) {
+        if (turn % PATIENCE_TURNS == 0) assert_int_equal(wire_tx(from->wire, packet, 1, test_now()), 1);
+        int count = wire_rx(to->wire, got, WIRE_BURST, test_now());
+        assert_true(count >= 0);
+        if (count > 0 && test_tag(&got[count - 1]) == tag) {
+            got[0] = got[count - 1];
+            return;
+        }
+        struct pollfd ready = {.fd = wire_fd(to->wire), .events = POLLIN};
+        if (wire_deadline(to->wire) == PS_NEVER) poll(&ready, 1, 100);
+    }
+    fail_msg("nothing arrived");
+}
+
 static void test_packet_wire(void **state)
 {
     (void)state;
@@ -100,9 +121,7 @@ static void test_packet_wire(void **state)
         packet = test_packet(data, LEFT, RIGHT, 0xc001, qpn, tag, 64, 0);
         memcpy(packet.dmac, right_mac, 6);
         packet.tos = (uint8_t)(tag << 2);
-        assert_int_equal(wire_tx(left.wire, &packet, 1, test_now()), 1);
-        assert_int_equal(test_receive(to, got, WIRE_BURST), 1);
-        assert_int_equal(test_tag(got), tag);
+        deliver(&left, to, &packet, tag, got);
         assert_true(got->unchecked); /* the wire has checked it */
         assert_int_equal(got->tos, packet.tos);
         assert_int_equal(got->sport, 0xc001);
