@@ -43,7 +43,7 @@ install: build
 	@meson install -C build $(if $(DESTDIR),--destdir $(abspath $(DESTDIR))) $(QUIET)
 
 format:
-	@find src tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +
+	@find src lib include tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +
 
 clean:
 	@rm -rf build build-gcc build-clang build-tsan build-arm build-fuzz

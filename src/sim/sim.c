@@ -309,6 +309,11 @@ struct sim_progress sim_progress(const struct sim *sim)
     return progress;
 }
 
+uint64_t sim_digest(const struct sim *sim)
+{
+    return engine_totals(sim->engine).digest;
+}
+
 size_t sim_memory_bytes(const struct sim *sim)
 {
     struct engine_totals totals = engine_totals(sim->engine);

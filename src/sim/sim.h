@@ -60,6 +60,7 @@ struct sim_progress {
     bool idle;                /* nothing happens unless a program has something new to do */
 };
 struct sim_progress sim_progress(const struct sim *sim);
+uint64_t sim_digest(const struct sim *sim); /* over every delivery so far */
 
 /* As of now; the caller's to free with sim_result_free(), before or after the simulation. */
 int sim_result(struct sim *sim, struct sim_result *ret);

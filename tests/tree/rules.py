@@ -113,7 +113,7 @@ def files(root):
 
 def c_files(root, *folders):
     for path in files(root):
-        if path.suffix in (".c", ".h") and path.relative_to(root).parts[0] in (folders or ("src", "tests", "bench", "fuzz", "include")):
+        if path.suffix in (".c", ".h") and path.relative_to(root).parts[0] in (folders or ("src", "lib", "tests", "bench", "fuzz", "include")):
             yield path
 
 
