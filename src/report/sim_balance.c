@@ -37,10 +37,10 @@ static void print_polarised(FILE *out, const struct fabric *fabric, const struct
     if (tier->alike >= FABRIC_ROLES) return;
     share(tier->used_milli, used);
     share(tier->expected_used_milli, expected);
-    fprintf(out, "  polarised: %s switches hash as %s switches do (same seed and fields): %s of links used, not %s",
+    fprintf(out, "  polarised: %s and %s switches use the same hash (seed and fields): %s of links used instead of %s",
             role_name[tier->from], role_name[tier->alike], used, expected);
     for (uint32_t i = 0; i < tier->empties; i++)
-        fprintf(out, "%s%s", i ? ", " : "; empty: ", fabric_port_name(fabric, tier->empty[i], name));
+        fprintf(out, "%s%s", i ? ", " : "; unused: ", fabric_port_name(fabric, tier->empty[i], name));
     fprintf(out, "%s\n", tier->empties == SIM_TIER_EMPTIES ? " .." : "");
 }
 
@@ -51,10 +51,10 @@ void sim_text_balance(FILE *out, const struct sim_report *report, const struct s
                                                  {.title = "balance"},
                                                  {.title = "links", .right = true},
                                                  {.title = "max/mean", .right = true},
-                                                 {.title = "expected", .right = true},
+                                                 {.title = "ideal hash", .right = true},
                                                  {.title = "worst switch", .right = true, .drop = 2},
                                                  {.title = "links used", .right = true, .drop = 1},
-                                                 {.title = "expected", .right = true, .drop = 1}};
+                                                 {.title = "ideal hash", .right = true, .drop = 1}};
     const struct sim_result *result = report->result;
     struct table table;
 
@@ -82,7 +82,7 @@ void sim_text_balance(FILE *out, const struct sim_report *report, const struct s
         table_row(&table, cell);
     }
     text_colour(out, &options->style, TEXT_BOLD);
-    fprintf(out, "\nPARALLEL LINKS (bytes, at each switch: the fullest over the mean)\n");
+    fprintf(out, "\nPARALLEL LINKS (at each switch: bytes of the fullest link over the mean)\n");
     text_colour(out, &options->style, TEXT_PLAIN);
     table_print(&table, out, &options->style, 2);
     table_release(&table);

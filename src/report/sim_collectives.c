@@ -114,7 +114,7 @@ void sim_collectives_text(FILE *out, const struct sim_report *report, const stru
                                                   {.title = "time us", .right = true},
                                                   {.title = "algbw", .right = true},
                                                   {.title = "busbw", .right = true},
-                                                  {.title = "as", .drop = 5}};
+                                                  {.title = "algorithm", .drop = 5}};
     uint32_t at = 0, rows = 0, more = 0;
     struct table table;
     struct collective_row row;
@@ -130,7 +130,7 @@ void sim_collectives_text(FILE *out, const struct sim_report *report, const stru
     }
     if (rows) {
         text_colour(out, &options->style, TEXT_BOLD);
-        fputs("\nCOLLECTIVES (as nccl-tests prints them: bytes, GB/s, the mean over repetitions)\n", out);
+        fputs("\nCOLLECTIVES (as nccl-tests prints them: bytes, GB/s, mean of the repetitions)\n", out);
         text_colour(out, &options->style, TEXT_PLAIN);
         table_print(&table, out, &options->style, 2);
         if (more) fprintf(out, "  and %u more\n", more);

@@ -138,16 +138,15 @@ static void print_state(FILE *out, const struct sim_result *result, const struct
     if (result->state == SIM_DEADLOCK) {
         text_colour(out, style, TEXT_RED);
         fprintf(out,
-                result->nothing_left ? "DEADLOCK at %s: %u of %u jobs ended, and nothing will ever happen again\n"
+                result->nothing_left ? "DEADLOCK at %s: %u of %u jobs ended, and no event is left\n"
                                      : "DEADLOCK: stopped at %s, %u of %u jobs had ended (--keep-going runs on)\n",
                 now, ended, result->jobs);
     } else if (result->state == SIM_STUCK) {
         text_colour(out, style, TEXT_RED);
-        fprintf(out, "STUCK at %s: %u of %u jobs ended, and nothing will ever happen again\n", now, ended,
-                result->jobs);
+        fprintf(out, "STUCK at %s: %u of %u jobs ended, and no event is left\n", now, ended, result->jobs);
     } else if (result->state == SIM_FAILED) {
         text_colour(out, style, TEXT_RED);
-        fprintf(out, "FAILED at %s: %u of %u jobs ended, the others were given up\n", now, ended, result->jobs);
+        fprintf(out, "FAILED at %s: %u of %u jobs ended, the others failed\n", now, ended, result->jobs);
     } else if (ended < result->jobs) {
         text_colour(out, style, TEXT_YELLOW);
         fprintf(out, "%s at %s: %u of %u jobs had ended\n", result->state == SIM_RUNNING ? "interrupted" : "stopped",
@@ -203,7 +202,7 @@ static void print_sharp(FILE *out, const struct sim_result *result)
         if (job->sharp_ps == PS_NEVER || job->repetition || job->end == PS_NEVER || job->end <= job->start) continue;
         text_fixed((job->end - job->start) * 1000 / (job->sharp_ps ? job->sharp_ps : 1), 1000, 2, times);
         fprintf(out,
-                "  %s with SHARP: %s, %s times as fast (a closed form: up and down the switches once; not simulated)\n",
+                "  %s with SHARP: %s, %s times as fast (calculated, not simulated: once up and down the switches)\n",
                 job->name, duration(job->sharp_ps, time), times);
     }
 }
@@ -342,7 +341,7 @@ static void print_flows(FILE *out, const struct sim_report *report, const struct
         fputs(ended == result->flows && !failed ? ", all completed\n" : "\n", out);
         table_init(&table, columns, COLUMNS(columns));
         if (good) percentile_row(&table, "completion time", fct, good, true);
-        if (known) percentile_row(&table, "slowdown (alone: 1)", slow, known, false);
+        if (known) percentile_row(&table, "slowdown (1 = alone)", slow, known, false);
         if (good) table_print(&table, out, &options->style, 2);
         table_release(&table);
         if (ended < result->flows) print_unfinished(out, report, options);
@@ -406,16 +405,16 @@ static void print_ports(FILE *out, const struct sim_report *report, const struct
         {.title = "port", .min_width = 8},
         {.title = "used", .right = true},
         {.title = credits ? "updates" : "PFC sent", .right = true, .optional = true, .drop = 3},
-        {.title = "PFC got", .right = true, .optional = true, .drop = 4},
+        {.title = "PFC received", .right = true, .optional = true, .drop = 4},
         {.title = credits ? "no credit" : "paused", .right = true, .optional = true},
         {.title = credits && !report->fabric->lanes.cbfc ? "FECN" : "CE marks",
          .right = true,
          .optional = true,
          .drop = 2},
-        {.title = "queue max", .right = true, .optional = true, .drop = 1},
+        {.title = "max queue", .right = true, .optional = true, .drop = 1},
         {.title = "drops", .right = true, .optional = true},
-        {.title = "why", .optional = true, .drop = 5},
-        {.title = "lost", .right = true, .optional = true}};
+        {.title = "drop reason", .optional = true, .drop = 5},
+        {.title = "lost on wire", .right = true, .optional = true}};
     const struct sim_result *result = report->result;
     const struct sim_port **order = calloc(result->ports + 1u, sizeof(*order));
     uint32_t shown = options->rows && options->rows < result->ports ? options->rows : result->ports;
@@ -428,7 +427,7 @@ static void print_ports(FILE *out, const struct sim_report *report, const struct
     for (uint32_t i = 0; i < result->ports; i++)
         order[i] = &result->port[i];
     qsort(order, result->ports, sizeof(*order), compare_ports);
-    heading(out, &options->style, "PORTS (drops, pauses, marks, use: the worst first)");
+    heading(out, &options->style, "PORTS (worst first: by drops, then pauses, marks, use)");
     table_init(&table, columns, COLUMNS(columns));
     for (uint32_t i = 0; i < shown; i++)
         port_row(&table, report, order[i]);
@@ -450,7 +449,7 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
         {.title = ib ? "FECN received" : "CE received", .right = true, .drop = 1},
         {.title = ib ? "BECN sent" : "CNPs sent", .right = true, .optional = !ib && !roce},
         {.title = ib ? "BECN handled" : "CNPs handled", .right = true, .optional = !ib && !roce},
-        {.title = "sent again", .right = true},
+        {.title = "retransmitted", .right = true},
         {.title = "timeouts", .right = true},
         {.title = system == FABRIC_UET ? "NACKs" : "NAKs", .right = true, .optional = tcp},
         {.title = "trimmed", .right = true, .optional = true},
@@ -459,7 +458,7 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
     const struct sim_result *result = report->result;
     uint64_t sum[NIC_COLUMNS] = {0}, most[NIC_COLUMNS] = {0};
     char text[2][NIC_COLUMNS][TEXT_COUNT];
-    const char *cell[2][NIC_COLUMNS + 1] = {{"all"}, {"most of one"}};
+    const char *cell[2][NIC_COLUMNS + 1] = {{"total"}, {"worst adapter"}};
     struct table table;
 
     for (uint32_t i = 0; i < result->nics; i++) {

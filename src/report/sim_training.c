@@ -52,7 +52,7 @@ static void head_lines(FILE *out, const struct sim_report *report, const struct 
         if (from->tokens) fprintf(out, ", %s tokens/s", text_count(tokens_per_s(report, training), rate));
     }
     fputc('\n', out);
-    if (from->slice) fprintf(out, "  a slice of the job: %s; times are the slice's\n", from->slice);
+    if (from->slice) fprintf(out, "  a slice of the job: %s; times are of the slice\n", from->slice);
     if (from->trace) fprintf(out, "  read from %s\n", from->trace);
 }
 
@@ -65,7 +65,7 @@ static void group_rows(FILE *out, const struct sim_training *training, const str
                                                   {.title = "busy", .right = true},
                                                   {.title = "waited", .right = true},
                                                   {.title = "of step", .right = true},
-                                                  {.title = "most waited", .right = true, .drop = 2}};
+                                                  {.title = "worst rank", .right = true, .drop = 2}};
     char time[TEXT_COUNT], part[CELL];
     struct table table;
 
@@ -108,7 +108,7 @@ void sim_training_text(FILE *out, const struct sim_report *report, const struct 
             return;
         }
         text_colour(out, &options->style, TEXT_BOLD);
-        fputs(i ? "\n" : "\nSTEPS (a step, a rank, the mean)\n", out);
+        fputs(i ? "\n" : "\nSTEPS (mean per step and rank)\n", out);
         text_colour(out, &options->style, TEXT_PLAIN);
         head_lines(out, report, &result->training[i]);
         group_rows(out, &result->training[i], &options->style);

@@ -138,7 +138,8 @@ static void print_root(struct tree_walk *walk, const struct branch *root)
         print_branch(walk, &branch, 1);
         return;
     }
-    fprintf(walk->out, "  %s was full, priority %u\n", fabric_port_name(fabric, pause->cause, name), pause->priority);
+    fprintf(walk->out, "  queue of %s was full, priority %u\n", fabric_port_name(fabric, pause->cause, name),
+            pause->priority);
     struct branch *branch = branches_of(walk->report->result, pause->cause, pause->priority, true, &count);
     walk->path[0] = pause->cause;
     for (uint32_t i = 0; branch && i < count; i++)
@@ -153,7 +154,7 @@ static void print_pauses(FILE *out, const struct sim_report *report, const struc
     struct branch *root = calloc(result->pauses + 1u, sizeof(*root));
     uint32_t roots = root ? find_roots(result, root) : 0;
 
-    if (roots) heading(out, &options->style, "PAUSES (where they began, and whom they reached)");
+    if (roots) heading(out, &options->style, "PAUSES (where they began and which ports they stopped)");
     for (uint32_t i = 0; i < roots; i++)
         print_root(&walk, &root[i]);
     if (roots && walk.left == 0) fputs("  and more\n", out);
@@ -173,7 +174,8 @@ static void print_deadlocks(FILE *out, const struct sim_report *report, const st
             fputs("held to the end", out);
         else
             fprintf(out, "broken by %s", text_ps(deadlock->ended, ended));
-        fprintf(out, "; %u queues wait in a circle, %u can never send\n   ", deadlock->waits, deadlock->stuck);
+        fprintf(out, "; %u queues wait for each other in a circle, %u can never send\n   ", deadlock->waits,
+                deadlock->stuck);
         for (uint32_t w = 0; w < deadlock->waits && w < WAITS_SHOWN; w++)
             fprintf(out, " %s (priority %u) waits for", fabric_port_name(report->fabric, deadlock->wait[w].port, name),
                     deadlock->wait[w].priority);
@@ -195,7 +197,7 @@ static void stall_reason(const struct sim_report *report, char buf[SIM_REASON])
     used = (size_t)snprintf(buf, SIM_REASON, "%s %s: %u request%s to %s on QP %u", src,
                             stall->down     ? "waits, and its link is down"
                             : stall->paused ? "is paused and waits"
-                                            : "waits for an answer that will not come",
+                                            : "waits for an answer that will never come",
                             stall->requests, stall->requests == 1 ? "" : "s", dst, stall->qpn);
     if (stall->pairs > 1)
         snprintf(buf + used, SIM_REASON - used, ", and %u more QP%s", stall->pairs - 1, stall->pairs == 2 ? "" : "s");
@@ -235,14 +237,14 @@ static void print_failure(FILE *out, const struct sim_report *report, const stru
 
     sim_failure_reason(report, reason);
     if (reason[0] == '\0') return;
-    heading(out, &options->style, result->failure.at == PS_NEVER ? "WHO WAITS" : "FIRST FAILURE");
+    heading(out, &options->style, result->failure.at == PS_NEVER ? "STILL WAITING" : "FIRST FAILURE");
     fprintf(out, "  %s\n", reason);
     for (uint32_t i = 0; i < result->jobs; i++) {
         const struct sim_job *job = &result->job[i];
         if (job->failed_at == PS_NEVER || (job->start == PS_NEVER && i > 0 && result->job[i - 1].job == job->job))
             continue;
         fprintf(out, "  %s %s %s\n", job->name,
-                job->start == PS_NEVER ? "did not begin: what it waits for failed at" : "failed at",
+                job->start == PS_NEVER ? "did not start: a job that it waits for failed at" : "failed at",
                 text_ps(job->failed_at, at));
     }
 }
@@ -272,7 +274,7 @@ static void print_watchdog(FILE *out, const struct sim_report *report, const str
         {.title = "port", .min_width = 8},       {.title = "queue", .right = true},
         {.title = "acted", .right = true},       {.title = "last at", .right = true},
         {.title = "restored", .right = true},    {.title = "last at", .right = true},
-        {.title = "cut off for", .right = true}, {.title = "port's packets dropped", .right = true}};
+        {.title = "cut off for", .right = true}, {.title = "dropped at port", .right = true}};
     const struct sim_result *result = report->result;
     struct table table;
     bool any = false;

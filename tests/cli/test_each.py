@@ -139,7 +139,7 @@ class Deadlock(Case):
         text = RING.replace("congestion: none", "congestion: none, timeout: 0").replace("buffer: 2MB", "buffer: 2MB, refresh-pauses: false")
         result = rocelab("sim", "--keep-going", self.file("ring.yaml", text.encode()), cwd=self.folder)
         self.assertEqual(result.returncode, 1)
-        self.assertIn("jobs ended, and nothing will ever happen again", result.stdout)
+        self.assertIn("jobs ended, and no event is left", result.stdout)
         self.assertNotIn("--keep-going", result.stdout)
 
     def test_raised(self):

@@ -133,7 +133,7 @@ class Golden(Sim):
 
 class Text(Sim):
     def test_columns_are_there_when_they_have_something(self):
-        self.assertRegex(self.run_sim(PAUSES), r"PFC sent +PFC got +paused")
+        self.assertRegex(self.run_sim(PAUSES), r"PFC sent +PFC received +paused")
         self.assertNotIn("PFC sent", self.run_sim(SMALL))
         self.assertRegex(self.run_sim(LOSSY, "--rows", "0"), r"(?m)^  spine0:0 .* [1-9]\d*$")
 

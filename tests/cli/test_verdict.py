@@ -158,7 +158,7 @@ faults: [{pause: h4, priority: 3, at: 50us, for: 20us, every: 60us, times: 3}]
         text = SINGLE % 5 + "switches: {model: tomahawk3}\nnics: {mtu: 4096, congestion: none}\n" \
             "devices: {h0: {receive: {rate: 40G, buffer: 400KB}}}\n" + INCAST
         one = self.expect(text, "V-SLOW-RECEIVER", "warning", "h0:0")
-        self.assertIn("it takes 40G", one["what"])
+        self.assertIn("it receives at 40G", one["what"])
         slow = [one for one in verdict(text) if one["id"] == "V-SLOW"]
         self.assertIn("V-SLOW-RECEIVER", slow[0]["why"])
 

@@ -88,11 +88,11 @@ static void say_full(struct judge *judge, struct verdict_finding *finding, uint3
     judge_what(finding, "the queue of %s reached %s", fabric_port_name(judge->fabric, port, name),
                text_bytes(at->queue_max_bytes, queue));
     if (at->utilisation_ppm >= LIMIT_busy_ppm)
-        judge_what(finding, ", its line was busy for %s of the run", text_share(at->utilisation_ppm, 1000000, share));
+        judge_what(finding, ", busy for %s of the run", text_share(at->utilisation_ppm, 1000000, share));
     if (at->ecn_marked)
-        judge_what(finding, ", it marked %s of its packets", text_share(at->ecn_marked, queued(at), share));
+        judge_what(finding, ", marked %s of its packets", text_share(at->ecn_marked, queued(at), share));
     if (judge_ppm(judge->began_ps[port], judge->result->virtual_ps) >= LIMIT_paused_ppm)
-        judge_what(finding, ", it made its switch pause for %s of the run",
+        judge_what(finding, ", caused pauses for %s of the run",
                    text_share(judge->began_ps[port], judge->result->virtual_ps, share));
 }
 
@@ -117,7 +117,7 @@ static void incast(struct judge *judge)
         judge_what(finding, "to %s: ", name);
     say_full(judge, finding, ranked[0].port);
     judge_more(finding, count, "port");
-    judge_why(finding, "More comes for one adapter than its line takes: the receiver is the limit, not the network");
+    judge_why(finding, "More is sent to one adapter than its link carries: the receiver is the limit, not the network");
     free(ranked);
 }
 
@@ -201,13 +201,12 @@ static void between(struct judge *judge)
         judge_more(finding, kept[full], "link");
         if (full)
             judge_why(finding,
-                      "The links beside it carried as much, and those below may ask for %s times what they have%s",
+                      "Its parallel links carried as much: the ports below can send %s times what these links carry%s",
                       text_fixed(oversubscribed(judge, part[1][0].port), 1000, 1, asked),
                       judge_found(judge, VERDICT_LINK_DOWN) ? " without the links that were down" : "");
         else
             judge_why(finding,
-                      "Several flows were placed on it at once: with few flows a hash gives some links several "
-                      "and others none");
+                      "The hash put several flows on this link and none on others: with few flows it is never even");
     }
     free(part[0]);
     free(part[1]);
@@ -264,15 +263,15 @@ static void uneven(struct judge *judge, const struct sim_tier *tier)
         judge_what(finding, "%s of the links used, an ideal hash uses %s", text_share(tier->used_milli, 1000, used),
                    text_share(tier->expected_used_milli, 1000, should));
         judge_why(finding,
-                  "%s and %s switches hash alike, so the second see only flows that the first sent their way: "
-                  "give each tier a seed of its own",
+                  "%s and %s switches use the same hash, so the second tier sees only flows that the first sent "
+                  "one way: give each tier its own seed",
                   role_name[tier->from], role_name[tier->alike]);
         return;
     }
     judge_what(finding, "at each switch the fullest link carries %s times the mean; an ideal hash gives %s, %s at most",
                text_fixed(tier->mean_milli, 1000, 2, mean), text_fixed(tier->expected_milli, 1000, 2, expected),
                text_fixed(tier->expected_most_milli, 1000, 2, most));
-    judge_why(finding, "Chance does not explain it: the hash sees too few fields, or what it sees hardly differs");
+    judge_why(finding, "This is not chance: the hash uses too few fields, or the fields hardly differ between flows");
 }
 
 static bool wants_cnps(const struct fabric *fabric)
@@ -310,9 +309,9 @@ static void notifications(struct judge *judge)
     judge_what(finding, "%s packets arrived marked, %s CNPs were sent, %s handled", text_count(marked, text[0]),
                text_count(sent, text[1]), text_count(handled, text[2]));
     judge_why(finding,
-              none ? "Receivers see the congestion and senders never hear of it: notification or reaction point "
-                     "is off, or every CNP is lost"
-                   : "CNPs are lost on their way, so senders slow down too late: look at their class");
+              none ? "Receivers see the congestion but senders are not told: the notification point or the reaction "
+                     "point is off, or every CNP is lost"
+                   : "CNPs are lost on the way, so senders slow down too late: check the class of CNPs");
     finding->weight = marked;
 }
 
@@ -339,12 +338,12 @@ void judge_control(struct judge *judge)
     if (ranked == NULL) return;
     struct verdict_finding *finding = judge_add(judge, VERDICT_PAUSE_FIRST);
     judge_objects(finding, ranked, count);
-    judge_what(finding, "%s made its switch pause for %s of the run and marked nothing",
+    judge_what(finding, "the queue of %s caused pauses for %s of the run and marked nothing",
                fabric_port_name(judge->fabric, ranked[0].port, name),
                text_share(ranked[0].value, judge->result->virtual_ps, share));
     judge_more(finding, count, "port");
-    judge_why(finding, "Senders are stopped before they are told to slow down: ECN is off there, or its threshold lies "
-                       "above that of the pause (rules ECN002, ECN003 of `check`)");
+    judge_why(finding, "Senders are paused before they are told to slow down: ECN is off there, or its threshold is "
+                       "above the pause threshold (rules ECN002, ECN003 of `check`)");
     free(ranked);
 }
 

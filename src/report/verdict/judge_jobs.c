@@ -147,9 +147,9 @@ static bool waits_for_cores(const struct judge *judge, const uint8_t *used, stru
     fabric_port_name(fabric, worst, name);
     text_ps(longest, time);
     if (receives)
-        judge_why(finding, "Limited by cores: what arrived at %s waited for them for %s", name, time);
+        judge_why(finding, "Limited by CPU cores: data that arrived at %s waited for one for %s", name, time);
     else
-        judge_why(finding, "Limited by cores: connections of %s waited for one for %s in all", name, time);
+        judge_why(finding, "Limited by CPU cores: connections of %s waited for one for %s in total", name, time);
     return true;
 }
 
@@ -169,16 +169,17 @@ static void slow_job(struct judge *judge, uint32_t findings, const struct group 
     finding->weight = 1000 - group->milli;
     judge_what(finding, "%s took %s", fabric->job[group->job].name, text_ps((ps_t)group->took_ps, took));
     if (group->ended > 1) judge_what(finding, " in %s runs", text_count(group->ended, runs));
-    judge_what(finding, ", ideal %s: %u.%u%%", text_ps((ps_t)group->ideal_ps, ideal), group->milli / 10,
+    judge_what(finding, ", ideal %s (%u.%u%%)", text_ps((ps_t)group->ideal_ps, ideal), group->milli / 10,
                group->milli % 10);
     if (id == VERDICT_IDS) {
         if (waits_for_credits(judge, used, finding) || waits_for_cores(judge, used, finding)) return;
         uint64_t bus = slowest_bus(fabric);
         if (bus)
-            judge_why(finding, "No queue, pause or loss explains it; the slowest bus (pcie) fetches what is sent at %s",
+            judge_why(finding, "No queue, pause or loss explains it; the slowest host bus (pcie) reads at %s",
                       unit_format_short(UNIT_RATE, bus, 3, took));
         else
-            judge_why(finding, "No queue, pause or loss explains it: it waited for its own steps, not for the network");
+            judge_why(finding,
+                      "No queue, pause or loss explains it: the job waited for its own steps, not for the network");
         return;
     }
     judge_why(finding, "Limited by %s (%s)", verdict_kind[id].name, verdict_kind[id].title);
@@ -194,7 +195,7 @@ static void healthy(struct judge *judge, uint32_t count, uint32_t least, uint32_
     judge_what(finding, "%s: %u.%u%%", names, least / 10, least % 10);
     if (count > 1) judge_what(finding, " to %u.%u%%", most / 10, most % 10);
     judge_what(finding, " of ideal");
-    judge_why(finding, "Nothing but the lines of their adapters limits them");
+    judge_why(finding, "Limited only by the link rate of the adapters");
 }
 
 static void unfinished(struct judge *judge, uint32_t count)
@@ -205,7 +206,7 @@ static void unfinished(struct judge *judge, uint32_t count)
 
     judge_what(finding, "%u of %u when the run was stopped at %s", count, result->jobs,
                text_ps(result->virtual_ps, at));
-    judge_why(finding, "What they would have reached is not known");
+    judge_why(finding, "How they would have ended is not known");
 }
 
 void judge_jobs(struct judge *judge)
@@ -249,13 +250,13 @@ static void straggler(struct judge *judge, const struct sim_training *training)
     finding->job = judge->result->job[training->job].job;
     finding->weight = more;
     if (fabric_gpu_nics(fabric, gpu)) judge_object(finding, fabric->endpoint[fabric->gpu_nic[gpu]].port);
-    judge_what(finding, "rank %u (GPU %u of %s) computes %s a step, the mean is %s; ranks wait %s", training->slowest,
-               gpu - fabric->first_gpu[fabric->gpu_host[gpu]], fabric->node[fabric->gpu_host[gpu]].name,
-               text_ps(training->compute_most_ps, own), text_ps(training->compute_ps, mean),
-               text_ps(training->exposed_ps, waits));
+    judge_what(finding, "rank %u (GPU %u of %s) computes for %s a step, the mean is %s; ranks wait %s",
+               training->slowest, gpu - fabric->first_gpu[fabric->gpu_host[gpu]],
+               fabric->node[fabric->gpu_host[gpu]].name, text_ps(training->compute_most_ps, own),
+               text_ps(training->compute_ps, mean), text_ps(training->exposed_ps, waits));
     judge_why(finding,
-              "The others wait for it in their collectives: it is the GPU or the share of work it has, not the "
-              "network");
+              "The others wait for it in their collectives: the cause is the GPU or its share of the work, not "
+              "the network");
 }
 
 static void exposed(struct judge *judge, const struct sim_training *training)
@@ -273,9 +274,8 @@ static void exposed(struct judge *judge, const struct sim_training *training)
                text_share(training->exposed_ps, training->mean_ps, share),
                text_share(training->group[most].exposed_ps, training->mean_ps, part), fabric_group_names[most]);
     judge_why(finding, most == FABRIC_GROUP_PP
-                           ? "A stage waits for the one before or after it: the bubble of the pipeline "
-                             "is in it"
-                           : "Compute does not hide it: see whether what it sends is below its ideal");
+                           ? "A stage waits for the one before or after it: this includes the bubble of the pipeline"
+                           : "Compute does not hide it: see whether its collectives are below their ideal");
 }
 
 void judge_training(struct judge *judge)

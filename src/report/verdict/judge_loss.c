@@ -55,15 +55,15 @@ static void link_faults(struct judge *judge, uint8_t kind, enum verdict_id id)
         judge_object(finding, fault_port(judge, fault));
     }
     if (finding == NULL) return;
-    if (count > 1) judge_what(finding, "; and %u more time%s or links", count - 1, text_plural(count - 1));
+    if (count > 1) judge_what(finding, "; and %u more fault%s", count - 1, text_plural(count - 1));
     uint64_t drops = kind == FABRIC_FAULT_DOWN ? down_drops(judge) : 0;
     if (drops) judge_what(finding, "; %s packets dropped there", text_count(drops, at));
     if (kind == FABRIC_FAULT_SLOW)
-        judge_why(finding, "Its lanes carry less than those of its siblings, and a hash gives it as many flows");
+        judge_why(finding, "It carries less than its parallel links, but the hash gives it as many flows");
     else if (fabric->converge.on)
-        judge_why(finding, "What was on its way was lost, and until it is back others carry its traffic");
+        judge_why(finding, "Packets in flight were lost; until the link is back other links carry its traffic");
     else
-        judge_why(finding, "What was on its way was lost, and routes do not follow (no `converge` in the file)");
+        judge_why(finding, "Packets in flight were lost, and routes do not change (no `converge` in the file)");
 }
 
 static uint64_t wire_loss(const struct judge *judge, const struct sim_port *port)
@@ -85,7 +85,7 @@ static void link_errors(struct judge *judge)
                text_count(worst->frames, all), fabric_port_name(judge->fabric, worst->port, name),
                text_share(worst->lost, worst->frames, share));
     judge_more(finding, count, "port");
-    judge_why(finding, "The cable or its optics corrupt frames: nothing was dropped for want of room there");
+    judge_why(finding, "The cable or its optics corrupt frames: this is not congestion");
     free(ranked);
 }
 
@@ -115,7 +115,7 @@ static void headroom(struct judge *judge)
     for (uint32_t q = 1; q < FABRIC_PRIOS; q++)
         if (worst->sw->prio[q].headroom_max_bytes > worst->sw->prio[p].headroom_max_bytes) p = q;
     judge_objects(finding, ranked, count);
-    judge_what(finding, "%s packets that came in by %s; priority %u held %s of %s of headroom",
+    judge_what(finding, "%s packets dropped on arrival at %s; priority %u used %s of %s of headroom",
                text_count(ranked[0].value, drops), fabric_port_name(fabric, worst->port, name), p,
                text_bytes(worst->sw->prio[p].headroom_max_bytes, held),
                text_bytes(judge->result->thresholds[worst->thresholds].prio[p].headroom_bytes, has));
@@ -124,10 +124,10 @@ static void headroom(struct judge *judge)
     if (worst->sw->prio[p].tx_xoff == 0)
         judge_why(finding, "%s does not pause its peer: PFC is off there", name);
     else if (judge->port[other] && judge->port[other]->paused_ps == 0)
-        judge_why(finding, "%s did not stop when it was told to: PFC is off there, or on another priority",
+        judge_why(finding, "%s did not stop when paused: PFC is off there, or on another priority",
                   fabric_port_name(fabric, other, peer));
     else
-        judge_why(finding, "What still came after the pause did not fit: cable, MTU or reaction time ask for more "
+        judge_why(finding, "What arrived after the pause did not fit: cable length, MTU or reaction time need more "
                            "headroom (rule HR001 of `check`)");
     free(ranked);
 }
@@ -202,12 +202,12 @@ static void class_map(struct judge *judge)
     if (ranked == NULL) return;
     struct verdict_finding *finding = judge_add(judge, VERDICT_CLASS);
     judge_objects(finding, ranked, count);
-    judge_what(finding, "%s packets left %s in a priority that no adapter sends in", text_count(ranked[0].value, text),
+    judge_what(finding, "%s packets left %s in a priority that no adapter uses", text_count(ranked[0].value, text),
                fabric_port_name(fabric, ranked[0].port, name));
     judge_more(finding, count, "port");
     judge_why(finding,
-              "The map from DSCP to class of %s differs from the others': its traffic has another queue there, "
-              "and may not be lossless",
+              "%s maps DSCP to classes differently from the others: traffic goes to another queue there, "
+              "which may not be lossless",
               fabric->node[fabric->port[ranked[0].port].node].name);
     free(ranked);
 }
@@ -251,8 +251,8 @@ static void why_again(struct judge *judge, struct verdict_finding *finding, uint
 
     for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
         if (!judge_found(judge, causes[i])) continue;
-        judge_why(finding, "What was lost (%s) is sent again%s", verdict_kind[causes[i]].name,
-                  timeouts ? ", where nobody noticed only when a timer ran out" : "");
+        judge_why(finding, "Lost packets (%s) are retransmitted%s", verdict_kind[causes[i]].name,
+                  timeouts ? ", some of them only after a timeout" : "");
         return;
     }
     uint64_t trimmed = trimmed_anywhere(judge);
@@ -261,8 +261,9 @@ static void why_again(struct judge *judge, struct verdict_finding *finding, uint
                   text_count(trimmed, text));
         return;
     }
-    judge_why(finding, timeouts ? "Answers came later than the adapters' timers: they waited in queues or for pauses"
-                                : "What was lost is sent again from the first gap on");
+    judge_why(finding, timeouts
+                           ? "Answers came after the adapters' timers had expired: they waited in queues or for pauses"
+                           : "After a loss, everything from the first gap on is retransmitted");
 }
 
 static void sent_again(struct judge *judge)
@@ -286,15 +287,16 @@ static void sent_again(struct judge *judge)
                  after_gaps(judge) > 0 && naks > 0;
     struct verdict_finding *finding = judge_add(judge, order ? VERDICT_REORDER : VERDICT_SENT_AGAIN);
     judge_object(finding, judge->fabric->endpoint[by].port);
-    judge_what(finding, "%s packets sent again (%s of all), %s timeout%s, %s NAK%s; most by %s, %s",
+    judge_what(finding, "%s packets retransmitted (%s of all), %s timeout%s, %s NAK%s; most by %s, %s",
                text_count(again, text[0]), text_share(again, data, share), text_count(timeouts, text[1]),
                text_plural(timeouts), text_count(naks, text[2]), text_plural(naks),
                fabric_port_name(judge->fabric, judge->fabric->endpoint[by].port, name), text_count(most, text[3]));
     finding->weight = again;
     if (timeouts == 0 && judge_ppm(again, data) < LIMIT_sent_again_ppm) finding->severity = VERDICT_INFO;
     if (order)
-        judge_why(finding, "Nothing was lost: packets overtook each other on several ways, and the adapters take a gap "
-                           "for loss (`recovery: selective`, `reorder`)");
+        judge_why(finding,
+                  "Nothing was lost: packets overtook each other on several paths, and the adapters take a gap "
+                  "for loss (see `recovery: selective`, `reorder`)");
     else
         why_again(judge, finding, timeouts);
 }
@@ -303,13 +305,12 @@ void judge_loss(struct judge *judge)
 {
     headroom(judge);
     drops(judge, not_lossless, VERDICT_NOT_LOSSLESS,
-          "The class is lossless elsewhere and not on this port: it drops where others pause");
+          "The class is lossless on other ports but not on this one: it drops where others pause");
     drops(judge, mtu_loss, VERDICT_MTU,
           "The adapters' packets do not fit the MTU of that port: small messages pass, "
           "large ones never do");
     drops(judge, route_loss, VERDICT_ROUTE,
-          "Switches had no route, sent them in a circle until their time to live ran "
-          "out, or did not know the port");
+          "Switches had no route, looped them until their time to live ran out, or did not know the port");
     drops(judge, lossy_loss, VERDICT_DROPS, "The class is lossy, and its queue was full");
     class_map(judge);
     sent_again(judge);

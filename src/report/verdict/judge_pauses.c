@@ -73,12 +73,13 @@ static void host_pauses(struct judge *judge, bool storms)
                                      : "%s paused its switch for %s, %s of the run",
                    fabric_port_name(fabric, ranked[0].port, name), text_ps(ranked[0].value, time),
                    text_share(ranked[0].value, judge->result->virtual_ps, share));
-        if (drains && !storms) judge_what(finding, "; it takes %s", text_rate(drains / 8, 1000000000, rate));
+        if (drains && !storms) judge_what(finding, "; it receives at %s", text_rate(drains / 8, 1000000000, rate));
         judge_more(finding, count, "adapter");
-        judge_why(finding, storms ? "It says XOFF again and again and never that others may go on: its receive side is "
-                                    "dead, and whatever is for it waits, with all that stands behind"
-                                  : "The host takes data more slowly than its line brings it (bus, memory, settings): "
-                                    "no change in the network helps");
+        judge_why(finding,
+                  storms ? "It sends XOFF again and again and never XON: its receive side is dead, and traffic to it "
+                           "waits, with all traffic queued behind"
+                         : "The host receives more slowly than its link delivers (bus, memory, settings): no change "
+                           "in the network helps");
     }
     free(ranked);
 }
@@ -106,9 +107,9 @@ static void watchdog(struct judge *judge)
         if (result->port[i].sw) dropped += result->port[i].sw->drop[SW_DROP_watchdog];
     }
     if (finding == NULL) return;
-    judge_what(finding, "; %s time%s in all, %s packets dropped", text_count(acted, at), text_plural(acted),
+    judge_what(finding, "; %s time%s in total, %s packets dropped", text_count(acted, at), text_plural(acted),
                text_count(dropped, drops));
-    judge_why(finding, "A queue that stood paused for longer than it allows is emptied, so that the jam does not grow");
+    judge_why(finding, "The watchdog empties a queue that is paused for too long, so that the jam does not grow");
     finding->weight = acted;
 }
 
@@ -173,10 +174,10 @@ static void passed_on(struct judge *judge)
         if (result->pause[i].passed_on_ps) judge_object(finding, fabric->port[result->pause[i].port].peer);
     finding->weight = worst->passed_on_ps;
     if (share_ppm(judge, worst->passed_on_ps) < LIMIT_victim_ppm || judge->healthy) finding->severity = VERDICT_INFO;
-    judge_what(finding, "%s stood still for %s of the run for a jam that began at %s", victim,
+    judge_what(finding, "%s was stopped for %s of the run by a jam that began at %s", victim,
                text_share(worst->passed_on_ps, result->virtual_ps, share), root);
     judge_more(finding, count, "port");
-    judge_why(finding, "A queue that is paused fills its switch, which pauses in turn: flows that never go to %s wait",
+    judge_why(finding, "A paused queue fills its switch, which then pauses others: flows that do not go to %s wait too",
               root);
 }
 

@@ -21,9 +21,10 @@ static void deadlock(struct judge *judge, const struct sim_deadlock *found)
             judge_what(finding, "%s%s", w ? ", " : ": ", fabric_port_name(judge->fabric, found->wait[w].port, name));
     }
     if (found->waits > CIRCLE_SHOWN) judge_what(finding, " ..");
-    if (found->stuck > found->waits) judge_what(finding, "; with those behind them %u", found->stuck);
-    judge_why(finding, held ? "Each is paused by the switch behind it, whose own queue is the next: none will ever send"
-                            : "Each was paused by the switch behind it, whose own queue was the next");
+    if (found->stuck > found->waits) judge_what(finding, "; %u with those behind them", found->stuck);
+    judge_why(finding,
+              held ? "Each is paused by the next switch, whose own queue is the next in the circle: none will ever send"
+                   : "Each was paused by the next switch, whose own queue was the next in the circle");
     if (!held) finding->severity = VERDICT_WARNING;
     finding->weight = found->stuck;
 }
@@ -45,14 +46,14 @@ static void stuck(struct judge *judge)
     char reason[SIM_REASON];
 
     sim_failure_reason(judge->report, reason);
-    judge_what(finding, "%s", reason[0] ? reason : "jobs are unfinished, and nothing is left to happen");
+    judge_what(finding, "%s", reason[0] ? reason : "jobs are unfinished, and no event is left");
     finding->job = first_job(judge->result, false);
     if (stall->pairs == 0) return;
     judge_object(finding, judge->fabric->endpoint[stall->src].port);
     judge_object(finding, judge->fabric->endpoint[stall->dst].port);
-    judge_why(finding, stall->down     ? "A link that stays down ends nothing by itself where no timer runs"
-                       : stall->paused ? "Whoever pauses it never says that it may go on"
-                                       : "What it waits for was lost, and no timer asks for it again");
+    judge_why(finding, stall->down     ? "Without a timer nobody notices a link that stays down"
+                       : stall->paused ? "Its peer paused it and never lets it go on"
+                                       : "What it waits for was lost, and no timer requests it again");
 }
 
 static void failed(struct judge *judge)
@@ -67,10 +68,10 @@ static void failed(struct judge *judge)
     judge_object(finding, judge->fabric->endpoint[failure->src].port);
     judge_object(finding, judge->fabric->endpoint[failure->dst].port);
     finding->job = first_job(judge->result, true);
-    judge_why(finding, !failure->retries ? "The peer refused what it was asked for"
+    judge_why(finding, !failure->retries ? "The peer refused the request"
                        : failure->src_down || failure->dst_down || !failure->reachable
-                           ? "There was no way left, and a queue pair gives up when its retries are used up"
-                           : "No answer came in time, as often as the adapter tries: see what else was found");
+                           ? "There was no path left, and a queue pair gives up when its retries are used up"
+                           : "No answer came in time for any retry: see the other findings");
 }
 
 void judge_trouble(struct judge *judge)
