@@ -240,7 +240,7 @@ static void judge_group(struct check *check, const struct group *group, enum tow
             values(fabric, p, matter, here);
             values(fabric, usual[m], matter, there);
             check_find_own(check, CHECK_WARNING, p, where(fabric, p, usual[m], matter, path),
-                           "%s: its %s%s is not as that of %u of %u ports of its kind, as %s%s",
+                           "%s: its %s%s differs from that of %u of %u ports of its kind, such as %s%s",
                            port_label(fabric, p, name), matters[m].words, here, agree[m], group->ports,
                            port_label(fabric, usual[m], other), there);
         }

@@ -165,11 +165,10 @@ static bool hr_chip(struct check *check, uint32_t s)
     if (!model || strcmp(model->name, SWITCH_MODEL_DEFAULT) == 0 || sw->buffer_bytes <= model->buffer_bytes / 100 * 101)
         return false;
     check_find(check, model->buffer_assumed ? CHECK_WARNING : CHECK_ERROR, check->fabric->hosts + s, FABRIC_NONE,
-               "buffer", "%s: %s of buffer are given away, and its chip (%s) has %s%s",
+               "buffer", "%s: %s of buffer are assigned, but its chip (%s) has %s%s",
                check->fabric->node[check->fabric->hosts + s].name,
                unit_format_short(UNIT_SIZE, sw->buffer_bytes, 4, taken), model->name,
-               unit_format_short(UNIT_SIZE, model->buffer_bytes, 4, has),
-               model->buffer_assumed ? ", as is assumed" : "");
+               unit_format_short(UNIT_SIZE, model->buffer_bytes, 4, has), model->buffer_assumed ? " (assumed)" : "");
     return true;
 }
 
@@ -234,8 +233,9 @@ RULE_FUNCTION(hr_monotone)
         if (q == FABRIC_NONE) continue;
         check_find(check, CHECK_WARNING, fabric->port[p].node, p,
                    class_path(fabric, priority_of(settings, g), "headroom", path),
-                   "%s has headroom of %s, %s with less rate or cable has %s", port_label(fabric, p, name),
-                   unit_format_short(UNIT_SIZE, settings->pg[g].headroom_bytes, 4, a), port_label(fabric, q, other),
+                   "%s has headroom of %s, less than %s, which is slower or has a shorter cable and has %s",
+                   port_label(fabric, p, name), unit_format_short(UNIT_SIZE, settings->pg[g].headroom_bytes, 4, a),
+                   port_label(fabric, q, other),
                    unit_format_short(UNIT_SIZE, settings_of(fabric, q)->pg[g].headroom_bytes, 4, b));
     }
 }
@@ -251,8 +251,8 @@ RULE_FUNCTION(hr_hysteresis)
         const struct fabric_settings *settings = settings_of(fabric, p);
         if (settings->pause_quanta < quanta_least(settings->mtu_bytes) && switch_of(fabric, p)->refresh_pauses)
             check_find(check, CHECK_WARNING, fabric->port[p].node, p, "pause-quanta",
-                       "%s pauses for %u quanta, which are over before the next pause comes behind a frame of %u B: %u "
-                       "at least",
+                       "%s pauses for %u quanta, which end before the next pause can follow a frame of %u B: use %u or "
+                       "more",
                        port_label(fabric, p, name), settings->pause_quanta, settings->mtu_bytes,
                        quanta_least(settings->mtu_bytes));
         if (settings->pg[g].xon_offset_bytes >= settings->mtu_bytes) continue;

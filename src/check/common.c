@@ -109,6 +109,15 @@ const char *priorities_text(uint8_t bits, char buf[32])
     return buf;
 }
 
+const char *pfc_text(uint8_t bits, char buf[48])
+{
+    char list[32];
+
+    if (!bits) return "off";
+    snprintf(buf, 48, "on for priority %s", priorities_text(bits, list));
+    return buf;
+}
+
 const char *class_name(const struct fabric *fabric, unsigned priority)
 {
     for (uint32_t c = 0; c < fabric->class_count; c++)

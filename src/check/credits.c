@@ -21,8 +21,8 @@ RULE_FUNCTION(credits_cover)
         uint64_t needed = fabric_credit_needs(fabric, port);
         if (promised >= needed) continue;
         check_find(check, CHECK_WARNING, FABRIC_NONE, FABRIC_NONE, lanes->cbfc ? "cbfc" : "credits",
-                   "%s promises %s for a %s, and its line of %u m carries more until it hears that they are free: one "
-                   "%s cannot fill it; %s would do",
+                   "%s grants %s of credits for a %s, less than its link of %u m needs: one %s cannot fill the link; "
+                   "%s would do",
                    port_label(fabric, port, name), unit_format_short(UNIT_SIZE, promised, 3, has), what,
                    (uint32_t)(fabric->port[port].cable_mm / 1000), what,
                    unit_format_short(UNIT_SIZE, needed, 3, needs));

@@ -65,7 +65,7 @@ RULE_FUNCTION(ecn_on)
         unsigned other = marked_instead(check, p, tc);
         if (other < FABRIC_PRIOS)
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, other, "ecn.min", path),
-                       "%s marks '%s', which is lossy, and not '%s'", port_label(fabric, p, name),
+                       "%s marks '%s', which is lossy, but not '%s'", port_label(fabric, p, name),
                        class_name(fabric, other), class_name(fabric, tc));
         else
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "ecn", path),
@@ -86,12 +86,12 @@ RULE_FUNCTION(ecn_curve)
         if (!ecn->on) continue;
         if (ecn->min_bytes >= ecn->max_bytes && !step)
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "ecn.min", path),
-                       "%s marks '%s' from %s to %s with %s at most: not a curve, and not a step either",
+                       "%s marks '%s' from %s to %s with %s at most: neither a curve nor a step",
                        port_label(fabric, p, name), class_name(fabric, tc), unit_format(UNIT_SIZE, ecn->min_bytes, a),
                        unit_format(UNIT_SIZE, ecn->max_bytes, b), unit_format(UNIT_SHARE, ecn->probability_ppm, c));
         else if (ecn->max_bytes < PACKET_BYTES && ecn->max_bytes < settings_of(fabric, p)->mtu_bytes)
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "ecn.max", path),
-                       "%s marks '%s' up to %s, less than one packet of RDMA: all that waits is marked",
+                       "%s marks '%s' up to %s, less than one RDMA packet: every packet that waits is marked",
                        port_label(fabric, p, name), class_name(fabric, tc), unit_format(UNIT_SIZE, ecn->max_bytes, a));
         else if (step && check->imported)
             check_find(check, CHECK_INFO, fabric->port[p].node, p, class_path(fabric, tc, "ecn.min", path),
@@ -103,7 +103,7 @@ RULE_FUNCTION(ecn_curve)
                        class_name(fabric, tc), unit_format(UNIT_SHARE, ecn->probability_ppm, a));
         else if (step && check->imported)
             check_find(check, CHECK_INFO, fabric->port[p].node, p, class_path(fabric, tc, "ecn.min", path),
-                       "%s marks all of '%s' from %s on and nothing below: a step, as DCTCP has it, and DCQCN a slope",
+                       "%s marks all of '%s' from %s on and nothing below: DCTCP uses such a step, DCQCN needs a slope",
                        port_label(fabric, p, name), class_name(fabric, tc), unit_format(UNIT_SIZE, ecn->min_bytes, a));
     }
 }
@@ -211,8 +211,8 @@ static void compare_kind(struct check *check, uint32_t p, unsigned tc, struct ki
     if (!own) return;
     if (!same_curve(ecn_of(fabric, p, tc), ecn_of(fabric, usual_curve(own), tc)))
         check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "ecn", path),
-                   "%s marks '%s' otherwise than most of the same role and rate, as %s", port_label(fabric, p, name),
-                   class_name(fabric, tc), port_label(fabric, usual_curve(own), other));
+                   "%s marks '%s' differently from most ports of its role and rate, such as %s",
+                   port_label(fabric, p, name), class_name(fabric, tc), port_label(fabric, usual_curve(own), other));
     if (p != usual_curve(own)) return;
     for (uint32_t k = 0; k < kinds->kinds && &kinds->kind[k] != own; k++) {
         uint32_t q = usual_curve(&kinds->kind[k]);

@@ -257,11 +257,11 @@ static void verdict(uint32_t rule, const struct check *check, FILE *to)
         fprintf(to, "  %s cannot be judged everywhere: `rocelab check` says where, and why.\n",
                 first ? "Otherwise it" : "No violation was found; it");
     else if (!rule_applies(check->fabric, rule))
-        fprintf(to, "  It means nothing under %s.\n", fabric_system(check->fabric)->title);
+        fprintf(to, "  It does not apply to %s.\n", fabric_system(check->fabric)->title);
     else if (!first)
         fputs("  It holds.\n", to);
     if (check->states > 1 && strcmp(check_rules[rule].id, "TOP002") == 0)
-        fprintf(to, "  %llu states of the routes were covered, %llu of them by a search.\n",
+        fprintf(to, "  %llu routing states (intact and after failures) were proved, %llu of them by a search.\n",
                 (unsigned long long)check->states, (unsigned long long)check->searched);
 }
 
@@ -279,5 +279,5 @@ void check_explain(uint32_t rule, const struct check *check, FILE *to)
         if (!as->needs_config) numbers(rule, check->fabric, to);
         verdict(rule, check, to);
     }
-    fprintf(to, "\nTo mend it: %s\n\nIt rests on: %s\n", as->mend, as->sources);
+    fprintf(to, "\nFix: %s\n\nSource: %s\n", as->mend, as->sources);
 }

@@ -90,11 +90,11 @@ static void all_failures(struct check *check, struct deadlock *d)
     check->searched += followed;
     if (circles > TOLD_MAX)
         check_find(check, CHECK_ERROR, FABRIC_NONE, FABRIC_NONE, "topology",
-                   "%u more failures let buffers wait in a circle; the first %u are told", circles - TOLD_MAX,
+                   "%u more failures let buffers wait in a circle; the first %u are listed", circles - TOLD_MAX,
                    TOLD_MAX);
     if (whole) return;
     check_find(check, CHECK_WARNING, FABRIC_NONE, FABRIC_NONE, "topology",
-               "the proof was stopped after %llu of its states: there are too many", (unsigned long long)check->states);
+               "the proof was stopped after %llu states: there are too many", (unsigned long long)check->states);
 }
 
 /* The proof's state, which both rules use; NULL where there is nothing to prove. */

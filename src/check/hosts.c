@@ -49,7 +49,7 @@ RULE_FUNCTION(host_qos)
 {
     const struct fabric *fabric = check->fabric;
     uint8_t wanted = lossless_anywhere(fabric), usual = usual_trust(check);
-    char name[FABRIC_NAME], other[FABRIC_NAME], a[32], b[32];
+    char name[FABRIC_NAME], other[FABRIC_NAME], a[48], b[48];
 
     EACH_ENDPOINT(fabric, e)
     {
@@ -65,8 +65,8 @@ RULE_FUNCTION(host_qos)
                        settings->trust == SW_TRUST_DSCP ? "DSCP" : "PCP", other,
                        peer->trust == SW_TRUST_DSCP ? "DSCP" : "PCP");
         if (on != theirs && theirs == wanted)
-            check_find(check, CHECK_ERROR, host, e, "pfc", "%s has PFC for priority %s, the switch at %s for %s", name,
-                       priorities_text(on, a), other, priorities_text(theirs, b));
+            check_find(check, CHECK_ERROR, host, e, "pfc", "%s has PFC %s, the switch at %s has it %s", name,
+                       pfc_text(on, a), other, pfc_text(theirs, b));
         if (settings->trust != SW_TRUST_DSCP) continue;
         for (uint32_t c = 0; c < fabric->class_count; c++)
             for (unsigned d = 0; d < 64; d++)
@@ -267,7 +267,7 @@ static void other_dialects(struct check *check)
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
         if (nic->dcbx_mode == FABRIC_UNSAID || nic->dcbx_mode == usual) continue;
         check_find(check, CHECK_WARNING, fabric->endpoint[e].host, e, "dcbx.mode",
-                   "%s has DCBX '%s', most adapters '%s'", port_label(fabric, e, name),
+                   "%s has DCBX '%s', most adapters have '%s'", port_label(fabric, e, name),
                    fabric_dcbx_names[nic->dcbx_mode], fabric_dcbx_names[usual]);
     }
 }

@@ -80,10 +80,10 @@ static void chain_of(struct check *check, uint32_t p, const struct fabric_class 
              settings->trust == SW_TRUST_DSCP ? dscp : as->priority);
     if (tc != as->priority) {
         unsigned other = stand_in(check, settings, as);
-        char instead[48] = "";
+        char instead[48 + FABRIC_NAME] = "";
         if (other < 64) {
             snprintf(path, sizeof(path), "dscp-map.%u", other);
-            snprintf(instead, sizeof(instead), "; DSCP %u is in its place", other);
+            snprintf(instead, sizeof(instead), "; DSCP %u is mapped to '%s' instead", other, as->name);
         }
         if (!(settings->lossless >> tc & 1))
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
@@ -97,14 +97,14 @@ static void chain_of(struct check *check, uint32_t p, const struct fabric_class 
         if (node_unknown(fabric, fabric->port[fabric->port[p].peer].node)) return; /* nothing is known to be there */
         char key[96];
         check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "lossless", key),
-                   "'%s' is lossless by definition and lossy on %s", as->name, name);
+                   "'%s' is defined as lossless but is lossy on %s", as->name, name);
         return;
     }
     char entry[24];
     snprintf(entry, sizeof(entry), "group-map.%u", tc);
     if (!settings->pg[settings->tc_to_pg[tc]].lossless || settings->tc_to_pg[tc] != tc)
         check_find(check, CHECK_ERROR, fabric->port[p].node, p, entry,
-                   "%s keeps '%s' in priority group %u, whose pauses are of another priority", name, as->name,
+                   "%s keeps '%s' in priority group %u, which sends pauses for another priority", name, as->name,
                    settings->tc_to_pg[tc]);
     for (unsigned other = 0; other < FABRIC_PRIOS; other++) {
         if (other == tc || settings->tc_to_queue[other] != queue) continue;
@@ -377,7 +377,7 @@ RULE_FUNCTION(map_cnp_queue)
     for (uint32_t n = 0; n < fabric->nics; n++) {
         if (!uses_dcqcn(&fabric->nic[n]) || fabric->nic[n].cnp_class != FABRIC_NONE || !nic_known(fabric, n)) continue;
         check_find(check, CHECK_ERROR, FABRIC_NONE, FABRIC_NONE, "nics.cnp-class",
-                   "CNPs have no class of their own: they travel with the data");
+                   "CNPs have no class of their own: they share the class of the data");
         return;
     }
     EACH_PORT(fabric, p)
@@ -511,7 +511,7 @@ RULE_FUNCTION(map_strict)
             bool usual =
                 switch_of(fabric, p)->nos == FABRIC_NOS_EOS && check->imported && tc != settings->dscp_to_tc[0];
             check_find(check, usual ? CHECK_INFO : CHECK_WARNING, fabric->port[p].node, p,
-                       class_path(fabric, tc, "strict", path), "%s serves '%s' before RDMA, without a bound",
+                       class_path(fabric, tc, "strict", path), "%s serves '%s' before RDMA, without a limit",
                        port_label(fabric, p, name), fabric->classes[c].name);
         }
     }
@@ -536,7 +536,7 @@ RULE_FUNCTION(sch_strict)
             if (settings->queue[best_effort].strict || queue == best_effort) continue;
             if (check->imported && !turn_is_said(check, p, tc, "strict")) continue;
             check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "strict", path),
-                       "%s serves the lossless class '%s' before all others, without a bound: they get what it leaves",
+                       "%s serves the lossless class '%s' before all others, without a limit: they get what it leaves",
                        port_label(fabric, p, name), fabric->classes[c].name);
         }
     }

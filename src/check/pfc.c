@@ -21,7 +21,7 @@ static uint8_t meant(const struct fabric_settings *settings)
 RULE_FUNCTION(pfc_ends)
 {
     const struct fabric *fabric = check->fabric;
-    char here[32], there[32], name[FABRIC_NAME], other[FABRIC_NAME];
+    char here[48], there[48], name[FABRIC_NAME], other[FABRIC_NAME];
     uint8_t wanted = lossless_anywhere(fabric);
 
     for (uint32_t p = 0; p < fabric->ports; p++) {
@@ -32,10 +32,9 @@ RULE_FUNCTION(pfc_ends)
         if (!is_switch_port(fabric, p) && b == wanted) continue;
         bool first = b == wanted;
         uint32_t at = first ? p : q, far = first ? q : p;
-        check_find(check, CHECK_ERROR, fabric->port[at].node, at, "pfc",
-                   "%s has PFC for priority %s, its peer %s for %s", port_label(fabric, at, name),
-                   priorities_text(first ? a : b, here), port_label(fabric, far, other),
-                   priorities_text(first ? b : a, there));
+        check_find(check, CHECK_ERROR, fabric->port[at].node, at, "pfc", "%s has PFC %s, its peer %s has it %s",
+                   port_label(fabric, at, name), pfc_text(first ? a : b, here), port_label(fabric, far, other),
+                   pfc_text(first ? b : a, there));
     }
 }
 
@@ -288,24 +287,23 @@ static void judge_port(struct check *check, uint32_t p, uint8_t rdma)
     const struct fabric_settings *settings = settings_of(fabric, p);
     uint8_t on = meant(settings), led = settings->dscp_to_tc[ROCE_DSCP];
     uint32_t node = fabric->port[p].node;
-    char name[FABRIC_NAME], text[32], path[96];
+    char name[FABRIC_NAME], text[48], path[96];
 
     port_label(fabric, p, name);
     if (!(on >> rdma & 1)) {
         /* of one port alone at the port, of several where they are told so */
-        static const char words[] =
-            "%s has PFC for priority %s, and RDMA is in priority %u by what else the switch says";
+        static const char words[] = "%s has PFC %s, but the rest of the configuration puts RDMA into priority %u";
         if (pauses_alone(check, p))
-            check_find_own(check, CHECK_ERROR, p, "pfc", words, name, priorities_text(on, text), rdma);
+            check_find_own(check, CHECK_ERROR, p, "pfc", words, name, pfc_text(on, text), rdma);
         else
-            check_find(check, CHECK_ERROR, node, p, "pfc", words, name, priorities_text(on, text), rdma);
+            check_find(check, CHECK_ERROR, node, p, "pfc", words, name, pfc_text(on, text), rdma);
         return;
     }
     if (map_is_odd(check, p, rdma)) {
         snprintf(path, sizeof(path), "dscp-map.%u", ROCE_DSCP);
         check_find(check, CHECK_ERROR, node, p, path,
-                   "%s puts DSCP %u into class %u, and PFC is on for %s: nothing that comes in here leads there", name,
-                   ROCE_DSCP, led, priorities_text(on, text));
+                   "%s puts DSCP %u into class %u, but PFC is %s: no traffic of this port uses it", name, ROCE_DSCP,
+                   led, pfc_text(on, text));
         return;
     }
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
@@ -313,8 +311,8 @@ static void judge_port(struct check *check, uint32_t p, uint8_t rdma)
             check_find(
                 check, CHECK_WARNING, node, p,
                 switch_of(fabric, p)->nos == FABRIC_NOS_SONIC ? "pfc" : class_path(fabric, tc, "lossless", path),
-                "%s has PFC for priority %u too, which has neither marking nor a buffer, queue or turn of its own: "
-                "RDMA is in %u",
+                "%s has PFC for priority %u too, which has no marking, buffer, queue or share of its own: RDMA is in "
+                "priority %u",
                 name, tc, rdma);
 }
 
@@ -343,7 +341,7 @@ RULE_FUNCTION(pfc_of_rdma)
         if (!port_used(check, p) || node_unknown(fabric, fabric->port[p].node)) continue;
         if (settings->dscp_to_tc[ROCE_DSCP] != rdma) continue; /* the map is wrong: MAP001, HOST001 */
         check_find(check, CHECK_ERROR, fabric->port[p].node, p, "pfc",
-                   "%s has PFC for priority %s, which nothing is in, and RDMA (DSCP %u) is in priority %u",
+                   "%s has PFC for priority %s, which has no traffic, but RDMA (DSCP %u) is in priority %u",
                    port_label(fabric, p, name), priorities_text(on, text), ROCE_DSCP, rdma);
     }
 }
@@ -368,13 +366,13 @@ RULE_FUNCTION(pfc_unused)
 RULE_FUNCTION(pfc_one_way)
 {
     const struct fabric *fabric = check->fabric;
-    char name[FABRIC_NAME], rx[32], tx[32];
+    char name[FABRIC_NAME], rx[48], tx[48];
 
     for (uint32_t p = 0; p < fabric->ports; p++) {
         const struct fabric_settings *settings = settings_of(fabric, p);
         if (settings->pfc_rx == settings->pfc_tx || !port_used(check, p)) continue;
         check_find(check, CHECK_WARNING, fabric->port[p].node, p, "pfc",
-                   "%s obeys pauses of priority %s and sends them for %s", port_label(fabric, p, name),
-                   priorities_text(settings->pfc_rx, rx), priorities_text(settings->pfc_tx, tx));
+                   "%s has PFC one way only: receiving is %s, sending is %s", port_label(fabric, p, name),
+                   pfc_text(settings->pfc_rx, rx), pfc_text(settings->pfc_tx, tx));
     }
 }

@@ -78,6 +78,7 @@ uint8_t fed_classes(const struct fabric_settings *settings);
 uint8_t lossless_anywhere(const struct fabric *fabric);
 /* Ports of the fabric that send RDMA into it: the data classes that are lossless. */
 const char *priorities_text(uint8_t bits, char buf[32]); /* "3, 4"; "none" */
+const char *pfc_text(uint8_t bits, char buf[48]);        /* "on for priority 3, 4"; "off" */
 /* The path of a class's key for fabric_where(): classes.NAME.key by priority. */
 const char *class_path(const struct fabric *fabric, unsigned priority, const char *key, char buf[96]);
 const char *class_name(const struct fabric *fabric, unsigned priority);

@@ -76,7 +76,7 @@ RULE_FUNCTION(top_hash)
         uint32_t alike = hashes_alike(fabric, s);
         if (alike != FABRIC_NONE)
             check_find(check, CHECK_WARNING, node, FABRIC_NONE, "ecmp.seed",
-                       "%s hashes as %s above it does: of its links, each flow can use one only",
+                       "%s uses the same hash as %s above it: each flow can use only one of its links",
                        fabric->node[node].name, fabric->node[alike].name);
     }
 }
@@ -92,13 +92,15 @@ static void group_alike(struct check *check, uint32_t s, const struct sw_group *
         uint32_t p = node->first_port + fabric->route_port[group->first + i];
         const struct fabric_port *x = &fabric->port[first], *y = &fabric->port[p];
         if (x->rate_bps != y->rate_bps && !fabric->sw[s].weighted)
-            check_find(check, CHECK_WARNING, fabric->hosts + s, p, "rate", "%s (%s) and %s (%s) share traffic evenly",
-                       port_label(fabric, p, name), unit_format(UNIT_RATE, y->rate_bps, a),
-                       port_label(fabric, first, other), unit_format(UNIT_RATE, x->rate_bps, b));
+            check_find(check, CHECK_WARNING, fabric->hosts + s, p, "rate",
+                       "%s (%s) and %s (%s) share traffic evenly but differ in rate", port_label(fabric, p, name),
+                       unit_format(UNIT_RATE, y->rate_bps, a), port_label(fabric, first, other),
+                       unit_format(UNIT_RATE, x->rate_bps, b));
         else if (x->cable_mm > 4 * y->cable_mm || y->cable_mm > 4 * x->cable_mm)
-            check_find(check, CHECK_WARNING, fabric->hosts + s, p, "cable", "%s (%s) and %s (%s) share traffic evenly",
-                       port_label(fabric, p, name), unit_format(UNIT_LENGTH, y->cable_mm, a),
-                       port_label(fabric, first, other), unit_format(UNIT_LENGTH, x->cable_mm, b));
+            check_find(check, CHECK_WARNING, fabric->hosts + s, p, "cable",
+                       "%s (%s) and %s (%s) share traffic evenly but differ in length", port_label(fabric, p, name),
+                       unit_format(UNIT_LENGTH, y->cable_mm, a), port_label(fabric, first, other),
+                       unit_format(UNIT_LENGTH, x->cable_mm, b));
     }
 }
 
@@ -227,7 +229,7 @@ static void hosts_mtu(struct check *check)
     for (uint32_t h = 0; usual != FABRIC_NONE && h < fabric->hosts; h++) {
         uint32_t e = first_adapter(check, h), mtu = fabric->nic[fabric->endpoint[usual].nic].mtu_bytes;
         if (e == FABRIC_NONE || fabric->nic[fabric->endpoint[e].nic].mtu_bytes == mtu) continue;
-        check_find(check, CHECK_WARNING, h, e, "mtu", "%s has an MTU of %u, most hosts, as %s, one of %u",
+        check_find(check, CHECK_WARNING, h, e, "mtu", "%s has an MTU of %u, most hosts, such as %s, have %u",
                    port_label(fabric, e, name), fabric->nic[fabric->endpoint[e].nic].mtu_bytes,
                    port_label(fabric, usual, other), mtu);
     }

@@ -132,8 +132,8 @@ RULE_FUNCTION(wd_restore)
                        unit_format(UNIT_TIME, wd->restore_ps, a), unit_format(UNIT_TIME, wd->detect_ps, b));
         if (!same_watchdog(wd, &fabric->sw[most].watchdog))
             check_find(check, CHECK_WARNING, node, FABRIC_NONE, "watchdog",
-                       "%s: the watchdog differs from that of most of the same role, as %s", fabric->node[node].name,
-                       fabric->node[fabric->hosts + most].name);
+                       "%s: the watchdog differs from that of most switches of its role, such as %s",
+                       fabric->node[node].name, fabric->node[fabric->hosts + most].name);
     }
 }
 

@@ -291,7 +291,7 @@ void check_print_rules(bool markdown, FILE *out)
                     rule->needs_config ? " (configurations only)" : "");
             continue;
         }
-        fprintf(out, "\n## %s: %s\n\n*%s%s*\n\n%s\n\nTo mend it: %s\n\nIt rests on: %s\n", rule->id, rule->title,
+        fprintf(out, "\n## %s: %s\n\n*%s%s*\n\n%s\n\nFix: %s\n\nSource: %s\n", rule->id, rule->title,
                 check_severity_names[rule->severity], rule->needs_config ? ", configuration" : "", rule->why,
                 rule->mend, rule->sources);
     }

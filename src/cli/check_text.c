@@ -43,7 +43,7 @@ static void print_cause(const struct check_input *input, const struct check_caus
         bool again = finding->port && first->port && strcmp(finding->port, first->port) == 0; /* of another class */
         if (name && finding->port && here && !again) name[names++] = finding->port;
     }
-    if (also) fprintf(out, " (and %u more alike%s", also, names ? ": " : "");
+    if (also) fprintf(out, " (and %u more like it%s", also, names ? ": " : "");
     fold_names(out, &style, name, names);
     fputs(also ? ")\n" : "\n", out);
     free(name);
@@ -148,7 +148,6 @@ void check_print_text(const struct check_input *input, bool quiet, bool all, FIL
             of[CHECK_WARNING], text_plural(of[CHECK_WARNING]), of[CHECK_INFO], text_plural(of[CHECK_INFO]));
     if (ignored) fprintf(out, ", %u ignored", ignored);
     if (check->states > 1 && whole) /* of cables that nobody knows nothing is proven */
-        fprintf(out, "; deadlocks: %llu states of the routes covered, %llu by a search",
-                (unsigned long long)check->states, (unsigned long long)check->searched);
+        fprintf(out, "; deadlock proof covers %llu routing states", (unsigned long long)check->states);
     fputc('\n', out);
 }

@@ -54,10 +54,10 @@ class Program(unittest.TestCase):
 
     def test_text(self):
         good, bad = self.path("good.yaml", GOOD), self.path("bad.yaml", BAD)
-        self.assertRegex(self.check(good, status=0).stdout, r"good.yaml: 0 errors, 0 warnings, 0 infos; deadlocks: 9 states")
+        self.assertRegex(self.check(good, status=0).stdout, r"good.yaml: 0 errors, 0 warnings, 0 infos; deadlock proof covers 9 routing states")
         out = self.check(bad, status=1).stdout.splitlines()
-        self.assertEqual(out[0], f"{bad}:6:28: error[PFC001]: leaf0:2 has PFC for priority none, its peer spine0:0 for 3")
-        self.assertRegex(out[1], r":7:21: warning\[PFC006\]: leaf1:0 .* \(and 3 more alike\)$")
+        self.assertEqual(out[0], f"{bad}:6:28: error[PFC001]: leaf0:2 has PFC off, its peer spine0:0 has it on for priority 3")
+        self.assertRegex(out[1], r":7:21: warning\[PFC006\]: leaf1:0 .* \(and 3 more like it\)$")
         self.assertEqual(len(out), 3)
         self.assertEqual(len(self.check("--quiet", bad, status=1).stdout.splitlines()), 2)
 
@@ -155,7 +155,7 @@ class Program(unittest.TestCase):
 
     def test_baseline_knows_each_of_those_told_as_one(self):
         both, base = self.path("both.yaml", GOOD + "devices: {leaf0: {ports: {2-3: {pfc: false}}}}\n"), self.path("baseline")
-        self.assertRegex(self.check(both, status=1).stdout, r"leaf0:2 .*\(and 1 more alike\)\n")
+        self.assertRegex(self.check(both, status=1).stdout, r"leaf0:2 .*\(and 1 more like it\)\n")
         self.check("--write-baseline", base, both, status=0)
         left = self.path("left.yaml", GOOD + "devices: {leaf0: {ports: {3: {pfc: false}}}}\n")
         self.assertIn("0 errors, 0 warnings, 0 infos, 1 ignored", self.check("--baseline", base, left, status=0).stdout)
@@ -178,7 +178,7 @@ class Program(unittest.TestCase):
         self.assertIn("It holds.", out)
         self.assertRegex(self.check("--explain", "ECN003", self.path("good.yaml", GOOD), status=0).stdout, r"T_3 = 1/8 \* ")
         self.assertIn("is violated 1 time, first:", self.check("--explain", "PFC001", self.path("bad.yaml", BAD), status=0).stdout)
-        self.assertIn("It rests on: IEEE Std 802.1Q", self.check("--explain", "PFC001", status=0).stdout)
+        self.assertIn("Source: IEEE Std 802.1Q", self.check("--explain", "PFC001", status=0).stdout)
         self.assertIn("Only a configuration", self.check("--explain", "SYN001", status=0).stdout)
 
     def test_the_page_is_the_list(self):

@@ -76,7 +76,7 @@ class Check(unittest.TestCase):
         out = self.check("bad", "--select", "PFC006", status=0).stdout.splitlines()
         self.assertEqual(len([line for line in out if "[PFC006]" in line]), 1)
         self.assertRegex(out[0], r"^bad/leaf0.cfg:\d+:1: warning\[PFC006\]: leaf0 Ethernet1/1 .*"
-                                 r"\(and 4 more alike: Ethernet1/2-5\)$")
+                                 r"\(and 4 more like it: Ethernet1/2-5\)$")
         self.assertEqual(out[-1], "3 devices: 0 errors, 1 warning, 0 infos")
         each = self.check("bad", "--select", "PFC006", "--all", status=0).stdout.splitlines()
         self.assertEqual(len([line for line in each if "[PFC006]" in line]), 5)
@@ -137,7 +137,7 @@ class Check(unittest.TestCase):
         self.assertGreater(sum("'lossless4'" in line for line in each), 0)
         places = {line.split(" ")[0] for line in each}
         self.assertEqual(len(lines), len(places), lines)
-        self.assertIn("(and 7 more alike: Ethernet8 to Ethernet24)", lines[0])
+        self.assertIn("(and 7 more like it: Ethernet8 to Ethernet24)", lines[0])
 
     def test_a_broken_uplink(self):
         """One uplink without PFC and with small frames, and nothing but addresses says where it leads."""
@@ -157,7 +157,7 @@ class Check(unittest.TestCase):
         errors = [line for line in lines if ": error[" in line]
         self.assertEqual(len(errors), 2, lines)
         self.assertRegex(errors[0], r"^addressed/leaf0.cfg:\d+:1: error\[MTU001\]: leaf0 Ethernet1/5 .* spine0 Ethernet1/1 of 9216 B")
-        self.assertRegex(errors[1], r"^addressed/leaf0.cfg:\d+:1: error\[PFC001\]: leaf0 Ethernet1/5 .* spine0 Ethernet1/1 for 3")
+        self.assertRegex(errors[1], r"^addressed/leaf0.cfg:\d+:1: error\[PFC001\]: leaf0 Ethernet1/5 .* spine0 Ethernet1/1 has it on for priority 3")
         self.assertIn("8 ports have no known other end among the devices given (leaf0 Ethernet1/1-4; leaf1 Ethernet1/1-4)", lines[-2])
 
     def test_assumed_once(self):
