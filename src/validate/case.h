@@ -35,6 +35,7 @@ struct validate_finding {
     double base;     /* the limit is the criterion's value times this; 0: the criterion's value alone */
     const char *of;  /* what base is, in words with its numbers: "payload rate 400G x 4096/4178"; NULL with base 0 */
     const char *why; /* said where it does not pass; NULL: nothing */
+    const char *unjudged; /* why the value is told and not judged, with `of` beside it; NULL: it is judged */
     const char *job; /* a baseline keeps the value by this, ranks and bytes, and holds it against; NULL: it does not */
     uint64_t ranks, bytes; /* 0: it has none */
     const char *source;    /* file and line of a value that was measured; NULL, "": it has none */
@@ -84,13 +85,14 @@ struct variant_counts {
     uint64_t drops, lossless_drops, lost; /* packets: by switches and adapters; of lossless classes; on links */
     uint64_t discarded;                   /* of drops: by adapters, which they have reached */
     uint64_t circled;                     /* of drops: by switches, their time to live was over */
+    uint64_t crowded;                     /* of drops: by switches, of lossy classes whose queue was full */
     uint64_t pauses, marks, again, timeouts, payload_bytes;
     double headroom; /* most that a group used of its headroom; 1: all */
     uint32_t headroom_port;
 };
 struct variant_counts variant_count(const struct variant *variant);
 /* p99 of the times of a job's flows (FABRIC_NONE: all jobs'), each over its time alone; one that does not end counts as
- * 1e18.  NAN: none has begun. */
+ * INFINITY.  NAN: none has begun. */
 double variant_p99(const struct variant *variant, uint32_t job);
 
 /* choose.c: which endpoints a test takes. */

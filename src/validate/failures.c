@@ -122,7 +122,7 @@ uint64_t failures_lost(const struct variant *variant)
 {
     struct variant_counts counts = variant_count(variant);
 
-    return counts.drops - counts.discarded + counts.lost;
+    return counts.drops - counts.discarded - counts.crowded + counts.lost;
 }
 
 void failures_judge_lost(struct validate_case *of, const char *name, const struct variant *variant, uint64_t without)
@@ -132,13 +132,18 @@ void failures_judge_lost(struct validate_case *of, const char *name, const struc
     char subject[VALIDATE_TEXT], why[VALIDATE_TEXT];
 
     snprintf(subject, sizeof subject, "%.240s: packets lost, though it was announced", name);
+    if (counts.crowded) { /* less capacity, and a class that may drop: not what a drain is judged by */
+        size_t used = strlen(subject);
+        snprintf(subject + used, sizeof subject - used, " (besides %llu of a lossy class that full queues dropped)",
+                 (unsigned long long)counts.crowded);
+    }
     if (counts.discarded) { /* what took the new way came before what was still on the old one */
         size_t used = strlen(subject);
         snprintf(subject + used, sizeof subject - used, " (%llu arrived out of order)",
                  (unsigned long long)counts.discarded);
     }
     snprintf(why, sizeof why, "%llu dropped by switches, %llu lost on links: %s",
-             (unsigned long long)(counts.drops - counts.discarded), (unsigned long long)counts.lost,
+             (unsigned long long)(counts.drops - counts.discarded - counts.crowded), (unsigned long long)counts.lost,
              counts.circled ? "some went in circles, because switches nearest to it moved first (see `ordered` of "
                               "`converge`)"
                             : "routes were not away in time");

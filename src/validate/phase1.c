@@ -175,6 +175,7 @@ void test_deadlock(struct validate_case *of)
 {
     const struct check_options options = {.failures = 1};
     char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "", states[VALIDATE_NUMBER];
+    const char *stopped = NULL;
     uint32_t circles = 0;
     struct check check;
 
@@ -188,11 +189,20 @@ void test_deadlock(struct validate_case *of)
         const struct check_finding *finding = &check.finding[f];
         const char *id = check_rules[finding->rule].id;
         if (finding->ignored || (strcmp(id, "TOP001") != 0 && strcmp(id, "TOP002") != 0)) continue;
+        if (finding->severity != CHECK_ERROR) { /* it gave up before it had seen all */
+            stopped = finding->message;
+            continue;
+        }
         if (circles++ == 0) snprintf(why, sizeof why, "%s: %s", id, finding->message);
     }
-    snprintf(subject, sizeof subject, "circles of waiting buffers in %s states of the routes",
+    snprintf(subject, sizeof subject, "circles of buffers that wait for each other, in %s states of the routes",
              validate_number(VALIDATE_COUNT, (double)check.states, states));
-    validate_judge(of, &(struct validate_finding){
-                           .subject = subject, .criterion = CRITERION_CIRCLES, .value = circles, .why = why});
+    if (check.states == 0 && circles == 0)
+        validate_skip(of, "", "nothing pauses, or there are no two switches: no circle is possible");
+    else if (stopped && circles == 0)
+        validate_tell(of, VALIDATE_WARN, subject, "none in any of them", "none so far; %s", stopped);
+    else
+        validate_judge(of, &(struct validate_finding){
+                               .subject = subject, .criterion = CRITERION_CIRCLES, .value = circles, .why = why});
     check_release(&check);
 }

@@ -20,8 +20,8 @@ static const char *pair_text(const struct validate_case *of, const struct endpoi
 {
     char src[FABRIC_NAME], dst[FABRIC_NAME];
 
-    snprintf(buf, VALIDATE_TEXT, "%.64s to %.64s over %u links", endpoint_name(of->fabric, pair->src, src),
-             endpoint_name(of->fabric, pair->dst, dst), pair->hops);
+    snprintf(buf, VALIDATE_TEXT, "%.64s to %.64s over %u link%s", endpoint_name(of->fabric, pair->src, src),
+             endpoint_name(of->fabric, pair->dst, dst), pair->hops, pair->hops == 1 ? "" : "s");
     return buf;
 }
 

@@ -168,10 +168,16 @@ void test_ecn(struct validate_case *of)
 {
     uint32_t port = FABRIC_NONE;
     uint8_t queue = 0;
-    const struct sw_ecn *ecn = of->fabric->endpoints > SENDERS ? queue_to(of->fabric, 0, &port, &queue) : NULL;
+    const struct sw_ecn *ecn = queue_to(of->fabric, 0, &port, &queue);
     struct accuracy seen = {0};
     struct held held;
+    uint32_t reached;
 
+    free(choose_ranks(of->fabric, SENDERS + 1, &reached));
+    if (reached <= SENDERS) {
+        validate_skip(of, "", "fewer than three endpoints reach each other");
+        return;
+    }
     if (!is_roce(of->fabric)) {
         validate_skip(of, "", "the queue is held by adapters of RoCE; this is %s", fabric_system(of->fabric)->title);
         return;
@@ -385,7 +391,8 @@ void test_microbursts(struct validate_case *of)
     if (senders == 0) senders = 8;
     if (senders > count - 1) senders = count - 1;
     if (!of->fabric->classes[choose_class(of->fabric)].lossless || senders < 2) {
-        validate_skip(of, "", "no class is lossless, or too few endpoints");
+        validate_skip(of, "", "%s",
+                      senders < 2 ? "fewer than three endpoints reach each other" : "no class is lossless");
         return;
     }
     for (uint32_t i = 0; i < BURSTS && (pause == BURSTS || mark == BURSTS); i++) {
@@ -395,9 +402,15 @@ void test_microbursts(struct validate_case *of)
         free(jobs);
         if (!ran) return;
         struct variant_counts counts = variant_count(&variant);
+        bool arrived = variant.result.state == SIM_DONE && !variant.result.work_failed;
         if (counts.marks && mark == BURSTS) mark = i;
         if (counts.pauses && pause == BURSTS) pause = i;
         variant_close(&variant);
+        if (!arrived) {
+            snprintf(subject, sizeof subject, "bursts of %u senders", senders);
+            validate_tell(of, VALIDATE_FAIL, subject, "a burst arrives", "one of %s each does not", sizes[i]);
+            return;
+        }
     }
     snprintf(subject, sizeof subject, "bursts of %u senders: the smallest that is marked", senders);
     burst_formula(of, formula);
@@ -412,7 +425,7 @@ void test_microbursts(struct validate_case *of)
                    &(struct validate_finding){.subject = subject,
                                               .criterion = CRITERION_FIRST_MARK,
                                               .unit = VALIDATE_BYTES,
-                                              .value = mark < BURSTS ? bytes[mark] : NAN,
+                                              .value = mark < BURSTS ? bytes[mark] : INFINITY,
                                               .base = bytes[pause],
                                               .of = words,
                                               .why = "pauses come before any mark: senders are stopped, not slowed"});

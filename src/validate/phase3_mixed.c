@@ -3,6 +3,7 @@
  * Phase 3, mixed traffic: RDMA beside storage and lossy traffic keeps its time, its CNPs are not late, and none of its
  * bytes are in a class of others.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,10 +60,20 @@ static void judge_outside(struct validate_case *of, const struct variant *varian
                                                   .why = why});
 }
 
+/* What a queue drains at for certain: the line where it goes first, its share of it else. */
+static double drain_bps(const struct fabric *fabric, uint32_t port, uint8_t priority)
+{
+    const struct fabric_settings *settings = &fabric->settings[fabric->port[port].settings];
+    const struct fabric_queue *queue = &settings->queue[settings->tc_to_queue[priority & 7]];
+    double line = (double)fabric->port[port].rate_bps;
+
+    return queue->strict || queue->share_ppm == 0 ? line : line * queue->share_ppm / 1e6;
+}
+
 /* What the longest queue of CNPs took to drain. */
 static void judge_cnp(struct validate_case *of, const struct variant *variant)
 {
-    static const char subject[] = "CNPs: the longest that their queue took to drain, of all ports";
+    static const char subject[] = "an incast beside the same others: the longest that a queue of CNPs takes to drain";
     const struct fabric *fabric = of->fabric;
     const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[0].nic];
     uint64_t sent = 0;
@@ -80,7 +91,7 @@ static void judge_cnp(struct validate_case *of, const struct variant *variant)
         const struct sim_port *port = &variant->result.port[i];
         if (port->sw == NULL) continue;
         double time = (double)port->sw->prio[fabric->classes[class].priority & 7].queue_max_bytes * 8 * (double)PS_S /
-                      (double)fabric->port[port->port].rate_bps;
+                      drain_bps(fabric, port->port, fabric->classes[class].priority);
         if (time <= most) continue;
         most = time;
         snprintf(why, sizeof why, "at %.90s they wait behind others: give CNPs a strict class of their own",
@@ -115,35 +126,54 @@ static void judge_p99(struct validate_case *of, double alone, double beside, uin
                                                   .why = "another class takes from RDMA what the shares give it"});
 }
 
-/* What RDMA runs beside: others in a lossy class and, where there is another, in a lossless one. */
-static void judge_beside(struct validate_case *of, const struct variant *alone, const char *rdma, const char *ranks,
-                         uint32_t count, const char *until)
+struct others { /* what RDMA runs beside: a lossy class and, where there is another, a lossless one */
+    char *jobs; /* ", {...}": to be put behind RDMA's; "" where there is no other class */
+    char words[128];
+};
+
+static void write_others(const struct validate_case *of, const char *ranks, const char *until, struct others *ret)
 {
     const char *lossy = other_class(of->fabric, false), *lossless = other_class(of->fabric, true);
-    char *jobs = NULL, *tcp = NULL, *disks = NULL, others[128];
-    struct variant beside = {0};
+    size_t length = 0;
+    FILE *to = open_memstream(&ret->jobs, &length);
 
-    if (lossy == NULL && lossless == NULL) {
+    CHECK(to);
+    if (lossy)
+        fprintf(to, ", {name: tcp, poisson: {sizes: hadoop, load: 5%%, until: %s}, ranks: %s, class: \"%s\"}", until,
+                ranks, lossy);
+    if (lossless)
+        fprintf(to, ", {name: disks, poisson: {sizes: storage, load: 5%%, until: %s}, ranks: %s, class: \"%s\"}", until,
+                ranks, lossless);
+    CHECK(fclose(to) == 0);
+    snprintf(ret->words, sizeof ret->words, "%s%s%s", lossy ? "5% in a lossy class" : "",
+             lossy && lossless ? " and " : "", lossless ? "5% of storage in a lossless one" : "");
+}
+
+static void judge_beside(struct validate_case *of, const struct variant *alone, const char *rdma,
+                         const struct others *others, uint32_t count)
+{
+    struct variant beside = {0};
+    char *jobs = NULL;
+
+    if (isnan(variant_p99(alone, 0))) {
+        validate_skip(of, "RDMA beside other traffic", "no flow of it begins in the time of a %s run",
+                      validate_level_names[of->plan->level]);
+        return;
+    }
+    if (isinf(variant_p99(alone, 0))) {
+        validate_tell(of, VALIDATE_FAIL, "RDMA flows alone", "99 of 100 complete within 100 ms", "they do not");
+        return;
+    }
+    if (others->jobs[0] == '\0') {
         validate_skip(of, "RDMA beside other traffic", "there is no other class");
         return;
     }
-    if (lossy)
-        CHECK(asprintf(&tcp, ", {name: tcp, poisson: {sizes: hadoop, load: 5%%, until: %s}, ranks: %s, class: \"%s\"}",
-                       until, ranks, lossy) > 0);
-    if (lossless)
-        CHECK(asprintf(&disks,
-                       ", {name: disks, poisson: {sizes: storage, load: 5%%, until: %s}, ranks: %s, class: \"%s\"}",
-                       until, ranks, lossless) > 0);
-    CHECK(asprintf(&jobs, "[%s%s%s]", rdma, tcp ? tcp : "", disks ? disks : "") > 0);
-    snprintf(others, sizeof others, "%s%s%s", lossy ? "5% in a lossy class" : "", lossy && lossless ? " and " : "",
-             lossless ? "5% of storage in a lossless one" : "");
+    CHECK(asprintf(&jobs, "[%s%s]", rdma, others->jobs) > 0);
     if (run_jobs(of, jobs, &beside)) {
-        judge_p99(of, variant_p99(alone, 0), variant_p99(&beside, 0), count, others);
+        judge_p99(of, variant_p99(alone, 0), variant_p99(&beside, 0), count, others->words);
         variant_close(&beside);
     }
     free(jobs);
-    free(tcp);
-    free(disks);
 }
 
 void test_mixed(struct validate_case *of)
@@ -153,6 +183,7 @@ void test_mixed(struct validate_case *of)
     char until[32], *ranks = choose_ranks(of->fabric, RANKS_MOST, &count), *rdma = NULL, *jobs = NULL,
                     name[FABRIC_NAME];
     struct variant run = {0};
+    struct others others = {NULL, ""};
 
     if (count < 3) {
         validate_skip(of, "", "fewer than three endpoints reach each other");
@@ -164,6 +195,7 @@ void test_mixed(struct validate_case *of)
                    "{name: rdma, poisson: {sizes: [[10KB, 50%%], [100KB, 90%%], [1MB, 100%%]], load: 20%%, until: %s}, "
                    "ranks: %s}",
                    until, ranks) > 0);
+    write_others(of, ranks, until, &others);
     CHECK(asprintf(&jobs, "[%s]", rdma) > 0);
     if (run_jobs(of, jobs, &run)) {
         if (is_roce(of->fabric))
@@ -171,12 +203,12 @@ void test_mixed(struct validate_case *of)
         else
             validate_skip(of, "bytes outside the class", "%s chooses queues in its own way",
                           fabric_system(of->fabric)->title);
-        judge_beside(of, &run, rdma, ranks, count, until);
+        judge_beside(of, &run, rdma, &others, count);
         variant_close(&run);
     }
     free(jobs);
-    CHECK(asprintf(&jobs, "[{incast: %u, size: 4MB, to: \"%s\", ranks: %s}]", count > 8 ? 8 : count - 1,
-                   endpoint_name(of->fabric, 0, name), ranks) > 0);
+    CHECK(asprintf(&jobs, "[{incast: %u, size: 4MB, to: \"%s\", ranks: %s}%s]", count > 8 ? 8 : count - 1,
+                   endpoint_name(of->fabric, 0, name), ranks, others.jobs) > 0);
     if (run_jobs(of, jobs, &run)) {
         judge_cnp(of, &run);
         variant_close(&run);
@@ -184,4 +216,5 @@ void test_mixed(struct validate_case *of)
     free(jobs);
     free(rdma);
     free(ranks);
+    free(others.jobs);
 }

@@ -97,10 +97,12 @@ static void count_port(const struct variant *variant, const struct sim_port *por
     const struct fabric_settings *settings = &fabric->settings[fabric->port[port->port].settings];
 
     ret->drops += port->drops;
-    if (port->sw)
+    if (port->sw) {
         ret->circled += port->sw->drop[SW_DROP_ttl];
-    else
+        ret->crowded += port->sw->drop[SW_DROP_buffer] + port->sw->drop[SW_DROP_egress];
+    } else {
         ret->discarded += port->drops;
+    }
     ret->lost += port->lost;
     ret->pauses += port->pauses_sent;
     ret->marks += port->ecn_marked;
@@ -147,7 +149,7 @@ double variant_p99(const struct variant *variant, uint32_t job)
     for (uint32_t i = 0; i < result->flows; i++) {
         const struct sim_flow *flow = &result->flow[i];
         if ((job != FABRIC_NONE && flow->job != job) || flow->start == PS_NEVER) continue;
-        time[count++] = flow->fct_ps == PS_NEVER ? 1e18 : (double)flow->fct_ps / (double)flow->ideal_ps;
+        time[count++] = flow->fct_ps == PS_NEVER ? INFINITY : (double)flow->fct_ps / (double)flow->ideal_ps;
     }
     qsort(time, count, sizeof *time, ascending);
     if (count) p99 = time[(uint64_t)count * 99 / 100];
