@@ -98,10 +98,16 @@ void test_sustained(struct validate_case *of)
     variant_close(&variant);
 }
 
-struct incast { /* the worst of all fan-ins, and which */
-    double rate, spread, headroom;
-    uint32_t rate_at, spread_at, headroom_at, lost_at;
-    uint32_t spread_port, headroom_port;
+struct fan_ins { /* the worst of some, and which */
+    double rate, spread;
+    uint32_t rate_at, spread_at, spread_port;
+    uint32_t first, last; /* 0: none was run */
+};
+
+struct incast {
+    struct fan_ins within, beyond; /* the fan-in that the file designs for */
+    double headroom;
+    uint32_t headroom_at, headroom_port, lost_at;
     uint64_t lost;
 };
 
@@ -126,7 +132,15 @@ static double spread_of(const struct variant *variant, const ps_t *before, ps_t 
     return most;
 }
 
-static bool run_incast(struct validate_case *of, const char *ranks, uint32_t senders, double share, bool judged,
+static void keep_worst(struct fan_ins *as, uint32_t senders, double rate, double spread, uint32_t port)
+{
+    if (as->first == 0 || rate < as->rate) as->rate = rate, as->rate_at = senders;
+    if (as->first == 0 || spread > as->spread) as->spread = spread, as->spread_at = senders, as->spread_port = port;
+    if (as->first == 0) as->first = senders;
+    as->last = senders;
+}
+
+static bool run_incast(struct validate_case *of, const char *ranks, uint32_t senders, double share, bool within,
                        struct incast *ret)
 {
     ps_t warm = of_level(of, 10 * PS_MS, 20 * PS_MS, 50 * PS_MS), span = of_level(of, PS_MS, 2 * PS_MS, 10 * PS_MS);
@@ -151,8 +165,7 @@ static bool run_incast(struct validate_case *of, const char *ranks, uint32_t sen
         double line = (double)of->fabric->port[of->fabric->endpoint[0].port].rate_bps * share;
         double rate = (double)(counts.payload_bytes - payload) * 8 * (double)PS_S / (double)span / line;
         double spread = spread_of(&variant, before, span, 0, &port);
-        if (judged && rate < ret->rate) ret->rate = rate, ret->rate_at = senders;
-        if (judged && spread > ret->spread) ret->spread = spread, ret->spread_at = senders, ret->spread_port = port;
+        keep_worst(within ? &ret->within : &ret->beyond, senders, rate, spread, port);
         if (counts.headroom > ret->headroom)
             ret->headroom = counts.headroom, ret->headroom_at = senders, ret->headroom_port = counts.headroom_port;
         if (counts.lossless_drops + counts.lost) ret->lost_at = senders;
@@ -168,12 +181,37 @@ static bool has_control(const struct fabric *fabric)
     return strcmp(fabric->nic[fabric->endpoint[0].nic].congestion, "none") != 0;
 }
 
-static void judge_incast(struct validate_case *of, const struct incast *seen, double share, uint32_t most)
+static const char *senders_text(const struct fan_ins *as, char buf[64])
+{
+    if (as->first == as->last)
+        snprintf(buf, 64, "%u senders", as->first);
+    else
+        snprintf(buf, 64, "%u to %u senders", as->first, as->last);
+    return buf;
+}
+
+/* The file designs for less: what becomes of more is worth knowing, and nothing to fail by. */
+static void tell_beyond(struct validate_case *of, const struct fan_ins *seen, double line)
+{
+    char subject[VALIDATE_TEXT], senders[64], rate[VALIDATE_NUMBER], spread[VALIDATE_NUMBER];
+
+    snprintf(subject, sizeof subject,
+             "%s: receiver's goodput at least %s (with %u), a port beyond its leaf paused for at most %s of the time "
+             "(with %u)",
+             senders_text(seen, senders), validate_number(VALIDATE_RATE, seen->rate * line, rate), seen->rate_at,
+             validate_number(VALIDATE_RATIO, seen->spread, spread), seen->spread_at);
+    validate_tell(of, VALIDATE_SKIPPED, subject, "",
+                  "a figure, not judged: the file designs for %u senders (check: fan-in)",
+                  of->fabric->operations.fan_in);
+}
+
+static void judge_incast(struct validate_case *of, const struct fan_ins *seen, double share)
 {
     double line = (double)of->fabric->port[of->fabric->endpoint[0].port].rate_bps * share;
-    char subject[VALIDATE_TEXT], port[FABRIC_NAME] = "", why[VALIDATE_TEXT];
+    char subject[VALIDATE_TEXT], port[FABRIC_NAME] = "", why[VALIDATE_TEXT], senders[64];
 
-    snprintf(subject, sizeof subject, "2 to %u senders: receiver's goodput, least with %u", most, seen->rate_at);
+    snprintf(subject, sizeof subject, "%s: receiver's goodput, least with %u", senders_text(seen, senders),
+             seen->rate_at);
     validate_judge(of, &(struct validate_finding){.subject = subject,
                                                   .criterion = CRITERION_INCAST_RATE,
                                                   .unit = VALIDATE_RATE,
@@ -187,8 +225,10 @@ static void judge_incast(struct validate_case *of, const struct incast *seen, do
         return;
     }
     if (seen->spread_port != FABRIC_NONE) fabric_port_name(of->fabric, seen->spread_port, port);
-    snprintf(subject, sizeof subject, "2 to %u senders: pauses beyond the receiver's leaf, most with %u", most,
-             seen->spread_at);
+    snprintf(subject, sizeof subject, "%s: share of time that a port beyond the receiver's leaf is paused",
+             senders_text(seen, senders));
+    if (seen->spread > 0)
+        snprintf(subject + strlen(subject), sizeof subject - strlen(subject), ", most with %u", seen->spread_at);
     snprintf(why, sizeof why, "%.90s stands still for that share of the time: marks come too late or act too slowly",
              port);
     validate_judge(of, &(struct validate_finding){.subject = subject,
@@ -198,8 +238,9 @@ static void judge_incast(struct validate_case *of, const struct incast *seen, do
                                                   .why = why});
 }
 
-static void judge_lossless(struct validate_case *of, const struct incast *seen, uint32_t most)
+static void judge_lossless(struct validate_case *of, const struct incast *seen)
 {
+    uint32_t most = seen->beyond.last ? seen->beyond.last : seen->within.last;
     char subject[VALIDATE_TEXT], port[FABRIC_NAME] = "", why[VALIDATE_TEXT];
 
     snprintf(subject, sizeof subject, "2 to %u senders: packets lost", most);
@@ -207,8 +248,10 @@ static void judge_lossless(struct validate_case *of, const struct incast *seen, 
     validate_judge(of, &(struct validate_finding){
                            .subject = subject, .criterion = CRITERION_DROPS, .value = (double)seen->lost, .why = why});
     if (seen->headroom_port != FABRIC_NONE) fabric_port_name(of->fabric, seen->headroom_port, port);
-    snprintf(subject, sizeof subject, "2 to %u senders: headroom used, most with %u %s%.80s", most, seen->headroom_at,
-             port[0] ? "at " : "", port);
+    snprintf(subject, sizeof subject, "2 to %u senders: share of headroom used", most);
+    if (port[0])
+        snprintf(subject + strlen(subject), sizeof subject - strlen(subject), ", most with %u at %.80s",
+                 seen->headroom_at, port);
     validate_judge(of, &(struct validate_finding){.subject = subject,
                                                   .criterion = CRITERION_HEADROOM,
                                                   .unit = VALIDATE_RATIO,
@@ -216,39 +259,48 @@ static void judge_lossless(struct validate_case *of, const struct incast *seen, 
                                                   .why = "what comes in after a pause is more than the headroom"});
 }
 
-/* Every fan-in up to how many there are; answers the largest that was run, 0 after a row that says what is wrong. */
-static uint32_t run_fan_ins(struct validate_case *of, double share, struct incast *seen, uint32_t *ret_judged)
+/* Whether a level takes this fan-in: --full each, others powers of two, and all the design's and the largest. */
+static bool takes_fan_in(const struct validate_case *of, uint32_t senders, uint32_t largest)
 {
-    static const uint32_t all[] = {2, 4, 8, 16, 32, SENDERS_MOST}, few[] = {2, 16, SENDERS_MOST};
-    const uint32_t *list = of->plan->level == VALIDATE_QUICK ? few : all;
-    uint32_t lists = of->plan->level == VALIDATE_QUICK ? 3 : 6, last = 0, count;
-    uint32_t design = of->fabric->operations.fan_in;
+    bool always = senders == 2 || senders == of->fabric->operations.fan_in || senders == largest;
+
+    switch (of->plan->level) {
+    case VALIDATE_QUICK:
+        return always || senders == 16;
+    case VALIDATE_DEFAULT:
+        return always || (senders & (senders - 1)) == 0;
+    default:
+        return true;
+    }
+}
+
+/* Fan-ins up to how many there are; false after a row that says what is wrong, or that there is none. */
+static bool run_fan_ins(struct validate_case *of, double share, struct incast *seen)
+{
+    uint32_t design = of->fabric->operations.fan_in, count;
     char *ranks = choose_ranks(of->fabric, RANKS_MOST, &count);
+    uint32_t largest = count - 1 < SENDERS_MOST ? count - 1 : SENDERS_MOST;
     bool good = true;
 
-    for (uint32_t i = 0; i < lists && good; i++) {
-        uint32_t senders = list[i] < count - 1 ? list[i] : count - 1;
-        bool within = design == 0 || senders <= design || *ret_judged == 0;
-        if (senders < 2 || senders == last) continue;
-        good = run_incast(of, ranks, senders, share, within, seen);
-        if (within) *ret_judged = senders;
-        last = senders;
-    }
+    for (uint32_t senders = 2; senders <= largest && good; senders++)
+        if (takes_fan_in(of, senders, largest))
+            good = run_incast(of, ranks, senders, share, design == 0 || senders <= design || senders == 2, seen);
     free(ranks);
-    if (good && last == 0) validate_skip(of, "", "fewer than three endpoints reach each other");
-    return good ? last : 0;
+    if (largest < 2) validate_skip(of, "", "fewer than three endpoints reach each other");
+    return good && largest >= 2;
 }
 
 void test_incast(struct validate_case *of)
 {
-    struct incast seen = {.rate = 2, .spread_port = FABRIC_NONE, .headroom_port = FABRIC_NONE};
+    struct incast seen = {.headroom_port = FABRIC_NONE};
     double share = payload_share(of, "incast");
-    uint32_t judged = 0, last = share > 0 ? run_fan_ins(of, share, &seen, &judged) : 0;
 
-    if (last == 0) return;
-    judge_incast(of, &seen, share, judged);
+    if (share == 0 || !run_fan_ins(of, share, &seen)) return;
+    judge_incast(of, &seen.within, share);
+    if (seen.beyond.last)
+        tell_beyond(of, &seen.beyond, (double)of->fabric->port[of->fabric->endpoint[0].port].rate_bps * share);
     if (of->fabric->classes[choose_class(of->fabric)].lossless)
-        judge_lossless(of, &seen, last);
+        judge_lossless(of, &seen);
     else
         validate_skip(of, "packets lost, headroom", "no class is lossless");
 }
