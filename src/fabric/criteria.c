@@ -10,6 +10,7 @@
 #include "fabric/file/read.h"
 
 #define RATIO_MAX_MILLI 1000000u
+#define PERCENT_MEANT 10000u /* thousandths: a share that is larger was meant in per cent */
 
 const struct criterion_info criterion_infos[CRITERIA] = {
 #define UNSAID CRITERION_UNSAID
@@ -28,7 +29,7 @@ static const char *const names[] = {
 };
 
 /* `95%` or `0.95`. */
-static bool read_ratio(struct loader *loader, const struct tree *value, uint64_t *ret)
+static bool read_ratio(struct loader *loader, const struct tree *value, enum criterion which, uint64_t *ret)
 {
     const char *rest = "";
     char found[TREE_FOUND];
@@ -38,18 +39,21 @@ static bool read_ratio(struct loader *loader, const struct tree *value, uint64_t
         return read_unit(loader, value, UNIT_SHARE, 0, RATIO_MAX_MILLI * UINT64_C(1000), ret);
     if (value->type == TREE_SCALAR && read_milli(value->text, RATIO_MAX_MILLI, &milli, &rest) && *rest == '\0') {
         *ret = milli * 1000;
-        return true;
+        if (milli < PERCENT_MEANT || criterion_infos[which].value > 1000000) return true;
+        read_error(loader, value->at, "validate: %s: %s is that many times; for a share write %s%%", value->key,
+                   tree_found(value, found), value->text);
+        return false;
     }
     read_error(loader, value->at, "validate: %s: %s is no ratio; a number or a share is due, as in 1.1 or 95%%",
                value->key, tree_found(value, found));
     return false;
 }
 
-static bool read_one(struct loader *loader, const struct tree *value, enum criterion_unit unit, uint64_t *ret)
+static bool read_one(struct loader *loader, const struct tree *value, enum criterion which, uint64_t *ret)
 {
-    switch (unit) {
+    switch (criterion_infos[which].unit) {
     case CRITERION_UNIT_RATIO:
-        return read_ratio(loader, value, ret);
+        return read_ratio(loader, value, which, ret);
     case CRITERION_UNIT_TIME:
         return read_unit(loader, value, UNIT_TIME, 0, PS_S * 1000, ret);
     default:
@@ -69,7 +73,7 @@ void criteria_load(struct loader *loader)
         struct tree name = {.type = TREE_SCALAR, .text = value->key, .at = value->key_at, .key = "validate"};
         uint32_t which;
         if (!read_choice(loader, &name, names, &which)) continue;
-        if (read_one(loader, value, criterion_infos[which + 1].unit, &criteria->value[which + 1]))
+        if (read_one(loader, value, (enum criterion)(which + 1), &criteria->value[which + 1]))
             criteria->at[which + 1] = value->at;
     }
 }
