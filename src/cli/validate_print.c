@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -13,6 +14,7 @@
 #include "validate/measured/measured.h"
 
 #define INDENT 10
+#define LEAST_NS 1000000 /* that a test took, and is worth to be told */
 
 static const enum text_colour colours[VALIDATE_VERDICTS] = {
     [VALIDATE_PASS] = TEXT_GREEN,
@@ -34,36 +36,55 @@ static void print_overrides(const struct validate *validate, FILE *out)
     }
 }
 
-/* Behind INDENT columns, in lines as wide as the terminal. */
+/* From column INDENT on, in lines as wide as the terminal. */
+static void print_wrapped(const char *text, const struct text_style *style, FILE *out)
+{
+    char *plain = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&plain, &length);
+
+    if (to) text_outside(to, style, text);
+    if (to && fclose(to) == 0)
+        text_wrap(out, style, INDENT, INDENT + 2, plain);
+    else
+        fputs("(not enough memory)\n", out);
+    free(plain);
+}
+
 static void print_below(const char *text, const struct text_style *style, FILE *out)
 {
-    char plain[2 * VALIDATE_TEXT];
-    size_t length = strnlen(text, sizeof plain - 1);
-
-    for (size_t i = 0; i < length; i++)
-        plain[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
-    plain[length] = '\0';
     fprintf(out, "%*s", INDENT, "");
-    text_wrap(out, style, INDENT, INDENT + 2, plain);
+    print_wrapped(text, style, out);
+}
+
+/* "point-rate: 391G >= 95% x ... = 372G": the key is what a file says to replace the criterion. */
+static void print_criterion(const struct validate_row *row, const struct text_style *style, FILE *out)
+{
+    char number[VALIDATE_NUMBER], text[2 * VALIDATE_TEXT];
+    bool judged = row->criterion != CRITERION_NONE && row->verdict != VALIDATE_SKIPPED;
+
+    if (isnan(row->value))
+        snprintf(text, sizeof text, "%s", row->formula);
+    else
+        snprintf(text, sizeof text, "%s%s%s %s", judged ? criterion_infos[row->criterion].name : "", judged ? ": " : "",
+                 validate_number(row->unit, row->value, number), row->formula);
+    print_below(text, style, out);
 }
 
 static void print_row(const struct validate_row *row, const struct text_style *style, FILE *out)
 {
-    char number[VALIDATE_NUMBER], time[TEXT_COUNT], text[2 * VALIDATE_TEXT];
+    char time[TEXT_COUNT], text[2 * VALIDATE_TEXT];
+    bool named = row->subject[0] != '\0', timed = row->ns >= LEAST_NS;
 
     fputs("  ", out);
     text_colour(out, style, colours[row->verdict]);
     fprintf(out, "%-7s", validate_verdict_names[row->verdict]);
     text_colour(out, style, TEXT_PLAIN);
-    fprintf(out, " %s%s", validate_tests[row->test].name, row->subject[0] ? ": " : "");
-    text_outside(out, style, row->subject);
-    if (row->ns) fprintf(out, "  [%s]", text_ns(row->ns, time));
-    fputc('\n', out);
-    if (isnan(row->value))
-        snprintf(text, sizeof text, "%s", row->formula);
-    else
-        snprintf(text, sizeof text, "%s %s", validate_number(row->unit, row->value, number), row->formula);
-    if (row->formula[0]) print_below(text, style, out);
+    fputc(' ', out);
+    snprintf(text, sizeof text, "%s%s%s%s%s%s", validate_tests[row->test].name, named ? ": " : "", row->subject,
+             timed ? " [" : "", timed ? text_ns(row->ns, time) : "", timed ? "]" : "");
+    print_wrapped(text, style, out);
+    if (row->formula[0]) print_criterion(row, style, out);
     if (row->why[0]) print_below(row->why, style, out);
     if (row->source[0]) print_below(row->source, style, out);
 }

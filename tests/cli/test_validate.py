@@ -90,6 +90,36 @@ class Validate(Case):
         wrong = {row["test"] for row in rows if row["verdict"] == "fail"}
         self.assertEqual(wrong, {"point to point", "rails"})
 
+    def test_what_never_ends(self):
+        """A host whose cable is down: no row passes by being as bad alone, and no number stands for 'never'."""
+        result = self.validate("--quick", "--phase", "3,4", text=SMALL + "faults: [{down: \"h0:0\", at: 0s}]\n", status=1)
+        self.assertNotRegex(result.stdout, r"0{15}|1e\+1|\bnan\b|\binf\b")
+        self.assertRegex(result.stdout, r"fail +mixed traffic: RDMA flows alone\n +99 of 100 complete")
+        self.assertRegex(result.stdout, r"fail +microbursts: bursts of 3 senders\b")
+        self.assertRegex(result.stdout, r"fail +two tenants: a tenant alone\b")
+        self.assertRegex(result.stdout, r"jct-ratio: never <= 1\.05 x roofline")
+
+    def test_islands(self):
+        """Hosts that do not reach each other: rows that need more of them are skipped; a collective has no way, and fails."""
+        text = (SMALL.split("topology")[0] + "topology: {links: {hosts: [a, b, c, d], switches: [s, t], "
+                "links: [[a, s], [b, s], [c, t], [d, t]]}}\nlinks: {host: {rate: 100G, cable: 3m}}\n")
+        rows = self.document("--quick", "--phase", "1,3,4", text=text, status=1)["rows"]
+        few = [row["test"] for row in rows if "reach each other" in row["why"]]
+        self.assertEqual(few, ["incast", "ECN accuracy", "microbursts", "mixed traffic", "two tenants"])
+        failed = {row["test"]: row["why"] for row in rows if row["verdict"] == "fail"}
+        self.assertEqual(set(failed), {"collectives", "training step"})
+        self.assertIn("no route from b:0 to c:0", failed["collectives"])
+
+    def test_fan_ins(self):
+        """What the file designs for is judged, more is told; the design's own fan-in is always among them."""
+        text = SMALL.replace("leaves: 2, spines: 2, hosts: 2", "leaves: 2, spines: 2, hosts: 4") + "check: {fan-in: 5}\n"
+        rows = [row for row in self.document("--quick", "--phase", "3", text=text, status=None)["rows"] if row["test"] == "incast"]
+        self.assertEqual([(row["criterion"], row["subject"].split(":")[0]) for row in rows],
+                         [("incast-rate", "2 to 5 senders"), ("pause-spread", "2 to 5 senders"), (None, "7 senders"),
+                          ("lossless-drops", "2 to 7 senders"), ("headroom-used", "2 to 7 senders")])
+        self.assertEqual(rows[2]["verdict"], "skipped")
+        self.assertIn("the file designs for 5 senders", rows[2]["why"])
+
     def test_written_baseline(self):
         """Written of a plan that passes, by who may; held against the same fabric; changed numbers fail the row."""
         text = SIGNED
@@ -316,6 +346,8 @@ nics: {mtu: 4096, reorder: true}
             ("validate: {jct: 1}\n", "validate"),
             ("validate: {check-errors: many}\n", "check-errors"),
             ("validate: 3\n", "validate"),
+            ("validate: {point-rate: 95}\n", "point-rate: '95' is that many times; for a share write 95%"),
+            ("validate: {jct_ratio: 1.1}\n", "unknown 'jct_ratio'; did you mean 'jct-ratio'"),
         ]:
             result = rocelab("validate", self.file("small.yaml", (SMALL + text).encode()), cwd=self.folder)
             self.assertEqual(result.returncode, 2)
