@@ -43,7 +43,7 @@ struct settings {
     struct cli_html html;
     const char *out, *path; /* NULL: nothing is kept; of the fabric file */
     const char *measured;   /* DIR; NULL: the plan is simulated */
-    bool quick, full, json, junit, own_seed;
+    bool quick, full, junit, own_seed, phases;
     uint32_t weeks; /* 0: the plan is run */
     struct validate_files baseline;
     struct arena arena; /* the baseline that was read */
@@ -104,6 +104,7 @@ static bool set_option(void *into, int id, const char *argument)
 
     switch (id) {
     case VALIDATE_OPTION_PHASE:
+        settings->phases = true;
         return set_phases(plan, argument);
     case VALIDATE_OPTION_QUICK:
         plan->level = VALIDATE_QUICK;
@@ -314,8 +315,10 @@ static bool sensible(const struct settings *settings, const struct cli_common *c
         cli_error("validate: --json and --junit are two formats; give one of them");
     else if (settings->weeks && (settings->junit || settings->html.path))
         cli_error("validate: --weeks is written as text or with --json; leave --junit and --html");
-    else if (settings->weeks && (settings->baseline.read || settings->baseline.write))
-        cli_error("validate: --weeks runs no plan; leave --baseline and --write-baseline");
+    else if (settings->weeks && (settings->baseline.read || settings->baseline.write || settings->plan.live ||
+                                 settings->plan.soak_ps || settings->plan.approved_path || settings->phases))
+        cli_error("validate: --weeks runs no plan; leave --phase, --approved, --baseline, --write-baseline, --live and "
+                  "--soak");
     else if (settings->measured && (settings->weeks || settings->plan.live || settings->plan.soak_ps ||
                                     settings->quick || settings->full || settings->own_seed))
         cli_error("validate: --measured judges what is there and runs nothing; leave --quick, --full, --soak, --live, "

@@ -19,6 +19,20 @@ static double gpu_hours(const struct weeks *weeks, double lost_s)
     return lost_s / 3600 * (double)weeks->gpus;
 }
 
+/* For people: "0.543", "144.6", "43,008"; never with an exponent. */
+static const char *figure(double value, char buf[CELL])
+{
+    char count[TEXT_COUNT];
+
+    if (value > 0 && value < 0.001)
+        snprintf(buf, CELL, "<0.001");
+    else if (value < 1000)
+        snprintf(buf, CELL, "%.*g", value < 100 ? 3 : 4, value);
+    else
+        snprintf(buf, CELL, "%s", text_count((uint64_t)(value + 0.5), count));
+    return buf;
+}
+
 static void print_source(struct table *table, const struct weeks *weeks, const struct weeks_source *source)
 {
     char parts[CELL], year[CELL], count[CELL], stops[CELL], slow[CELL], lost[CELL];
@@ -26,10 +40,10 @@ static void print_source(struct table *table, const struct weeks *weeks, const s
 
     snprintf(parts, sizeof parts, "%llu", (unsigned long long)source->parts);
     snprintf(year, sizeof year, "%.3g%%", source->failures_a_year * 100);
-    snprintf(count, sizeof count, "%.3g", source->failures);
+    figure(source->failures, count);
     snprintf(stops, sizeof stops, "%.0f%%", source->stops * 100);
     snprintf(slow, sizeof slow, "%.2f", source->slowdown);
-    snprintf(lost, sizeof lost, "%.4g", gpu_hours(weeks, source->lost_s));
+    figure(gpu_hours(weeks, source->lost_s), lost);
     table_row(table, cell);
 }
 
@@ -80,6 +94,7 @@ static void print_text(const struct weeks *weeks, const struct fabric *fabric, F
 {
     const struct fabric_reliability *as = &weeks->reliability;
     const struct text_style style = cli_style();
+    char one[CELL], two[CELL];
 
     text_outside(out, &style, fabric->name);
     fprintf(out, ": %u week%s of one job on %llu GPU%s; a checkpoint every %.0f s takes %.3g s, a restart %.0f s; %s\n",
@@ -87,18 +102,18 @@ static void print_text(const struct weeks *weeks, const struct fabric *fabric, F
             in_s(as->checkpoint_ps), in_s(as->write_ps), in_s(as->restart_ps),
             as->spares ? "spare hosts" : "no spare hosts");
     print_table(weeks, out);
-    fprintf(out, "%.3g failures, %.3g of them stop the job", weeks->failures, weeks->stops);
-    if (weeks->between_stops_s > 0) fprintf(out, ", one every %.3g hours", weeks->between_stops_s / 3600);
-    fprintf(out, "; writing checkpoints takes %.4g GPU-hours\n", gpu_hours(weeks, weeks->writing_s));
+    fprintf(out, "%s failures, %s of them stop the job", figure(weeks->failures, one), figure(weeks->stops, two));
+    if (weeks->between_stops_s > 0) fprintf(out, ", one every %s hours", figure(weeks->between_stops_s / 3600, one));
+    fprintf(out, "; writing checkpoints takes %s GPU-hours\n", figure(gpu_hours(weeks, weeks->writing_s), one));
     text_colour(out, &style, TEXT_BOLD);
     fprintf(out, "useful: %.3f%% of the time", weeks->useful * 100);
     text_colour(out, &style, TEXT_PLAIN);
-    fprintf(out, " (95%% of such weeks: %.3f%% to %.3f%%); lost: %.4g of %.4g GPU-hours (%.4g to %.4g)\n",
-            weeks->useful_least * 100, weeks->useful_most * 100, weeks->gpu_hours_lost, weeks->gpu_hours,
-            weeks->lost_least, weeks->lost_most);
+    fprintf(out, " (95%% of such weeks: %.3f%% to %.3f%%); lost: %s of %s GPU-hours", weeks->useful_least * 100,
+            weeks->useful_most * 100, figure(weeks->gpu_hours_lost, one), figure(weeks->gpu_hours, two));
+    fprintf(out, " (%s to %s)\n", figure(weeks->lost_least, one), figure(weeks->lost_most, two));
     for (uint32_t b = 0; b < weeks->betters && b < 5; b++)
-        fprintf(out, "%s %s saves %.4g GPU-hours\n", b ? "  then   " : "improve first:", weeks->better[b].what,
-                weeks->better[b].saved_gpu_hours);
+        fprintf(out, "%s %s saves %s GPU-hours\n", b ? "  then   " : "improve first:", weeks->better[b].what,
+                figure(weeks->better[b].saved_gpu_hours, one));
     print_rates(weeks, out);
 }
 

@@ -53,13 +53,56 @@ static void test_mean(void **state)
     weeks_compute(&weeks);
     near(weeks.failures, 40, 1e-9);
     near(weeks.stops, 20, 1e-9);
-    near(weeks.source[0].lost_s, 20 * (1800 + 600), 1e-6);
-    near(weeks.source[1].lost_s, 20 * 3600, 1e-6);
-    near(weeks.writing_s, 12096, 1e-6);
-    near(weeks.useful, 1 - (48000 + 72000 + 12096) / 1209600.0, 1e-12);
-    near(weeks.gpu_hours_lost, (48000 + 72000 + 12096) / 3.6, 1e-6);
+    double daly = 3564 / (60480 * exp(600 / 60480.0) * (exp(3600 / 60480.0) - 1));
+    near(weeks.useful, daly * (1 - 20 * 3600 / 1209600.0), 1e-12);
+    near(weeks.useful, 1 - (20 * (1800 + 600) + 20 * 3600 + 12096) / 1209600.0, 0.005); /* to the first order */
+    near(weeks.writing_s, weeks.useful * 1209600 * 36 / 3564, 1e-6);
+    near(weeks.source[0].lost_s + weeks.source[1].lost_s + weeks.writing_s, (1 - weeks.useful) * 1209600, 1e-6);
+    near(weeks.source[0].lost_s / weeks.source[1].lost_s, 2400 / 3600.0, 1e-12);
+    near(weeks.gpu_hours_lost, (1 - weeks.useful) * 336000, 1e-6);
     near(weeks.between_stops_s, 60480, 1e-6);
-    near(weeks.best_checkpoint_s, sqrt(2 * 36 * 60480.0), 1e-6);
+    /* Daly's series for the best time between checkpoints, which has the time to write one besides */
+    double root = sqrt(2 * 36 * 60480.0), small = sqrt(36 / (2 * 60480.0));
+    near(weeks.best_checkpoint_s, root * (1 + small / 3 + small * small / 9), 0.5);
+}
+
+/* A clock that goes second by second, with a job that most of the time stops before it has a checkpoint. */
+static double by_the_second(uint32_t period, uint32_t write, uint32_t restart, double rate, uint32_t span)
+{
+    uint32_t done = 0, down = 0, useful = 0;
+    uint64_t seed = 1;
+
+    for (uint32_t s = 0; s < span; s++) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        bool stops = (double)(seed >> 11) / 9007199254740992.0 < rate;
+        if (stops) {
+            done = 0;
+            down = restart;
+        } else if (down) {
+            down--;
+        } else if (++done == period) {
+            useful += period - write;
+            done = 0;
+        }
+    }
+    return (double)useful / span;
+}
+
+static void test_often_stopped(void **state)
+{
+    struct weeks weeks = weeks_of(4);
+
+    (void)state;
+    weeks.reliability = (struct fabric_reliability){
+        .checkpoint_ps = 600 * PS_S, .write_ps = 60 * PS_S, .restart_ps = 200 * PS_S, .spares = true};
+    weeks.source[0] = source_of(RATE_GPU, 1, 1);
+    weeks.source[0].parts = 201600; /* a stop every 300 s */
+    weeks.sources = 1;
+    weeks_compute(&weeks);
+    near(weeks.between_stops_s, 300, 1e-6);
+    double counted = by_the_second(600, 60, 200, 1 / 300.0, 20000000);
+    near(weeks.useful / counted, 1, 0.02);
+    assert_true(weeks.useful_least < counted && counted < weeks.useful_most);
 }
 
 /* Without a spare a host waits for its repair; behind a switch are many hosts, and it always does. */
@@ -73,8 +116,9 @@ static void test_spares(void **state)
         weeks.source[1] = source_of(RATE_SWITCH, 1, 1);
         weeks.sources = 2;
         weeks_compute(&weeks);
-        near(weeks.source[0].lost_s, 10 * (1800 + 600 + (spares ? 0 : 7200)), 1e-6);
-        near(weeks.source[1].lost_s, 10 * (1800 + 600 + 7200), 1e-6);
+        near(weeks.source[1].lost_s / weeks.source[0].lost_s, spares ? (2400 + 7200) / 2400.0 : 1, 1e-9);
+        double rate = 20 / 604800.0, waits = spares ? 3600 : 7200;
+        near(weeks.useful, 3564 / ((exp(600 * rate) / rate + waits) * (exp(3600 * rate) - 1)), 1e-12);
     }
 }
 
@@ -112,14 +156,14 @@ static void test_many(void **state)
     for (int i = 0; i < 2; i++) {
         struct weeks weeks = weeks_of(1);
         weeks.source[0] = source_of(RATE_GPU, 0.5, 1.5);
-        weeks.source[0].parts = i ? 1000100 : 999900;
+        weeks.source[0].parts = i ? 200020 : 199980;
         weeks.source[0].repair_s = 30;
         weeks.reliability.restart_ps = PS_S;
         weeks.reliability.checkpoint_ps = 60 * PS_S;
         weeks.reliability.write_ps = 0;
         weeks.sources = 1;
         weeks_compute(&weeks);
-        assert_int_equal(weeks.source[0].failures > 10000, i);
+        assert_int_equal(weeks.source[0].failures > 2000, i);
         width[i] = weeks.useful_most - weeks.useful_least;
     }
     near(width[0] / width[1], 1, 0.1);
@@ -163,8 +207,11 @@ static void test_better(void **state)
     weeks.source[0].parts = 100;
     weeks.sources = 1;
     weeks_compute(&weeks);
-    near(weeks.better[0].saved_gpu_hours, 0.5 * 73800 / 3.6, 1e-3);
-    near(weeks.better[1].saved_gpu_hours, 0.5 * 72000 / 3.6, 1e-3);
+    double rate = 1 / 604800.0, halves = 3564 / (exp(36000 * rate) / rate * (exp(3600 * rate) - 1));
+    double rarer = 3564 / (exp(36000 * rate) / rate * 2 * (exp(1800 * rate) - 1));
+    near(weeks.better[0].saved_gpu_hours, (rarer - weeks.useful) * 168000, 1e-3);
+    assert_string_equal(weeks.better[0].what, "half as many failures of kind 'gpu'");
+    near(weeks.better[1].saved_gpu_hours, (halves - weeks.useful) * 168000, 1e-3);
     assert_string_equal(weeks.better[1].what, "a restart in half the time");
     for (uint32_t i = 1; i < weeks.betters; i++)
         assert_true(weeks.better[i - 1].saved_gpu_hours >= weeks.better[i].saved_gpu_hours);
@@ -222,9 +269,9 @@ static void test_fabric(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mean),   cmocka_unit_test(test_spares), cmocka_unit_test(test_interval),
-        cmocka_unit_test(test_many),   cmocka_unit_test(test_llama),  cmocka_unit_test(test_better),
-        cmocka_unit_test(test_fabric),
+        cmocka_unit_test(test_mean),   cmocka_unit_test(test_spares),        cmocka_unit_test(test_interval),
+        cmocka_unit_test(test_many),   cmocka_unit_test(test_llama),         cmocka_unit_test(test_better),
+        cmocka_unit_test(test_fabric), cmocka_unit_test(test_often_stopped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
