@@ -11,12 +11,16 @@ QUIET = $(if $(V),,>/dev/null)
 build: build/build.ninja
 	@$(NINJA) -C build
 
+# The commands are shown as a user types them; the program is not installed.
 demo: build
-	@build/rocelab sim --rows 8 --html build/pod64.html examples/pod64.yaml
-	@printf '\nthe same as a page with charts: build/pod64.html\n\n\n'
-	@build/rocelab capture --details 1 examples/incast.pcap || [ $$? = 1 ]
+	@echo '$$ rocelab sim --rows 3 --html build/pod64.html examples/pod64.yaml'
+	@build/rocelab sim --rows 3 --html build/pod64.html examples/pod64.yaml
+	@printf '\nThe same run as a page with charts: build/pod64.html\n\n\n'
+	@echo '$$ rocelab capture --details 0 examples/incast.pcap'
+	@build/rocelab capture --details 0 examples/incast.pcap || [ $$? = 1 ]
 	@printf '\n\n'
 	@examples/live build/rocelab
+	@printf '\nNext: export PATH=$$PWD/build:$$PATH, then "rocelab help"; README.md has a command for each kind of user.\n'
 
 # Everything a change must pass; docs/testing.md has the time it takes.
 test:

@@ -58,10 +58,10 @@ class Golden(Case):
                                                  env=environment(COLUMNS="60", LC_ALL="C")).stdout)
 
     def test_the_front_page_shows_what_is_printed(self):
-        text = rocelab("capture", "--details", "1", "examples/incast.pcap", cwd=SOURCE).stdout
+        text = rocelab("capture", "--details", "0", "examples/incast.pcap", cwd=SOURCE).stdout
         path = SOURCE / "README.md"
         page = path.read_text(encoding="utf-8")
-        block = re.compile(r"(<!-- output of: rocelab capture --details 1 examples/incast\.pcap -->\n```\n)(.*?)(```\n)", re.S)
+        block = re.compile(r"(<!-- output of: rocelab capture --details 0 examples/incast\.pcap -->\n```\n)(.*?)(```\n)", re.S)
         if os.environ.get("UPDATE"):
             path.write_text(block.sub(lambda match: match[1] + text.rstrip("\n") + "\n" + match[3], page),
                             encoding="utf-8")

@@ -115,10 +115,10 @@ class Golden(Sim):
         self.check("sim_lossy.txt", masked(self.run_sim(LOSSY, "--rows", "6")))
 
     def test_the_front_page_shows_what_is_printed(self):
-        text = rocelab("sim", "--rows", "8", "examples/pod64.yaml", cwd=SOURCE).stdout
+        text = rocelab("sim", "--rows", "3", "examples/pod64.yaml", cwd=SOURCE).stdout
         path = SOURCE / "README.md"
         page = path.read_text(encoding="utf-8")
-        block = re.compile(r"(<!-- output of: rocelab sim --rows 8 examples/pod64\.yaml -->\n```\n)(.*?)(```\n)", re.S)
+        block = re.compile(r"(<!-- output of: rocelab sim --rows 3 examples/pod64\.yaml -->\n```\n)(.*?)(```\n)", re.S)
         if os.environ.get("UPDATE") and masked(block.search(page)[2]) != masked(text):
             path.write_text(block.sub(lambda match: match[1] + text + match[3], page), encoding="utf-8")
             page = path.read_text(encoding="utf-8")
