@@ -27,7 +27,7 @@ static bool complain(const char *option, const char *word, size_t length)
     snprintf(wrong, sizeof wrong, "%.*s", length < 60 ? (int)length : 60, word);
     const char *near = length ? cli_nearest(wrong, rule_name, check_rules, check_rule_count) : NULL;
     if (!length)
-        cli_error("--%s: a rule is due, as in PFC001, or what ids begin with, as in PFC", option);
+        cli_error("--%s: a rule is expected, as in PFC001, or what ids begin with, as in PFC", option);
     else if (near)
         cli_error("--%s '%s': no rule is called so or begins so; did you mean '%s'?", option, wrong, near);
     else

@@ -268,7 +268,7 @@ static int run(struct settings *settings, FILE *out)
     sweep->of_several = !names_system(sweep->text);
     if (sweep->of_several) as_is.left_out = &others;
     if (memchr(sweep->text, 0, length)) {
-        cli_error("%s: not a fabric file", sweep->path);
+        cli_error("%s: not a text file: it has zero bytes", sweep->path);
     } else if (fabric_load_with(sweep->path, sweep->text, &as_is, &fabric, &settings->error.loader) == 0 &&
                sweep_check(sweep) &&
                (settings->out == NULL || cache_open(&sweep->cache, settings->out, &settings->error))) {

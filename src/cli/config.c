@@ -264,7 +264,7 @@ int verb_config(int argc, char **argv, FILE *out)
 
     if (answer != CLI_GO) return answer;
     if (argc - first != 1) {
-        cli_error("config: one FABRIC is due; see 'rocelab help config'");
+        cli_error("config: which file? One FABRIC is needed; see 'rocelab help config'");
         return CLI_WRONG;
     }
     struct cli_inputs inputs = {.path = argv + first, .paths = 1};

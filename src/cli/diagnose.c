@@ -222,7 +222,7 @@ static bool read_inputs(const struct settings *settings, struct evidence *eviden
     if (!evidence->values && first && first->line && first->file < evidence->files)
         cli_error("%s:%u: %s", evidence->file[first->file], first->line, first->text);
     else if (!evidence->values)
-        cli_error("%s: no counter is known in it; 'rocelab diagnose --list' lists what is", input[0]);
+        cli_error("%s: no known counter in it; 'rocelab diagnose --list' lists what is read", input[0]);
     return evidence->values > 0;
 }
 

@@ -163,12 +163,12 @@ static int run(struct settings *settings, char **operand, int operands, FILE *ou
     int answer = CLI_WRONG;
 
     if (operands < 2) {
-        cli_error("diff: APPROVED and RUNNING are due; see 'rocelab help diff'");
+        cli_error("diff: which files? APPROVED and RUNNING are needed; see 'rocelab help diff'");
         return CLI_WRONG;
     }
     if (settings->by && (settings->fix || settings->by[0] == '\0')) {
         cli_error(settings->fix ? "diff: --fix undoes drift, --by names who makes a change; give one of the two"
-                                : "diff: --by '': a name is due");
+                                : "diff: --by '': a name is expected");
         return CLI_WRONG;
     }
     if (settings->into && !settings->fix) {

@@ -24,7 +24,7 @@ bool cli_readable(const char *path)
     if (stat(path, &found) != 0)
         cli_error("%s: %s", path, strerror(errno));
     else if (S_ISDIR(found.st_mode))
-        cli_error("%s: a directory; name the files in it", path);
+        cli_error("%s: is a directory; name a file in it", path);
     else
         return true;
     return false;
@@ -58,7 +58,7 @@ bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_l
         else if (failed)
             cli_error("%s: cannot be read", path);
         else
-            cli_error("%s: larger than %zu MiB: this is no configuration", path, most >> 20);
+            cli_error("%s: larger than %zu MiB, the most that is read", path, most >> 20);
         free(text);
         return false;
     }
@@ -110,7 +110,7 @@ static bool is_from(const struct config_format *from, const struct config_format
 {
     if (!from) return true;
     if (!text[strspn(text, " \t\r\n")])
-        cli_error("%s: empty, where a configuration is due", path);
+        cli_error("%s: is empty; a configuration is expected", path);
     else if (!ports && looks && looks != from)
         cli_error("%s: nothing in it is of %s; it looks like %s", path, from->name, looks->name);
     else
@@ -121,9 +121,8 @@ static bool is_from(const struct config_format *from, const struct config_format
 /* Why a text is none of a configuration's; NULL: it may be one. */
 static const char *unlike_any(const char *text, size_t length)
 {
-    if (memchr(text, 0, length)) return "not a text: it has zero bytes";
-    if (!config_format_guess(text, length))
-        return "what kind of configuration this is, is not plain; say it with --from";
+    if (memchr(text, 0, length)) return "not a text file: it has zero bytes";
+    if (!config_format_guess(text, length)) return "unknown format; name it with --from, as in --from nxos";
     return NULL;
 }
 
@@ -148,7 +147,7 @@ static bool read_one(struct cli_source *source, const struct cli_inputs *inputs,
 
     if (!cli_read_file(path, CONFIG_TEXT_MAX_BYTES, &text, &length)) return false;
     if (cli_is_fabric(text)) {
-        cli_error("%s: a fabric file, where a configuration is due", path);
+        cli_error("%s: is a fabric file; a configuration is expected", path);
         free(text);
         return false;
     }
@@ -188,7 +187,7 @@ static bool read_all(struct cli_source *source, const struct cli_inputs *inputs)
     for (uint32_t n = 0; n < source->set.notes; n++)
         cli_error("%s: %s", source->set.path[source->set.note[n].at.source], source->set.note[n].message);
     if (source->passed_over < inputs->paths)
-        cli_error("%s: it says nothing of a switch or an adapter; the configuration that it is about is due",
+        cli_error("%s: it says nothing of a switch or an adapter; the configuration that it is about is expected",
                   source->path);
     return false;
 }

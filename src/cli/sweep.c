@@ -125,7 +125,7 @@ static char *read_all(const char *path)
 
     if (!cli_read_file(path, FILE_BYTES, &text, &length)) return NULL;
     if (memchr(text, 0, length) == NULL) return text;
-    cli_error("%s: not a fabric file", path);
+    cli_error("%s: not a text file: it has zero bytes", path);
     free(text);
     return NULL;
 }

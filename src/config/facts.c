@@ -114,7 +114,7 @@ static bool is_right(const struct reader *in, enum fact_kind kind, const struct 
     char buf[FACTS_WRONG], found[TREE_FOUND];
 
     if (value->type != TREE_SCALAR) {
-        fabric_errors_add(in->errors, value->at, "a %s is due, not %s", kind == FACT_MODEL ? "chip" : "length",
+        fabric_errors_add(in->errors, value->at, "a %s is expected, not %s", kind == FACT_MODEL ? "chip" : "length",
                           tree_found(value, found));
         return false;
     }

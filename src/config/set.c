@@ -120,12 +120,12 @@ int config_read(struct config_set *set, const struct config_format *format, cons
         return -EINVAL;
     }
     if (memchr(text, 0, length)) {
-        fabric_errors_add(errors, nowhere, "not a text: it has zero bytes");
+        fabric_errors_add(errors, nowhere, "not a text file: it has zero bytes");
         return -EINVAL;
     }
     if (!format) format = config_format_guess(text, length);
     if (!format) {
-        fabric_errors_add(errors, nowhere, "what kind of configuration this is, is not plain; say it with --from");
+        fabric_errors_add(errors, nowhere, "unknown format; name it with --from, as in --from nxos");
         return -EINVAL;
     }
     if (!format->import) {

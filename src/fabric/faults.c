@@ -149,13 +149,14 @@ static void check_target(struct loader *loader, const struct tree *value, const 
 
     switch (words[raw->word].target) {
     case TARGET_LINK:
-        if (whole) read_error(loader, value->at, "%s: a link is due, named by one of its ports, as in leaf0:3", word);
+        if (whole)
+            read_error(loader, value->at, "%s: a link is expected, named by one of its ports, as in leaf0:3", word);
         break;
     case TARGET_SWITCH:
-        if (host || !whole) read_error(loader, value->at, "%s: a switch is due, as in leaf0", word);
+        if (host || !whole) read_error(loader, value->at, "%s: a switch is expected, as in leaf0", word);
         break;
     case TARGET_HOST:
-        if (!host) read_error(loader, value->at, "%s: a host or a port of one is due, as in h0 or h0:1", word);
+        if (!host) read_error(loader, value->at, "%s: a host or a port of one is expected, as in h0 or h0:1", word);
         break;
     default:
         break;
@@ -220,7 +221,7 @@ static void read_temperature(struct loader *loader, const struct tree *value, vo
 
     if (!read_text(loader, value, &text)) return;
     if (sscanf(text, "%3u%c%c", &celsius, &unit, &more) != 2 || unit != 'C' || celsius == 0 || celsius > 150)
-        read_error(loader, value->at, "temperature: '%s': degrees Celsius are due, as in 78C (1C to 150C)", text);
+        read_error(loader, value->at, "temperature: '%s': degrees Celsius are expected, as in 78C (1C to 150C)", text);
     else
         ((struct raw_fault *)into)->as.celsius = celsius;
 }
@@ -339,7 +340,7 @@ static void check_values(struct loader *loader, const struct tree *item, const s
         read_error(loader, tree_get(item, "temperature")->at,
                    "hot-optics: an optic bears %uC: bits go wrong above %dC alone", raw->as.celsius, OPTICS_LIMIT);
     if (raw->word == WORD_MISROUTE && !loader->blind && raw->as.node < loader->fabric->hosts)
-        read_error(loader, tree_get(item, word)->at, "misroute: a port of a switch is due, as in leaf0:8");
+        read_error(loader, tree_get(item, word)->at, "misroute: a port of a switch is expected, as in leaf0:8");
     if ((raw->word == WORD_WITHDRAW || raw->word == WORD_DRAIN) && !loader->fabric->converge.on &&
         !converge_wrong(loader))
         read_error(loader, item->at, "%s: routes do not move without 'converge: true' at the top level", word);

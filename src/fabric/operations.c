@@ -82,8 +82,8 @@ static bool good_variable(struct loader *loader, const struct fabric_param *para
 
     while (*at && (unsigned char)*at >= ' ' && *at != 0x7f)
         at++;
-    if (!name) read_error(loader, param->at, "nccl: a variable is due: capital letters, digits and _");
-    if (*at) read_error(loader, param->at, "nccl: a value without control characters is due, on one line");
+    if (!name) read_error(loader, param->at, "nccl: a variable is expected: capital letters, digits and _");
+    if (*at) read_error(loader, param->at, "nccl: a value without control characters is expected, on one line");
     return name && !*at;
 }
 

@@ -66,8 +66,8 @@ static bool read_price(struct loader *loader, const struct tree *value, enum pri
     else if (strcmp(rest + (*rest == ' '), units[unit].unit) != 0)
         wrong = "has another unit";
     if (!wrong) return true;
-    read_error(loader, value->at, "prices: %.60s: %s %s; %s is due, as in %s", value->key, tree_found(value, found),
-               wrong, units[unit].noun, units[unit].example);
+    read_error(loader, value->at, "prices: %.60s: %s %s; %s is expected, as in %s", value->key,
+               tree_found(value, found), wrong, units[unit].noun, units[unit].example);
     return false;
 }
 
@@ -134,7 +134,7 @@ static void read_decision(struct loader *loader, const struct tree *map)
         if (!read_choice(loader, &name, decision_names, &which)) return;
         if (value->type != TREE_SCALAR || !read_milli(value->text, WEIGHT_MAX, &milli, &rest) || *rest) {
             read_error(loader, value->at,
-                       "decision: %s: %s is no weight; a number from 0 to 1000 is due, as in 3 or 0.5", value->key,
+                       "decision: %s: %s is no weight; a number from 0 to 1000 is expected, as in 3 or 0.5", value->key,
                        tree_found(value, found));
             return;
         }

@@ -272,7 +272,8 @@ void flows_read(struct loader *loader, const struct tree *value, struct fabric_j
     else if (value->type == TREE_MAP)
         flows_from_file(loader, value, job);
     else
-        read_error(loader, value->at, "flows: found %s where a list of {src, dst, size, at} or lines of text are due",
+        read_error(loader, value->at,
+                   "flows: found %s where a list of {src, dst, size, at} or lines of text are expected",
                    tree_found(value, found));
 }
 
@@ -300,7 +301,7 @@ static void finish_cdf(struct loader *loader, struct fabric_at at, struct fabric
         return;
     }
     if (points < 2 || cdf[points - 1].ppb != 1000000000 || cdf[points - 1].bytes == 0) {
-        read_error(loader, at, "sizes: at least two points are due, the last at 100%%");
+        read_error(loader, at, "sizes: at least two points are expected, the last at 100%%");
         return;
     }
     job->cdf = cdf;

@@ -36,7 +36,7 @@ uint32_t endpoint_read(struct loader *loader, const char *name, struct fabric_at
     else if (node != FABRIC_NONE && node < fabric->hosts)
         read_error(loader, at, "'%s': host '%s' has NIC ports 0 to %u", name, host, fabric->node[node].ports - 1u);
     else if (node != FABRIC_NONE)
-        read_error(loader, at, "'%s' is a switch; a host or a NIC port, as in h0 or h0:2, is due", name);
+        read_error(loader, at, "'%s' is a switch; a host or a NIC port, as in h0 or h0:2, is expected", name);
     else
         read_error(loader, at, "no host is named '%s'; hosts are '%s' to '%s'", name, fabric->node[0].name,
                    fabric->node[fabric->hosts - 1].name);
@@ -279,7 +279,7 @@ static void check_ranks(struct loader *loader, const struct tree *value, const s
 
     if (job->kind == FABRIC_JOB_FLOWS) return;
     if (job->ranks < 2) {
-        read_error(loader, value->at, "%s: %u %s not enough, two are due", value->key, job->ranks,
+        read_error(loader, value->at, "%s: %u %s not enough, two are expected", value->key, job->ranks,
                    job_on_gpus(job) ? "GPU is" : "endpoint is");
         return;
     }

@@ -321,7 +321,7 @@ void ranks_place(struct loader *loader, const struct tree *item, struct fabric_j
     if (placement && placement->type == TREE_MAP) {
         const struct tree *file = tree_get(placement, "file");
         if (!file || placement->count != 1)
-            read_error(loader, placement->at, "placement: packed, spread, random or {file: PATH} is due");
+            read_error(loader, placement->at, "placement: packed, spread, random or {file: PATH} is expected");
         else if (ranks)
             read_error(loader, ranks->key_at, "ranks: the placement's file says who takes part");
         else if (!loader->blind)

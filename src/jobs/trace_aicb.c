@@ -150,7 +150,7 @@ static bool read_call(struct reader *reader)
     op.bytes = bytes;
     if (strcmp(type, "isend") == 0 || strcmp(type, "irecv") == 0) {
         if (!find(ways, COUNT_OF(ways), field_of(reader, MORE), &op.what))
-            return wrong(reader, MORE, "send_next, send_prev, recv_next or recv_prev is due, not");
+            return wrong(reader, MORE, "send_next, send_prev, recv_next or recv_prev is expected, not");
         op.beside = type[1] == 's';
         if (op.beside != (op.what == FABRIC_OP_SEND_NEXT || op.what == FABRIC_OP_SEND_PREV))
             return wrong(reader, MORE, "the call goes the other way than");

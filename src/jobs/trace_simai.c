@@ -77,7 +77,7 @@ static bool read_head(struct loader *loader, const struct trace *trace, char *li
     *ret_micro = end - word == 5 && memcmp(word, "MICRO", 5) == 0;
     if (!*ret_micro && (end - word != 31 || memcmp(word, "HYBRID_TRANSFORMER_FWD_IN_BCKWD", 31) != 0)) {
         trace_error(loader, trace, 1, (uint32_t)(word - line) + 1,
-                    "HYBRID_TRANSFORMER_FWD_IN_BCKWD or MICRO is due, as SimAI's files begin");
+                    "HYBRID_TRANSFORMER_FWD_IN_BCKWD or MICRO is expected, as SimAI's files begin");
         return false;
     }
     for (uint32_t i = 0; i < COUNT_OF(known); i++) {
@@ -133,7 +133,7 @@ static bool read_collective(struct loader *loader, const struct trace *trace, ui
     trace_error(
         loader, trace, line, words->column[column],
         "unknown collective '%.40s'; NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL or BROADCAST, with _EP "
-        "or _DP_EP, is due",
+        "or _DP_EP, is expected",
         text);
     return false;
 }
@@ -211,7 +211,7 @@ void trace_simai(struct loader *loader, const struct trace *trace, char *text, s
     count = next_line(&text, &line);
     if (count) split(count, &words);
     if (words.count != 1) {
-        trace_error(loader, trace, 2, 1, "the number of layers is due");
+        trace_error(loader, trace, 2, 1, "the number of layers is expected");
         return;
     }
     if (!read_number(loader, trace, 2, &words, 0, LAYERS_MAX, &layers)) return;

@@ -54,7 +54,7 @@ static void read_imbalance(struct loader *loader, const struct tree *value, void
     if (!read_fraction(loader, value, &num, &den)) return;
     uint64_t milli = (uint64_t)num * 1000 / den;
     if (milli < 1000 || milli > 1000000)
-        read_error(loader, value->at, "imbalance: the most loaded over the mean, 1 to 1000, is due");
+        read_error(loader, value->at, "imbalance: the most loaded over the mean, 1 to 1000, is expected");
     else
         ((struct training_text *)into)->imbalance_milli = (uint32_t)milli;
 }

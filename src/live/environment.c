@@ -85,7 +85,7 @@ static int parse_range(const struct reading *r, uint64_t least, uint64_t most, u
     char right[64];
 
     if (unit_parse(UNIT_COUNT, r->text, &value, NULL) < 0 || value < least || value > most) {
-        snprintf(right, sizeof right, "a number from %llu to %llu is due", (unsigned long long)least,
+        snprintf(right, sizeof right, "a number from %llu to %llu is expected", (unsigned long long)least,
                  (unsigned long long)most);
         return wrong(r, right);
     }

@@ -120,7 +120,7 @@ static bool top_level(struct loader *loader)
     struct field_set set = {top_fields, COUNT_OF(top_fields), loader->fabric};
 
     if (root->type != TREE_MAP || root->count == 0 || strcmp(root->first->key, "rocelab") != 0) {
-        read_error(loader, root->at, "the first line of a fabric file is 'rocelab: 1'");
+        read_error(loader, root->at, "the first line of a fabric file must be 'rocelab: 1'");
         return false;
     }
     lanes_defaults(loader->fabric);

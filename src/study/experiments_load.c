@@ -33,7 +33,7 @@ static bool read_number(struct loader *loader, const struct tree *value, double 
         *ret = got;
         return true;
     }
-    read_error(loader, value->at, "%s: a number is due", value->key ? value->key : "value");
+    read_error(loader, value->at, "%s: a number is expected", value->key ? value->key : "value");
     return false;
 }
 

@@ -111,9 +111,9 @@ static const char *read_word(const struct experiment *experiment, struct probe *
         return NULL;
     case ARGUMENT_COUNT:
         if (unit_parse(UNIT_COUNT, word, &probe->count[index], NULL) == 0 && probe->count[index] > 0) return NULL;
-        return "a number above 0 is due";
+        return "a number above 0 is expected";
     case ARGUMENT_SIZE:
-        return unit_parse(UNIT_SIZE, word, &probe->count[index], NULL) == 0 ? NULL : "a size is due, as in 10KB";
+        return unit_parse(UNIT_SIZE, word, &probe->count[index], NULL) == 0 ? NULL : "a size is expected, as in 10KB";
     default:
         return *word ? NULL : "an argument is empty";
     }
@@ -243,7 +243,8 @@ static double factor(struct walk *walk)
         walk->depth--;
         return value;
     }
-    if (strchr("0123456789.", *walk->at) == NULL || *walk->at == '\0') return wrong(walk, "a number or a call is due");
+    if (strchr("0123456789.", *walk->at) == NULL || *walk->at == '\0')
+        return wrong(walk, "a number or a call is expected");
     value = strtod(walk->at, &end);
     walk->at = end;
     return value;

@@ -159,7 +159,7 @@ static void read_line(struct reader *reader, char *line)
 
     if (colon == NULL) {
         WRONG(reader,
-              "'HOST: COMMAND', 'HOST after TIME: COMMAND' or 'at TIME: FAULT' is due, a space behind the colon");
+              "'HOST: COMMAND', 'HOST after TIME: COMMAND' or 'at TIME: FAULT' is expected, a space behind the colon");
         return;
     }
     *colon = '\0';

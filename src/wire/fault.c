@@ -312,7 +312,7 @@ int wire_fault_parse(const char *text, struct wire_fault *ret, char *why, size_t
     struct wire_fault fault = {.seed = 1};
     while (*text) {
         char item[64];
-        const char *reason = "NAME=VALUE is due";
+        const char *reason = "NAME=VALUE is expected";
         size_t length = strcspn(text, ",");
         snprintf(item, sizeof item, "%.*s", (int)(length < sizeof item ? length : sizeof item - 1), text);
         char *equal = strchr(item, '=');

@@ -176,8 +176,8 @@ class Check(unittest.TestCase):
         self.assertNotIn("HR003", out)
         self.check("bad", "--strict", status=1)
         self.check("bad", "--strict", "--ignore", "PFC006", status=0)
-        for option, argument, words in (("--select", "PFC06", "did you mean 'PFC006'?"), ("--ignore", "", "a rule is due"),
-                                        ("--select", "PFC,", "a rule is due"), ("--ignore", "XYZ", "lists them")):
+        for option, argument, words in (("--select", "PFC06", "did you mean 'PFC006'?"), ("--ignore", "", "a rule is expected"),
+                                        ("--select", "PFC,", "a rule is expected"), ("--ignore", "XYZ", "lists them")):
             self.assertIn(words, self.check("bad", option, argument, status=2).stderr)
         self.assertIn("PFC006", self.check("bad", "--select", "HR", "--select", "PFC", status=0).stdout)
         for arguments, words in ((("--select", "PFC", "--ignore", "PFC"), "--ignore leaves out every rule that --select names"),

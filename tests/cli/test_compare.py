@@ -224,7 +224,7 @@ class Compare(Case):
             self.assertIn(words, result.stderr)
             self.assertEqual(result.stdout, "")
         for more, words in (
-                ("decision: {time: -1}\n", "pair.yaml:8:18: error: decision: time: '-1' is no weight; a number from 0 to 1000 is due"),
+                ("decision: {time: -1}\n", "pair.yaml:8:18: error: decision: time: '-1' is no weight; a number from 0 to 1000 is expected"),
                 ("decision: {time: 0}\n", "pair.yaml:8:11: error: decision: every weight is 0"),
                 ("decision: {tme: 1}\n", "pair.yaml:8:12: error: "),
                 ("prices: {nic: 3}\n", "pair.yaml:8:15: error: prices: nic: '3' has no unit"),

@@ -154,7 +154,7 @@ class Config(Case):
 
     def test_variables_of_nccl_are_checked(self):
         """They stand in a here-document of a script that root runs."""
-        for entry, words in ((b'NCCL_X: "a\\nEOT\\nreboot"', "without control characters"), (b'"NCCL_X=1; reboot": 1', "a variable is due"),
+        for entry, words in ((b'NCCL_X: "a\\nEOT\\nreboot"', "without control characters"), (b'"NCCL_X=1; reboot": 1', "a variable is expected"),
                              (b'NCCL_X: "a\\x7f"', "without control characters")):
             self.file("nccl.yaml", FABRIC + b"nics: {nccl: {" + entry + b"}}\n")
             result = self.run_here("config", "nccl.yaml", "--nos", "host", "--out", "nccl", status=2)
@@ -175,10 +175,10 @@ class Config(Case):
                                 (("config", "pod.yaml", "--svg", "--json"), "takes no --json"),
                                 (("config", "pod.yaml", "--svg", "--device", "leaf0"), "takes no --device"),
                                 (("config", "pod.yaml", "--svg", "--out", "x"), "takes no --out"),
-                                (("config",), "one FABRIC"),
+                                (("config",), "One FABRIC"),
                                 (("diff", "pod.yaml"), "RUNNING"),
                                 (("import",), "which files"),
-                                (("import", "pod.yaml"), "a fabric file, where a configuration is due"),
+                                (("import", "pod.yaml"), "is a fabric file; a configuration is expected"),
                                 (("import", "--from", "ios", "pod.yaml"), "--from 'ios'"),
                                 (("import", "nothing.cfg"), "No such file"),
                                 (("import", "--from", "htsim", "a", "--links", "b"), "belong to configurations")):
@@ -308,7 +308,7 @@ class Config(Case):
         self.assertEqual(bill["watts"], 2 * (7.1 + 1))
         self.assertEqual({price["price"]: price.get("line") for price in bill["prices"]}["nic-400G"], 4)
         for prices, place, words in (
-                (b"nic: 1499", "4:15", "has no unit; a price in dollars is due, as in 1499 USD"),
+                (b"nic: 1499", "4:15", "has no unit; a price in dollars is expected, as in 1499 USD"),
                 (b"nic: 1499 W", "4:15", "has another unit"),
                 (b"nic: -1 USD", "4:15", "is negative"),
                 (b"nic: [1]", "4:15", "a list is no number"),

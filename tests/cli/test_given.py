@@ -113,7 +113,7 @@ class Given(unittest.TestCase):
         self.wrong("a fabric file says it itself", "check", "f.yaml", "--cable", "3m")
         self.wrong("missing: No such file", "check", "missing")
         self.file("empty.cfg", "\n")
-        self.wrong("empty.cfg: empty, where a configuration is due", "check", "--from", "nxos", "empty.cfg")
+        self.wrong("empty.cfg: is empty; a configuration is expected", "check", "--from", "nxos", "empty.cfg")
         self.file("leaf.yaml", "- set:\n    system:\n      hostname: leaf0\n    interface:\n      swp1:\n        link:\n          mtu: 9216\n")
         self.run_verb("check", "--from", "nvue", "leaf.yaml")
         self.wrong("leaf.yaml: nothing in it is of sonic; it looks like nvue", "check", "--from", "sonic", "leaf.yaml")

@@ -585,7 +585,7 @@ class Wrong(Sim):
                      "did you mean 'dcqcn/connectx'?")
         self.refused(single + LINKS + "nics: {congestion: {rpg_ai_rat: 5M}}\n" + JOBS, r"5:\d+",
                      "did you mean 'rpg_ai_rate'?")
-        self.refused("", "1:1", "the first line of a fabric file is 'rocelab: 1'")
+        self.refused("", "1:1", "the first line of a fabric file must be 'rocelab: 1'")
         self.refused("rocelab: 1\ntopology: {single: {hosts: 5}\n", r"\d+:\d+")
 
     def test_errors_of_every_stage_in_one_round(self):
@@ -618,7 +618,7 @@ class Wrong(Sim):
                           ("import", "nowhere"), ("capture", "nowhere"), ("config", "--nos", "eos", "nowhere"),
                           ("diff", "nowhere", "nowhere")):
             self.assertEqual(rocelab(*arguments).stderr, "rocelab: nowhere: No such file or directory\n", arguments)
-        self.assertEqual(rocelab("sim", EXAMPLES).stderr, f"rocelab: {EXAMPLES}: a directory; name the files in it\n")
+        self.assertEqual(rocelab("sim", EXAMPLES).stderr, f"rocelab: {EXAMPLES}: is a directory; name a file in it\n")
 
     def test_notes(self):
         single = HEAD + "topology: {single: {hosts: 5}}\n" + LINKS

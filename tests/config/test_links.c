@@ -315,7 +315,7 @@ static void test_not_links(void **state)
     refused(&config_clab, "a: 1\n", 5, "no topology.nodes");
     refused(&config_lldp, "{}", 2, "no lldp.interface");
     refused(&config_lldp, "{\"lldp\": ", 9, "");
-    refused(NULL, "hello world\n", 12, "not plain");
+    refused(NULL, "hello world\n", 12, "unknown format");
 }
 
 struct plan {

@@ -229,7 +229,7 @@ static void test_hostile(void **state)
     refused(&config_sonic, "[]", 2, "not a config_db.json");
     refused(&config_sonic, "{\"PORT\": &a {\"x\": *a}}", 22, "anchor");
     refused(&config_sonic, "{\"PORT\":\0 {}}", 13, "zero bytes");
-    refused(NULL, "hello", 5, "not plain");
+    refused(NULL, "hello", 5, "unknown format");
     memset(deep, '[', 200000);
     deep[200000] = 0;
     refused(&config_sonic, deep, 200000, "nested too deeply");

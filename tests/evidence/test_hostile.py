@@ -18,7 +18,7 @@ BYTES = (1 << 28 if SANITIZED else 1 << 30) if SOAK else 1 << 20
 PORTS = 1000000 if SOAK else 5000
 LIMIT = 2 << 30
 CPU_SECONDS = 3600 if SOAK else 60 if SANITIZED else 15
-UNKNOWN = (2, "no counter is known in it")
+UNKNOWN = (2, "no known counter in it")
 ESCAPE = b"\x1b[2J\x1b]0;title\x07\x9b31m"
 PFC = b"  Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PFC7\n-----------  ------  ------  ------  ------  ------  ------  ------  ------\n"
 

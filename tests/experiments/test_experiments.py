@@ -164,7 +164,7 @@ class Wrong(Case):
 
     def test_expressions(self):
         good = "published: 1, tolerance: 0"
-        for value, message in (("1 +", "a number or a call is due"), ("(1", "a ) is missing"), ("1 2", "left over"),
+        for value, message in (("1 +", "a number or a call is expected"), ("(1", "a ) is missing"), ("1 2", "left over"),
                                ("queu(a)", "no such call"), ("ecmp_max_min(1, 65537, 1)", "at most 65536 links"),
                                ("ecmp_max_min(1G, 16, 1G)", "at most 10^10"), ("queue(a)", "too many or too few"),
                                ("queue(c, leaf0:0, 0, 1ms)", "no run"), ("queue(a, leaf0:0, 1ms, 1ms)", "not after"),

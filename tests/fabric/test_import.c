@@ -140,21 +140,21 @@ static void test_hpcc_wrong(void **state)
         const char *topology, *flows, *expected, *path;
         uint32_t line, column;
     } wrong[] = {
-        {"", flows, "the text ends where the number of nodes is due", "t", 1, 1},
-        {"x 1 1\n", flows, "found 'x' where the number of nodes, a number, is due", "t", 1, 1},
+        {"", flows, "the text ends where the number of nodes is expected", "t", 1, 1},
+        {"x 1 1\n", flows, "found 'x' where the number of nodes, a number, is expected", "t", 1, 1},
         {"2 3 1\n", flows, "more switches than nodes: found '3'", "t", 1, 3},
         {"999999999 1 1\n", flows, "too many nodes: found '999999999'", "t", 1, 1},
         {"2 1 999999\n", flows, "more links than the text has: found '999999'", "t", 1, 5},
         {"2 1 1\n5\n", flows, "not a node, or there twice: found '5'", "t", 2, 1},
         {"2 1 1\n1\n0 2 100Gbps 1us 0\n", flows, "not another node: found '2'", "t", 3, 3},
-        {"2 1 1\n1\n0 1 100 1us 0\n", flows, "a rate, as in 100Gbps, is due: found '100'", "t", 3, 5},
-        {"2 1 1\n1\n0 1 100Gbps 1 0\n", flows, "a delay, as in 1000ns, is due: found '1'", "t", 3, 13},
-        {"2 1 1\n1\n0 1 100Gbps 1us x\n", flows, "an error rate, as in 0.001, is due: found 'x'", "t", 3, 17},
+        {"2 1 1\n1\n0 1 100 1us 0\n", flows, "a rate, as in 100Gbps, is expected: found '100'", "t", 3, 5},
+        {"2 1 1\n1\n0 1 100Gbps 1 0\n", flows, "a delay, as in 1000ns, is expected: found '1'", "t", 3, 13},
+        {"2 1 1\n1\n0 1 100Gbps 1us x\n", flows, "an error rate, as in 0.001, is expected: found 'x'", "t", 3, 17},
         {topology, "1\n0 3 3 100 1000 2\n", "not another host: found '3'", "f", 2, 3},
         {topology, "1\n0 2 9 100 1000 2\n", "a priority group above 7: found '9'", "f", 2, 5},
         {topology, "1\n0 2 3 100 0 2\n", "a flow of nothing: found '0'", "f", 2, 11},
-        {topology, "1\n0 2 3 100 1000 soon\n", "a start in seconds is due: found 'soon'", "f", 2, 16},
-        {topology, "2\n0 2 3 100 1000 1\n", "the text ends where a flow's source is due", "f", 3, 1},
+        {topology, "1\n0 2 3 100 1000 soon\n", "a start in seconds is expected: found 'soon'", "f", 2, 16},
+        {topology, "2\n0 2 3 100 1000 1\n", "the text ends where a flow's source is expected", "f", 3, 1},
     };
 
     (void)state;
@@ -224,16 +224,16 @@ static void test_htsim_wrong(void **state)
         const char *text, *expected;
         uint32_t line;
     } wrong[] = {
-        {"", "not a connection matrix: 'Nodes N' is due", 1},
-        {"Nodes x\n", "found 'x' where Nodes, a number, is due", 1},
+        {"", "not a connection matrix: 'Nodes N' is expected", 1},
+        {"Nodes x\n", "found 'x' where Nodes, a number, is expected", 1},
         {"Nodes 16\nConnections 99999\n", "too many: found '99999'", 2},
         {"Nodes 0\nConnections 0\n", "no nodes: found '0'", 2},
-        {"Nodes 16\nConnections 1\n0->16 size 1\n", "a connection between two nodes, as in 3->7, is due: found '0->16'",
-         3},
-        {"Nodes 16\nConnections 1\n0->1 size\n", "a value is due after the key: found ''", 3},
-        {"Nodes 16\nConnections 1\n0->1 size x\n", "a number is due: found 'x'", 3},
+        {"Nodes 16\nConnections 1\n0->16 size 1\n",
+         "a connection between two nodes, as in 3->7, is expected: found '0->16'", 3},
+        {"Nodes 16\nConnections 1\n0->1 size\n", "a value is expected after the key: found ''", 3},
+        {"Nodes 16\nConnections 1\n0->1 size x\n", "a number is expected: found 'x'", 3},
         {"Nodes 16\nConnections 1\n0->1 colour 3\n",
-         "id, start, size, trigger, send_done_trigger, recv_done_trigger or prio is due: found 'colour'", 3},
+         "id, start, size, trigger, send_done_trigger, recv_done_trigger or prio is expected: found 'colour'", 3},
         {"Nodes 16\nConnections 1\n0->1 start 3\n", "a connection needs a size: found ''", 3},
         {"Nodes 16\nConnections 2\n0->1 size 3\n", "2 connections are announced, 1 are there", 3},
     };

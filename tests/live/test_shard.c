@@ -659,7 +659,7 @@ static void test_count(void **state)
     assert_int_equal(shard_count(&one), 1);
     setenv("ROCELAB_SHARDS", "9", 1);
     assert_int_equal(live_environment_read(&env, why, sizeof why), -EINVAL);
-    assert_string_equal(why, "ROCELAB_SHARDS=9: a number from 1 to 8 is due");
+    assert_string_equal(why, "ROCELAB_SHARDS=9: a number from 1 to 8 is expected");
     setenv("ROCELAB_SHARDS", "4", 1);
 }
 

@@ -60,11 +60,11 @@ static bool read_link(struct hpcc *in, struct words *words, struct hpcc_link *li
     if (!words_number(words, "a link's second node", &b)) return false;
     if (b >= in->nodes || a == b) return refuse(in, words->at, "not another node", words->word);
     if (!words_take(words) || unit_parse(UNIT_RATE, words->word, &link->rate_bps, NULL) < 0 || !link->rate_bps)
-        return refuse(in, words->at, "a rate, as in 100Gbps, is due", words->word);
+        return refuse(in, words->at, "a rate, as in 100Gbps, is expected", words->word);
     if (!words_take(words) || unit_parse(UNIT_TIME, words->word, &link->delay_ps, NULL) < 0 || !link->delay_ps)
-        return refuse(in, words->at, "a delay, as in 1000ns, is due", words->word);
+        return refuse(in, words->at, "a delay, as in 1000ns, is expected", words->word);
     if (!words_take(words) || !words_decimal(words->word, 1000000, &link->error_ppm) || link->error_ppm > 1000000)
-        return refuse(in, words->at, "an error rate, as in 0.001, is due", words->word);
+        return refuse(in, words->at, "an error rate, as in 0.001, is expected", words->word);
     link->a = (uint32_t)a;
     link->b = (uint32_t)b;
     return true;
@@ -111,7 +111,7 @@ static bool read_flow(struct hpcc *in, struct words *words, struct hpcc_flow *fl
     if (!words_number(words, "a flow's bytes", &flow->bytes)) return false;
     if (flow->bytes == 0) return refuse(in, words->at, "a flow of nothing", words->word);
     if (!words_take(words) || !words_decimal(words->word, PS_S, &flow->start))
-        return refuse(in, words->at, "a start in seconds is due", words->word);
+        return refuse(in, words->at, "a start in seconds is expected", words->word);
     flow->src = (uint32_t)src;
     flow->dst = (uint32_t)dst;
     flow->pg = (uint32_t)pg;

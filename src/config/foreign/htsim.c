@@ -45,7 +45,7 @@ static void note(struct htsim *in, uint32_t line, const char *what)
 static bool read_count(struct htsim *in, const char *key, uint64_t *ret, uint64_t most)
 {
     if (!words_take(&in->words) || strcmp(in->words.word, key) != 0) {
-        fabric_errors_add(in->errors, in->words.at, "not a connection matrix: '%s N' is due", key);
+        fabric_errors_add(in->errors, in->words.at, "not a connection matrix: '%s N' is expected", key);
         return false;
     }
     if (!words_number(&in->words, key, ret)) return false;
@@ -84,7 +84,7 @@ static bool read_pair(struct htsim *in, struct connection *ret)
         *arrow = '-';
         if (good && ret->src < in->nodes && ret->dst < in->nodes && ret->src != ret->dst) return true;
     }
-    return refuse(in, in->words.at, "a connection between two nodes, as in 3->7, is due");
+    return refuse(in, in->words.at, "a connection between two nodes, as in 3->7, is expected");
 }
 
 static bool read_connection(struct htsim *in, struct connection *ret)
@@ -97,8 +97,8 @@ static bool read_connection(struct htsim *in, struct connection *ret)
     while (words_take_line(&in->words)) {
         memcpy(key, in->words.word, sizeof(key));
         struct fabric_at at = in->words.at;
-        if (!words_take_line(&in->words)) return refuse(in, at, "a value is due after the key");
-        if (!read_decimal(in->words.word, &ignored)) return refuse(in, in->words.at, "a number is due");
+        if (!words_take_line(&in->words)) return refuse(in, at, "a value is expected after the key");
+        if (!read_decimal(in->words.word, &ignored)) return refuse(in, in->words.at, "a number is expected");
         if (strcmp(key, "start") == 0) {
             ret->start = ignored;
         } else if (strcmp(key, "size") == 0) {
@@ -110,7 +110,7 @@ static bool read_connection(struct htsim *in, struct connection *ret)
             note(in, line, key);
         } else if (strcmp(key, "id") != 0) {
             memcpy(in->words.word, key, sizeof(key));
-            return refuse(in, at, "id, start, size, trigger, send_done_trigger, recv_done_trigger or prio is due");
+            return refuse(in, at, "id, start, size, trigger, send_done_trigger, recv_done_trigger or prio is expected");
         }
     }
     if (ret->bytes || ret->waits) return true;

@@ -61,11 +61,11 @@ bool words_skip_line(struct words *words)
 bool words_number(struct words *words, const char *what, uint64_t *ret)
 {
     if (!words_take(words)) {
-        fabric_errors_add(words->errors, words->at, "the text ends where %s is due", what);
+        fabric_errors_add(words->errors, words->at, "the text ends where %s is expected", what);
         return false;
     }
     if (read_decimal(words->word, ret)) return true;
-    fabric_errors_add(words->errors, words->at, "found '%s' where %s, a number, is due", words->word, what);
+    fabric_errors_add(words->errors, words->at, "found '%s' where %s, a number, is expected", words->word, what);
     return false;
 }
 
@@ -102,7 +102,7 @@ const char *import_text(const char *path, const char *text, struct arena *arena,
     char *got = file_read(&loader, path, (struct fabric_at){0, 0}, &length);
     const char *copy = NULL;
     if (got && strlen(got) != length)
-        fabric_errors_add(errors, (struct fabric_at){0, 0}, "not a text: a zero byte in it");
+        fabric_errors_add(errors, (struct fabric_at){0, 0}, "not a text file: it has zero bytes");
     else if (got)
         copy = arena_strndup(arena, got, length);
     arena_release(&loader.scratch);

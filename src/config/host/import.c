@@ -364,7 +364,7 @@ static int import_script(struct config_set *set, const struct config_text *text)
     if (in.nics) return 0;
     config_forget(set, devices, notes);
     fabric_errors_add(text->errors, (struct fabric_at){1, 1},
-                      "nothing about an adapter: output or commands of mlnx_qos, dcb or mlxconfig are due");
+                      "nothing about an adapter: output or commands of mlnx_qos, dcb or mlxconfig are expected");
     return -ENODATA;
 }
 

@@ -78,7 +78,7 @@ bool junos_code_point(struct junos *in, const struct junos_node *node, unsigned 
     }
     if (bits_of(node->word, bits, ret) || named_point(node->word, bits, ret)) return true;
     config_note(in->set, JUNOS_AT(in, node->line), "SYN001", in->device, CONFIG_NONE,
-                "'%.40s' is no code point: %u bits are due, or an alias", node->word, bits);
+                "'%.40s' is no code point: %u bits are expected, or an alias", node->word, bits);
     return false;
 }
 

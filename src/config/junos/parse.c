@@ -386,6 +386,6 @@ int junos_tree_read(struct junos_tree *tree)
     }
     if (tree->root.first) return 0;
     fabric_errors_add(text->errors, (struct fabric_at){1, 1},
-                      "not Junos: blocks in braces, or lines of `set`, are due");
+                      "not Junos: blocks in braces, or lines of `set`, are expected");
     return -EINVAL;
 }

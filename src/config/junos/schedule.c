@@ -37,7 +37,7 @@ static void judge_profile(struct junos *in, const struct junos_profile *as)
         line = as->chance_at[i];
     }
     if (!wrong && (as->fills < 2 || as->fills != as->chances)) {
-        wrong = "two fill levels and two probabilities are due";
+        wrong = "two fill levels and two probabilities are expected";
         if (as->chances && as->chances < as->fills) line = as->chance_at[as->chances - 1];
     }
     if (!wrong && as->chance[as->chances - 1] == 0) {

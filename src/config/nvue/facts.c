@@ -165,7 +165,7 @@ int nvue_facts_read(struct config_set *set, const struct config_text *text, stru
     if (result < 0) return result;
     if (!facts.count) {
         fabric_errors_add(text->errors, (struct fabric_at){1, 1},
-                          "not NVUE: `- set:` and a tree below it, or lines of `nv set`, are due");
+                          "not NVUE: `- set:` and a tree below it, or lines of `nv set`, are expected");
         return -EINVAL;
     }
     *ret = facts;

@@ -173,7 +173,7 @@ int sonic_rows_read(const struct config_text *text, struct arena *arena, struct 
     if (result < 0) return result;
     if (!rows.count) {
         fabric_errors_add(text->errors, root->at,
-                          "not a config_db.json: tables are due, as in {\"PORT\": {\"Ethernet0\": {…}}}");
+                          "not a config_db.json: tables are expected, as in {\"PORT\": {\"Ethernet0\": {…}}}");
         return -EINVAL;
     }
     rows.sorted = ARENA_NEW(arena, struct sonic_row, rows.count);

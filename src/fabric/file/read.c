@@ -38,7 +38,8 @@ bool read_is_map(struct loader *loader, const struct tree *value, const char *wh
     char found[TREE_FOUND];
 
     if (value->type == TREE_MAP) return true;
-    read_error(loader, value->at, "%s: found %s where a map {key: value, ...} is due", what, tree_found(value, found));
+    read_error(loader, value->at, "%s: found %s where a map {key: value, ...} is expected", what,
+               tree_found(value, found));
     return false;
 }
 
@@ -47,7 +48,7 @@ bool read_is_list(struct loader *loader, const struct tree *value, const char *w
     char found[TREE_FOUND];
 
     if (value->type == TREE_LIST) return true;
-    read_error(loader, value->at, "%s: found %s where a list is due", what, tree_found(value, found));
+    read_error(loader, value->at, "%s: found %s where a list is expected", what, tree_found(value, found));
     return false;
 }
 
@@ -56,7 +57,7 @@ static bool is_scalar(struct loader *loader, const struct tree *value, const cha
     char found[TREE_FOUND];
 
     if (value->type == TREE_SCALAR && value->text[0]) return true;
-    read_error(loader, value->at, "%s: found %s where %s is due", label(value), tree_found(value, found), due);
+    read_error(loader, value->at, "%s: found %s where %s is expected", label(value), tree_found(value, found), due);
     return false;
 }
 

@@ -328,9 +328,9 @@ static int screen(const char *text, size_t length, struct fabric_errors *errors)
 
         step = utf8_length((const unsigned char *)text + i, length - i);
         if (step == 0)
-            why = "not a text: a byte that is not UTF-8";
+            why = "not a text file: a byte that is not UTF-8";
         else if ((byte < 0x20 && byte != '\n' && byte != '\t' && byte != '\r') || byte == 0x7f)
-            why = "not a text: a control character";
+            why = "not a text file: a control character";
         else if (byte == '%' && at.column == 1)
             why = "a YAML directive (%): not read here";
         if (why) {

@@ -116,7 +116,7 @@ static void name_role(struct loader *loader, struct explicit *ex, enum fabric_ro
     }
     for (const struct tree *item = list->first; item; item = item->next, node++) {
         if (item->type != TREE_SCALAR)
-            read_error(loader, item->at, "a name is due here");
+            read_error(loader, item->at, "a name is expected here");
         else
             add_name(loader, ex, item->text, node, item->at);
     }
@@ -147,7 +147,7 @@ static bool read_end(struct loader *loader, const struct explicit *ex, const str
     uint64_t port = FABRIC_NONE;
 
     if (value->type != TREE_SCALAR || !value->text[0]) {
-        read_error(loader, value->at, "link: found %s where a node, as in h0 or leaf0:3, is due",
+        read_error(loader, value->at, "link: found %s where a node, as in h0 or leaf0:3, is expected",
                    tree_found(value, found));
         return false;
     }

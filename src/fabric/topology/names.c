@@ -97,7 +97,7 @@ uint32_t gpu_read(struct loader *loader, const char *name, struct fabric_at at, 
 
     if (node == FABRIC_NONE || node >= fabric->hosts) {
         if (node != FABRIC_NONE)
-            read_error(loader, at, "'%s' is a switch; a host or a GPU, as in h0 or h0:2, is due", name);
+            read_error(loader, at, "'%s' is a switch; a host or a GPU, as in h0 or h0:2, is expected", name);
         else
             read_error(loader, at, "no host is named '%s'; hosts are '%s' to '%s'", name, fabric->node[0].name,
                        fabric->node[fabric->hosts - 1].name);

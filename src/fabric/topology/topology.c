@@ -521,13 +521,13 @@ bool topology_load(struct loader *loader)
             return false;
         }
         if (map) {
-            read_error(loader, item->key_at, "topology: exactly one of " KINDS " is due");
+            read_error(loader, item->key_at, "topology: exactly one of " KINDS " is expected");
             return false;
         }
         map = item;
     }
     if (!map) {
-        read_error(loader, topology->at, "topology: exactly one of " KINDS " is due");
+        read_error(loader, topology->at, "topology: exactly one of " KINDS " is expected");
         return false;
     }
     return build(loader, builder_of(map->key), map, storage);
