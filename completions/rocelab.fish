@@ -28,7 +28,7 @@ complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -l version -d 'p
 complete -c rocelab -n "__fish_seen_subcommand_from help" -a "$verbs"
 
 complete -c rocelab -n "__fish_seen_subcommand_from $verbs" -l json -d 'write one JSON document instead of text'
-complete -c rocelab -n "__fish_seen_subcommand_from $verbs" -l quiet -d 'say only what matters most'
+complete -c rocelab -n "__fish_seen_subcommand_from $verbs" -l quiet -d 'print only the most important lines'
 complete -c rocelab -n "__fish_seen_subcommand_from $verbs" -l strict -d 'exit 1 for warnings too'
 complete -c rocelab -l help -d 'print how it is used'
 

@@ -78,8 +78,8 @@ static void more_help(FILE *out)
           "  rocelab config pod.yaml --nos eos --device leaf0\n"
           "  rocelab config pod.yaml --cabling csv > cables.csv\n"
           "  rocelab config pod.yaml --svg > pod.svg\n"
-          "\nWhat is not written of the fabric is a warning, and a comment at the head of its configurations.\n"
-          "Exit status: 0 written (with --strict: and nothing left out), 1 with --strict: something is, 2 wrong use,\n"
+          "\nSettings that a system cannot express are a warning, and a comment at the head of the configuration.\n"
+          "Exit status: 0 written, 1 with --strict: a setting was left out, 2 wrong use,\n"
           "unreadable input, or a device that the system cannot have; then nothing is written.\n",
           out);
 }

@@ -169,8 +169,9 @@ static void more_help(FILE *out)
           "  rocelab sim --dump dumps --as sonic pod64.yaml\n"
           "  rocelab sim --each link pod64.yaml\n"
           "  rocelab sim --seeds 10 --out runs pod64.yaml\n"
-          "\nExit status: 0 every job ended, or the time asked for was reached; 1 a job failed, the run is\n"
-          "stuck or deadlocked, work requests failed, or (--each) a failure costs more than it explains; 2 wrong use, "
+          "\nExit status: 0 every job ended, or the stop time was reached; 1 a job failed, the run is stuck or\n"
+          "deadlocked, work requests failed, or (--each) a failure costs more than the lost capacity\nexplains; 2 "
+          "wrong use, "
           "unreadable input, or interrupted.\n",
           out);
 }

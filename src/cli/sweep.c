@@ -101,7 +101,8 @@ static void more_help(FILE *out)
           "  rocelab sweep fabric.yaml --script pair.up --vary links.host.rate=100G,400G\n\n",
           out);
     sweep_list_columns(out);
-    fputs("\nExit status: 0 every point has run and its jobs ended, or the time asked for was reached; 1 a point was\n"
+    fputs("\nExit status: 0 every point has run and its jobs ended, or the stop time of the file was reached; 1 a "
+          "point was\n"
           "refused, or its jobs did not end; 2 wrong use, unreadable input, or interrupted.\n",
           out);
 }

@@ -19,7 +19,7 @@ void sweep_list_columns(FILE *out)
 {
     const struct text_style style = cli_style();
 
-    text_wrap(out, &style, 0, 2, "Columns (* where --show does not say; those that are empty are left out):");
+    text_wrap(out, &style, 0, 2, "Columns (* by default; empty ones are left out):");
     for (int i = 0; i < MEASURES; i++) {
         int width = fprintf(out, "  %c %-10s ", measure_infos[i].shown ? '*' : ' ', measure_infos[i].name);
         text_wrap(out, &style, (unsigned)width, (unsigned)width, measure_infos[i].help);
