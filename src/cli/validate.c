@@ -325,6 +325,8 @@ static bool sensible(const struct settings *settings, const struct cli_common *c
                   "--weeks and --seed");
     else if (settings->plan.live_fault && !settings->plan.live)
         cli_error("validate: --fault is of the programs that --live runs; faults of the fabric are the file's");
+    else if (settings->plan.approved_path && !settings->plan.phase[1])
+        cli_error("validate: phase 1 holds the file against --approved: let --phase name it");
     else if (settings->plan.cache.force && settings->out == NULL)
         cli_error("validate: --force runs again what --out DIR has kept; say where");
     else

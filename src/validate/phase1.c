@@ -46,8 +46,9 @@ static void keep_first(void *to, const struct drift *drift)
     char *why = to;
 
     if (why[0] == '\0')
-        snprintf(why, VALIDATE_TEXT, "%s%s%s: %s: approved %s, here %s", drift->device, drift->port ? " " : "",
-                 drift->port ? drift->port : "", drift->key, drift->approved, drift->running);
+        snprintf(why, VALIDATE_TEXT, "%s%s%s: %s: approved %s, here %s; owner: %s", drift->device,
+                 drift->port ? " " : "", drift->port ? drift->port : "", drift->key, drift->approved, drift->running,
+                 drift->owner ? drift->owner : "nobody");
 }
 
 static void judge_diff(struct validate_case *of)

@@ -143,7 +143,7 @@ static void keep_worst(struct fan_ins *as, uint32_t senders, double rate, double
 static bool run_incast(struct validate_case *of, const char *ranks, uint32_t senders, double share, bool within,
                        struct incast *ret)
 {
-    ps_t warm = of_level(of, 10 * PS_MS, 20 * PS_MS, 50 * PS_MS), span = of_level(of, PS_MS, 2 * PS_MS, 10 * PS_MS);
+    ps_t warm = of_level(of, 20 * PS_MS, 20 * PS_MS, 50 * PS_MS), span = of_level(of, 2 * PS_MS, 2 * PS_MS, 10 * PS_MS);
     char subject[64], *jobs = NULL, name[FABRIC_NAME];
     struct variant variant = {0};
     uint32_t port = FABRIC_NONE;

@@ -63,7 +63,7 @@ class Validate(Case):
         other = self.file("approved.yaml", SMALL.replace("30m", "40m").encode())
         row = self.row(self.document("--phase", "1", "--approved", other, status=1), "diff")
         self.assertEqual(row["verdict"], "fail")
-        self.assertIn("leaf0:2: classes.rdma.headroom", row["why"])
+        self.assertRegex(row["why"], "leaf0:2: classes.rdma.headroom: approved .*; owner: nobody")
         same = self.file("approved.yaml", SMALL.encode())
         self.assertEqual(self.row(self.document("--phase", "1", "--approved", same), "diff")["verdict"], "pass")
 
@@ -119,6 +119,18 @@ class Validate(Case):
                           ("lossless-drops", "2 to 7 senders"), ("headroom-used", "2 to 7 senders")])
         self.assertEqual(rows[2]["verdict"], "skipped")
         self.assertIn("the file designs for 5 senders", rows[2]["why"])
+
+    def test_two_sites(self):
+        """The message takes the long link, though ways within a site have more links."""
+        text = (SMALL.split("topology")[0] + "topology: {links: {hosts: [a, b, c], switches: [s, t, u, v], "
+                "links: [[a, s], [b, u], [c, v], [s, t], [t, u], {a: s, b: v, delay: 200us}]}}\n"
+                "links: {host: {rate: 10G, cable: 3m}, fabric: {rate: 10G, cable: 30m}}\n")
+        rows = [row for row in self.document("--quick", "--phase", "5", text=text, status=None)["rows"] if row["test"] == "two sites"]
+        self.assertIn("from a:0 to c:0, over a link of 200us", rows[0]["subject"])
+        self.assertEqual([(row["criterion"], row["verdict"]) for row in rows], [("sites-rate", "pass"), ("lossless-drops", "pass")])
+        self.assertAlmostEqual(rows[0]["limit"] / 0.9 / 10e9, 6.25e6 * 8 / (6.25e6 * 8 / 0.98 + 4e6), places=2)  # there, and an ACK back
+        rows = [row for row in self.document("--quick", "--phase", "5", text=text.replace("200us", "20us"), status=None)["rows"] if row["test"] == "two sites"]
+        self.assertEqual([row["verdict"] for row in rows], ["skipped"])
 
     def test_written_baseline(self):
         """Written of a plan that passes, by who may; held against the same fabric; changed numbers fail the row."""
@@ -338,6 +350,8 @@ nics: {mtu: 4096, reorder: true}
             (["--force"], ["--out DIR"]),
             (["--fault", "loss=1%"], ["--live"]),
             (["--soak", "0"], ["above 0"]),
+            (["--approved", "small.yaml", "--phase", "2"], ["phase 1", "--phase"]),
+            (["--weeks", "4", "--phase", "2"], ["--weeks runs no plan"]),
         ]:
             result = rocelab("validate", self.file("small.yaml", SMALL.encode()), *arguments, cwd=self.folder)
             self.wrong(result, *words)
