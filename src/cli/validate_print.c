@@ -89,6 +89,20 @@ static void print_row(const struct validate_row *row, const struct text_style *s
     if (row->source[0]) print_below(row->source, style, out);
 }
 
+/* Phases in which every row was skipped: nothing failed there, and nothing was shown. */
+static void print_unjudged(const struct validate *validate, FILE *out)
+{
+    uint32_t count = 0;
+
+    for (int p = 1; p <= VALIDATE_PHASES; p++) {
+        bool judged = !validate->phase[p];
+        for (uint32_t i = 0; i < validate->rows && !judged; i++)
+            judged = validate_tests[validate->row[i].test].phase == p && validate->row[i].verdict != VALIDATE_SKIPPED;
+        if (!judged) fprintf(out, "%s%d", count++ ? ", " : "Nothing could be judged in phase ", p);
+    }
+    if (count) fputc('\n', out);
+}
+
 static void print_end(const struct validate *validate, FILE *out)
 {
     uint32_t failed = validate_count(validate, VALIDATE_FAIL), warned = validate_count(validate, VALIDATE_WARN);
@@ -97,6 +111,7 @@ static void print_end(const struct validate *validate, FILE *out)
 
     for (int p = 1; p <= VALIDATE_PHASES; p++)
         all = all && validate->phase[p];
+    if (!validate->measured) print_unjudged(validate, out);
     text_outside(out, &style, validate->fabric->name);
     fputs(": ", out);
     text_colour(out, &style, failed ? TEXT_RED : TEXT_GREEN);

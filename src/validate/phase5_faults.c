@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Phase 5, failures that pass: a link that flaps, a switch that is reset, drained or routed around.
+ * Phase 5, what is over soon: a link that flaps, a switch that is reset, drained or routed around.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -29,7 +29,7 @@ class Failures(Case):
     def test_good(self):
         rows = self.rows("--phase", "5,6", "--soak", "1ms")
         self.assertEqual(self.failed(rows), [])
-        for name in ("every link: each link down: the slowest", "failures that pass: drain of a spine: packets lost",
+        for name in ("every link: each link down: the slowest", "flap, reset, drain: drain of a spine: packets lost",
                      "rolling update: ", "a bad host or cable: NIC storm: from its begin", "networks apart: side by side",
                      "diagnosis: NIC storm", "ownership: ", "soak: soak: rounds"):
             found = [row for key, row in rows.items() if key.startswith(name) and row["verdict"] == "pass"]

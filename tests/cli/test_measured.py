@@ -21,7 +21,7 @@ nics: {mtu: 4096}
 CAUGHT = {
     "C01-storm": "a bad host or cable", "C02-slow-receiver": "a bad host or cable", "C03-incast": "incast", "C05-ring": "deadlock stress",
     "C06-headroom": "incast", "C07-no-pfc": "incast", "C08-ecn-off": "microbursts", "C09-cnp-lost": "mixed traffic", "C10-half-rate": "inputs pinned",
-    "C11-down": "failures that pass", "C12-ber": "a bad host or cable", "C13-polarised": "throughput sustained", "C15-spray": "a bad host or cable",
+    "C11-down": "flap, reset, drain", "C12-ber": "a bad host or cable", "C13-polarised": "throughput sustained", "C15-spray": "a bad host or cable",
     "C16-wrong-class": "mixed traffic", "C17-mtu": "inputs pinned", "C18-slow-gpu": "training step",
 }
 BW = """---------------------------------------------------------------------------------------

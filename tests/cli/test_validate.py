@@ -110,6 +110,12 @@ class Validate(Case):
         self.assertEqual(set(failed), {"collectives", "training step"})
         self.assertIn("no route from b:0 to c:0", failed["collectives"])
 
+    def test_nothing_to_judge(self):
+        """One host: what is skipped is not shown to be good, and the end says so."""
+        text = SMALL.split("topology")[0] + "topology: {links: {hosts: [a], switches: [s], links: [[a, s]]}}\nlinks: {host: {rate: 100G, cable: 3m}}\n"
+        self.assertIn("\nNothing could be judged in phase 2, 3, 4, 5\n", self.validate("--quick", "--phase", "1,2,3,4,5", text=text).stdout)
+        self.assertNotIn("Nothing could", self.validate("--quick", "--phase", "1,2").stdout)
+
     def test_fan_ins(self):
         """What the file designs for is judged, more is told; the design's own fan-in is always among them."""
         text = SMALL.replace("leaves: 2, spines: 2, hosts: 2", "leaves: 2, spines: 2, hosts: 4") + "check: {fan-in: 5}\n"
