@@ -48,6 +48,7 @@ struct suggest_row {
     uint8_t role_id, priority;                  /* enum fabric_role; of the class */
     bool possible;                              /* false: no value satisfies the rules, and `formula` says why */
     bool inside;                                /* what the file has is in the range */
+    bool assumed;                               /* the file has none: `today` is what the rules take */
     const char *key;                            /* `ecn.min` */
     const char *rules;                          /* "ECN003, ECN005" */
     const char *role, *to, *model, *class_name; /* to: "hosts" or "switches"; NULL: of the whole device */

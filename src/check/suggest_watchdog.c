@@ -90,12 +90,13 @@ static void detect_row(struct suggest *suggest, struct suggest_row *row, const s
     if (limits->least <= limits->most)
         row->value = DETECT_PS < limits->least ? limits->least : DETECT_PS > limits->most ? limits->most : DETECT_PS;
     if (today->on) row->today = today->detect_ps;
+    row->assumed = today->assumed;
     row->formula = suggest_print(
         suggest, "an honest pause lasts at most all buffers / rate = %s; seen within %s (poll and detect)%s%s%s",
         unit_format_short(UNIT_TIME, limits->drain, 4, a), unit_format(UNIT_TIME, WD_SLOW_PS, b),
         limits->patience == PS_NEVER ? "" : "; an adapter gives up after ",
         limits->patience == PS_NEVER ? "" : unit_format_short(UNIT_TIME, limits->patience, 4, c),
-        today->assumed ? "; the file has no watchdog: check takes this one, a run has none" : "");
+        today->assumed ? "; the file has no watchdog, so a run has none" : "");
     suggest_row_judge(row);
     /* The range is for the poll that is suggested; what the file has is judged with its own. */
     if (today->on && today->poll_ps < POLL_PS)
@@ -118,6 +119,7 @@ static void rows_of(struct suggest *suggest, const struct suggest_kinds *kinds, 
     row->most = sw->nos == FABRIC_NOS_EOS ? limits.most / 2 : limits.most;
     row->value = POLL_PS;
     if (today->on) row->today = today->poll_ps;
+    row->assumed = today->assumed;
     row->formula = sw->nos == FABRIC_NOS_EOS ? "at most half of detect and restore (EOS)" : "at most detect";
     suggest_row_judge(row);
     detect_row(suggest, row_of(suggest, node, role, switches, "watchdog.detect", "WD002, WD007"), &limits, today);
@@ -127,6 +129,7 @@ static void rows_of(struct suggest *suggest, const struct suggest_kinds *kinds, 
     row->least = detect;
     if (sw->nos == FABRIC_NOS_SONIC) row->most = WD_SONIC_RESTORE_PS;
     row->value = detect;
+    row->assumed = today->assumed;
     if (today->on) {
         row->today = today->restore_ps;
         row->least = today->detect_ps < detect ? today->detect_ps : detect;

@@ -45,11 +45,15 @@ static void print_row(const struct suggest_row *row, const struct text_style *st
     const char *from = suggest_short(row, row->least, least), *to = suggest_short(row, row->most, most);
 
     fprintf(out, "    %-16s", row->key);
-    if (!row->possible)
+    if (row->possible)
+        fprintf(out, " %s", suggest_text(row, row->value, value));
+    else if (row->least == SUGGEST_NO_VALUE || row->most == SUGGEST_NO_VALUE)
         fputs(" no value satisfies the rules", out);
     else
-        fprintf(out, " %s", suggest_text(row, row->value, value));
-    if (row->least == SUGGEST_NO_VALUE && row->most == SUGGEST_NO_VALUE)
+        fprintf(out, " no value satisfies the rules: at least %s, at most %s", from, to);
+    if (!row->possible)
+        ;
+    else if (row->least == SUGGEST_NO_VALUE && row->most == SUGGEST_NO_VALUE)
         ;
     else if (row->least == SUGGEST_NO_VALUE)
         fprintf(out, " (at most %s)", to);
@@ -57,7 +61,8 @@ static void print_row(const struct suggest_row *row, const struct text_style *st
         fprintf(out, " (at least %s)", from);
     else
         fprintf(out, " (%s to %s)", from, to);
-    fprintf(out, "; the file: %s, ", row->today == SUGGEST_NO_VALUE ? "none" : suggest_text(row, row->today, today));
+    fprintf(out, "; the file: %s%s, ", row->assumed ? "none, check takes " : "",
+            row->today == SUGGEST_NO_VALUE ? "none" : suggest_text(row, row->today, today));
     text_colour(out, style, row->inside ? TEXT_GREEN : TEXT_RED);
     fputs(row->inside ? "inside" : "outside", out);
     text_colour(out, style, TEXT_PLAIN);
@@ -113,12 +118,13 @@ static void print_proof(const struct cli_suggested *suggested, const struct text
 {
     uint32_t shown = 0;
 
+    const char *with = suggested->suggest.lines ? "With these lines" : "With the file as it is";
+
     if (suggested->left == 0) {
-        fputs("With these lines `check` finds nothing about marking, pauses, headroom, buffers or the watchdog.\n",
-              out);
+        fprintf(out, "%s `check` finds nothing about marking, pauses, headroom, buffers or the watchdog.\n", with);
         return;
     }
-    fprintf(out, "With these lines `check` still finds:\n");
+    fprintf(out, "%s `check` finds:\n", with);
     for (uint32_t f = 0; f < suggested->check.findings; f++) {
         const struct check_finding *finding = &suggested->check.finding[f];
         if (!cli_suggest_counts(finding)) continue;
@@ -128,6 +134,13 @@ static void print_proof(const struct cli_suggested *suggested, const struct text
         fputc('\n', out);
     }
     if (suggested->left > FINDINGS_SHOWN) fprintf(out, "  and %u more\n", suggested->left - FINDINGS_SHOWN);
+}
+
+static bool impossible(const struct suggest *suggest)
+{
+    for (uint32_t r = 0; r < suggest->rows; r++)
+        if (!suggest->row[r].possible) return true;
+    return false;
 }
 
 void cli_suggest_text(const struct cli_suggested *suggested, FILE *out)
@@ -147,7 +160,12 @@ void cli_suggest_text(const struct cli_suggested *suggested, FILE *out)
         print_row(row, &style, out);
     }
     if (suggest->left_out) fprintf(out, "\n%u ports of further kinds are not listed.\n", suggest->left_out);
-    fputs(suggest->lines ? "\nFor the fabric file:\n" : "\nNo line of the fabric file has to change.\n", out);
+    if (impossible(suggest))
+        fputs("\nWhere no value satisfies the rules no line is printed: another value has to change first. `rocelab\n"
+              "suggest all` computes marking for pause thresholds and buffers that fit.\n",
+              out);
+    if (suggest->lines || !impossible(suggest))
+        fputs(suggest->lines ? "\nFor the fabric file:\n" : "\nNo line of the fabric file has to change.\n", out);
     if (suggest->lines) qsort(suggest->line, suggest->lines, sizeof *suggest->line, by_path);
     print_lines(suggest->line, suggest->lines, &style, out);
     fputc('\n', out);

@@ -85,7 +85,11 @@ class Suggest(Case):
         document = self.suggest("ecn", text, status=1)
         self.assertFalse(self.values(document)["ecn.max"]["possible"])
         self.assertEqual(document["lines"], [])
-        self.assertIn("no value satisfies", rocelab("suggest", "ecn", "fabric.yaml", cwd=self.folder).stdout)
+        printed = rocelab("suggest", "ecn", "fabric.yaml", cwd=self.folder).stdout
+        self.assertRegex(printed, r"ecn.min +no value satisfies the rules: at least 87.5KB, at most 29.21KB; the file")
+        self.assertIn("another value has to change first", printed)
+        self.assertNotIn("With these lines", printed)  # there are none
+        self.assertNotIn("has to change.\n", printed)
 
     def test_headroom_that_is_given(self):
         text = ONE.replace("lossless: true,", "lossless: true, headroom: 20KB,")
@@ -109,6 +113,19 @@ class Suggest(Case):
         self.assertEqual(values["watchdog.detect"]["least"], 2 * values["watchdog.poll"]["value"])
         self.assertFalse(values["watchdog.detect"]["inside"])
         self.assertGreaterEqual(values["watchdog.restore"]["value"], values["watchdog.detect"]["value"])
+
+    def test_no_watchdog_is_said(self):
+        self.file("fabric.yaml", ONE.encode())
+        printed = rocelab("suggest", "watchdog", "fabric.yaml", cwd=self.folder).stdout
+        self.assertRegex(printed, r"watchdog.detect +200ms \(.*\); the file: none, check takes 200ms, inside")
+
+    def test_each_topic_alone(self):
+        """Its own rules find nothing that is an error, with its own lines alone; but where no value satisfies them."""
+        own = {"ecn": "ECN", "headroom": "HR", "buffers": ("PFC", "BUF"), "watchdog": "WD"}
+        for name in ("pod64", "leaf-spine", "storage", "two-sites", "disagreement"):
+            for topic, rules in own.items():
+                left = self.suggest(topic, SOURCE / "examples" / f"{name}.yaml")["findings_left"]
+                self.assertEqual([one for one in left if one["rule"].startswith(rules)], [], (name, topic))
 
     def test_wrong_use(self):
         self.file("fabric.yaml", ONE.encode())
