@@ -19,6 +19,7 @@
 #include "tune/tune_int.h"
 
 #define BOUND_MOST 1.5
+#define PAYLOAD_LEAST 0.95 /* of what the file as it is carries, where its jobs do not end */
 
 struct task {
     struct tune_point *point;
@@ -282,6 +283,20 @@ struct tune_interval tune_compare(const struct tune *tune, const struct tune_poi
     return interval;
 }
 
+/* Jobs that no setting ends before the file's `stop`: who sends less has fewer pauses and shorter queues, and is no
+ * better for it. */
+static bool carries_less(const struct tune *tune, const struct row *row, uint32_t scenario, uint32_t seed,
+                         char why[256])
+{
+    const struct row *own = tune_row(tune->point[0], scenario, seed);
+    double before = own && !own->error ? known(own->value[MEASURE_PAYLOAD]) : NAN;
+    double now = row->value[MEASURE_PAYLOAD] == MEASURE_NOTHING ? NAN : (double)row->value[MEASURE_PAYLOAD];
+
+    if (own_time(tune, scenario, seed) != PS_NEVER || !(now < PAYLOAD_LEAST * before)) return false;
+    snprintf(why, 256, "it carries %.0f%% less than the file as it is before 'stop'", 100 * (1 - now / before));
+    return true;
+}
+
 /* Why a run is worth nothing; false: it is not. */
 static bool worthless(const struct tune *tune, const struct row *row, uint32_t scenario, uint32_t seed, char why[256])
 {
@@ -297,6 +312,7 @@ static bool worthless(const struct tune *tune, const struct row *row, uint32_t s
                  of->name);
         return true;
     }
+    if (carries_less(tune, row, scenario, seed, why)) return true;
     if (row_ended(row) && (row->value[MEASURE_TIME] != MEASURE_NOTHING || own_time(tune, scenario, seed) == PS_NEVER))
         return false;
     snprintf(why, 256, "%s",
