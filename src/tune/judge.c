@@ -4,7 +4,8 @@
  * 95 % intervals of paired log ratios; which of them no other beats in everything (the front), and which is a fair
  * trade (the knee).
  *
- * The answer was chosen by the search alone, so its interval is not flattered by the choice.
+ * The answer was chosen by the search alone, so its interval is not flattered by the choice.  Where it does not hold,
+ * the best of the others on these seeds is, and is judged with seeds of its own.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 #include "tune/tune_int.h"
 
 #define CANDIDATES 40
-#define ALIKE 0.01 /* of log(cost): a per cent is no difference */
+#define SECOND_SEEDS 4 /* with fewer, the interval of a second choice says nothing */
+#define ALIKE 0.01     /* of log(cost): a per cent is no difference */
 
 enum tune_goal tune_objective(const struct tune *tune, uint32_t objective)
 {
@@ -40,6 +42,13 @@ static bool beats(const struct tune_point *a, const struct tune_point *b)
         better |= x < y - ALIKE;
     }
     return better;
+}
+
+static bool alike(const struct tune_point *a, const struct tune_point *b)
+{
+    for (uint32_t k = 0; k < TUNE_OBJECTIVES; k++)
+        if (fabs(a->objective[k].mean - b->objective[k].mean) > ALIKE) return false; /* not known: no difference */
+    return true;
 }
 
 static void find_front(struct tune_point *const *point, uint32_t points)
@@ -80,13 +89,16 @@ static struct tune_point *find_knee(struct tune_point *const *point, uint32_t po
     return knee;
 }
 
-static bool push(struct tune_point **list, uint32_t *count, uint32_t most, struct tune_point *point)
+static bool listed(struct tune_point *const *list, uint32_t count, const struct tune_point *point)
 {
-    for (uint32_t i = 0; i < *count; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (list[i] == point) return true;
-    if (*count >= most || point->refused) return false;
-    list[(*count)++] = point;
-    return true;
+    return false;
+}
+
+static void push(struct tune_point **list, uint32_t *count, uint32_t most, struct tune_point *point)
+{
+    if (*count < most && !point->refused && !listed(list, *count, point)) list[(*count)++] = point;
 }
 
 /* The front and knee as the search sees them: settings that came to the second rung. */
@@ -116,7 +128,7 @@ static uint32_t choose(struct tune *tune, struct tune_point *ret[CANDIDATES])
     if (most > CANDIDATES) most = CANDIDATES;
     push(ret, &count, most, tune->point[0]);
     push(ret, &count, most, tune->point[tune->answer]);
-    if (knee) push(ret, &count, most, knee);
+    if (knee && !alike(knee, tune->point[tune->answer])) push(ret, &count, most, knee);
     for (uint32_t i = 1; i < tune->points; i++)
         if (tune->point[i]->origin == TUNE_PRESET && !tune->point[i]->refused) push(ret, &count, most, tune->point[i]);
     for (uint32_t p = 0; p < tune_preset_count && count < most; p++) {
@@ -125,34 +137,84 @@ static uint32_t choose(struct tune *tune, struct tune_point *ret[CANDIDATES])
         struct tune_point *added = tune_add(tune, &preset);
         if (added && !added->refused) push(ret, &count, most, added);
     }
-    for (uint32_t i = 0; i < known; i++)
-        if (all[i]->front) push(ret, &count, most, all[i]);
+    for (uint32_t i = 0; i < known; i++) {
+        bool seen = !all[i]->front;
+        for (uint32_t j = 0; j < count && !seen; j++)
+            seen = alike(all[i], ret[j]);
+        if (!seen) push(ret, &count, most, all[i]);
+    }
     free(all);
     return count;
 }
 
-/* The best by the search of those that are worth something on fresh seeds too. */
-static void next_answer(struct tune *tune, struct tune_point *const *valid, uint32_t count)
+static bool better(const struct tune_point *point)
 {
-    const struct tune_point *best = tune->point[0];
-
-    for (uint32_t i = 0; i < count; i++)
-        if (valid[i]->searched >= tune->plan.seeds[1] && valid[i]->score < best->score) best = valid[i];
-    for (uint32_t i = 1; i < tune->points; i++)
-        if (tune->point[i] == best) tune->answer = i;
+    return !point->worthless && point->goal.mean + point->goal.half < 0 && point->goal.mean < -TUNE_WORTH;
 }
 
-/* What is left of the budget goes to more seeds for the answer: decided before any of them is looked at. */
+static bool judge_seeds(struct tune *tune, struct tune_point *point, uint32_t from, uint32_t seeds)
+{
+    struct tune_point *both[2] = {tune->point[0], point};
+    struct tune_work work = {both, 2, from, from + seeds, false, 0, "runs"};
+
+    if (!tune_evaluate(tune, &work)) return false;
+    tune->plan.answer_from = from;
+    tune->plan.answer_seeds = seeds;
+    return true;
+}
+
+/* Seeds for which the answer and the file as it is can still be run. */
+static uint32_t seeds_left(const struct tune *tune, uint32_t kept)
+{
+    uint32_t used = tune->spent + kept, each = 2 * tune->searched_scenarios;
+    uint32_t room = tune->runs > used ? (tune->runs - used) / each : 0,
+             most = TUNE_FRESH_SEEDS - tune->plan.fresh_seeds;
+
+    return room < most ? room : most;
+}
+
+/* What is left of the budget goes to more seeds for the answer: how many does not depend on what they say. */
 static bool judge_longer(struct tune *tune)
 {
-    struct tune_point *both[2] = {tune->point[0], tune->point[tune->answer]};
-    uint32_t used = tune->spent + tune->plan.robust, each = 2 * tune->searched_scenarios;
-    uint32_t more = tune->runs > used ? (tune->runs - used) / each : 0, seeds = tune->plan.fresh_seeds + more;
+    struct tune_point *answer = tune->point[tune->answer];
+    uint32_t more = tune->answer == 0 || tune_late(tune) ? 0 : seeds_left(tune, tune->plan.robust);
+    uint32_t seeds = tune->plan.fresh_seeds + more;
 
-    tune->plan.answer_seeds = seeds < TUNE_FRESH_SEEDS ? seeds : TUNE_FRESH_SEEDS;
-    if (tune->answer == 0 || tune_late(tune)) tune->plan.answer_seeds = tune->plan.fresh_seeds;
-    struct tune_work work = {both, 2, TUNE_SEARCH_SEEDS, TUNE_SEARCH_SEEDS + tune->plan.answer_seeds, false, 0, "runs"};
-    return tune_evaluate(tune, &work);
+    if (!judge_seeds(tune, answer, TUNE_SEARCH_SEEDS, seeds)) return false;
+    tune_worth(tune, answer, TUNE_SEARCH_SEEDS, TUNE_SEARCH_SEEDS + seeds);
+    answer->goal = tune_compare(tune, answer, FABRIC_NONE, tune->goal, TUNE_SEARCH_SEEDS, TUNE_SEARCH_SEEDS + seeds);
+    answer->judged = tune->point[0]->judged = seeds;
+    return true;
+}
+
+/* The search's best does not hold on fresh seeds, and another setting does: that one is the answer.  It was chosen
+ * there, so it is judged with further seeds alone.  *ret: there is such a one. */
+static bool judge_second(struct tune *tune, struct tune_point *const *valid, uint32_t count, bool *ret)
+{
+    uint32_t from = TUNE_SEARCH_SEEDS + tune->plan.fresh_seeds, seeds = seeds_left(tune, tune->plan.robust);
+    struct tune_point *second = NULL;
+
+    *ret = false;
+    for (uint32_t i = 0; i < count; i++)
+        if (better(valid[i]) &&
+            (!second || valid[i]->goal.mean + valid[i]->goal.half < second->goal.mean + second->goal.half))
+            second = valid[i];
+    if (seeds < SECOND_SEEDS) { /* rather than a look at other traffic */
+        seeds = seeds_left(tune, 0);
+        if (second && seeds >= SECOND_SEEDS) tune->plan.robust = 0;
+    }
+    if (second == NULL || seeds < SECOND_SEEDS || tune_late(tune)) return true;
+    tune->first_choice = tune->point[tune->answer];
+    if (!judge_seeds(tune, second, from, seeds)) return false;
+    tune_worth(tune, second, from, from + seeds);
+    second->goal = tune_compare(tune, second, FABRIC_NONE, tune->goal, from, from + seeds);
+    second->judged = seeds;
+    for (uint32_t i = 0; i < tune->points; i++)
+        if (tune->point[i] == second) tune->answer = i;
+    tune->sensitivity_known = false; /* that was of another setting */
+    for (uint32_t i = 0; i < tune->parameters; i++)
+        tune->sensitivity[i].set_back = NAN;
+    return *ret = true;
 }
 
 bool tune_judge(struct tune *tune)
@@ -162,26 +224,23 @@ bool tune_judge(struct tune *tune)
     uint32_t count = choose(tune, candidate);
     struct tune_work own = {&tune->point[0], 1, from, to, false, 0, "runs"};
     struct tune_work work = {candidate, count, from, to, false, 0, "runs"};
+    bool second = false;
 
-    if (!tune_evaluate(tune, &own) || !tune_evaluate(tune, &work) || !judge_longer(tune)) return false;
+    if (!tune_evaluate(tune, &own) || !tune_evaluate(tune, &work)) return false;
     for (uint32_t i = 0; i < tune->points; i++)
         tune->point[i]->front = false;
     for (uint32_t i = 0; i < count; i++) {
-        bool longer = candidate[i] == tune->point[tune->answer] || candidate[i] == tune->point[0];
-        candidate[i]->judged = longer ? tune->plan.answer_seeds : tune->plan.fresh_seeds;
-        tune_worth(tune, candidate[i], from, from + candidate[i]->judged);
+        candidate[i]->judged = tune->plan.fresh_seeds;
+        tune_worth(tune, candidate[i], from, to);
         fill(tune, candidate[i], from, to);
-        candidate[i]->goal =
-            tune_compare(tune, candidate[i], FABRIC_NONE, tune->goal, from, from + candidate[i]->judged);
         if (!candidate[i]->worthless) valid[fair++] = candidate[i];
     }
-    if (tune->point[tune->answer]->worthless) next_answer(tune, valid, fair);
     find_front(valid, fair);
     struct tune_point *knee = find_knee(valid, fair);
     if (knee) knee->knee = true;
-    const struct tune_interval *goal = &tune->point[tune->answer]->goal;
-    tune->helps = tune->answer && !tune->point[tune->answer]->worthless && goal->mean + goal->half < 0 &&
-                  goal->mean < -TUNE_WORTH;
+    if (!better(tune->point[tune->answer]) && !judge_second(tune, valid, fair, &second)) return false;
+    if (!second && !judge_longer(tune)) return false;
+    tune->helps = tune->answer && better(tune->point[tune->answer]);
     return true;
 }
 

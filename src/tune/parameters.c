@@ -106,7 +106,7 @@ static uint64_t own_of(const struct tune *tune, const struct tune_parameter *par
     case TUNE_ECN_MIN_KIND:
         return min;
     case TUNE_ECN_MAX_KIND:
-        return min ? max * 1000 / min : 1000;
+        return min ? (max * PPM + min - 1) / min : PPM; /* rounded up: the bytes come out of it again */
     case TUNE_ECN_PROBABILITY_KIND:
         return own->ecn.on ? own->ecn.probability_ppm : PPM;
     case TUNE_ALPHA_KIND:

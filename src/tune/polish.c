@@ -47,11 +47,17 @@ static uint64_t moved(const struct tune_parameter *parameter, uint64_t value, do
     return parameter_round(parameter, value > parameter->kind->step ? value - parameter->kind->step : value);
 }
 
+static struct tune_point *known_point(const struct tune *tune, const struct tune_point *point)
+{
+    for (uint32_t i = 0; i < tune->points; i++)
+        if (point_same(tune, tune->point[i], point)) return tune->point[i];
+    return NULL;
+}
+
 /* Adds a point that is new and not refused; NULL: it is neither, or there is no memory. */
 static struct tune_point *try_point(struct tune *tune, struct tune_point *point)
 {
-    for (uint32_t i = 0; i < tune->points; i++)
-        if (point_same(tune, tune->point[i], point)) return NULL;
+    if (known_point(tune, point)) return NULL;
     refuse_judge(tune, point);
     tune->refused += point->refused;
     return point->refused ? NULL : tune_add(tune, point);
@@ -180,7 +186,7 @@ static uint32_t take_best(const struct tune *tune, struct tune_point *ret[BEST])
 bool tune_polish(struct tune *tune)
 {
     uint32_t each = tune->searched_scenarios, budget = tune->plan.polish;
-    uint32_t kept = (tune->varied * tune->plan.seeds[1] + tune->plan.seeds[2]) * each; /* for setting back */
+    uint32_t kept = (2 * tune->varied * tune->plan.seeds[1] + tune->plan.seeds[2]) * each; /* for setting back */
     uint32_t begin = tune->spent, count;
     struct tune_point *best[BEST], *end[BEST];
 
@@ -200,6 +206,18 @@ bool tune_polish(struct tune *tune)
 
 /* --- smaller --- */
 
+static uint32_t values_of(const struct tune_point *point)
+{
+    return (uint32_t)__builtin_popcount(point->set);
+}
+
+static bool has_room(const struct tune *tune, uint32_t points, uint32_t seeds)
+{
+    uint32_t left = tune->runs - tune->plan.fresh - tune->plan.robust;
+
+    return tune->spent + points * seeds * tune->searched_scenarios <= left;
+}
+
 /* The answer with each of its values set back alone, run; what each is worth is kept.  False after an error. */
 static bool set_back(struct tune *tune, const struct tune_point *answer, uint32_t seeds)
 {
@@ -208,9 +226,12 @@ static bool set_back(struct tune *tune, const struct tune_point *answer, uint32_
 
     for (uint32_t i = 0; i < tune->parameters; i++) {
         struct tune_point point = copy_of(answer, TUNE_PRUNED);
+        tune->sensitivity[i].set_back = NAN;
         if (!tune_has(answer, i)) continue;
         point_set(tune, &point, i, tune->parameter[i].own);
-        back[i] = try_point(tune, &point);
+        back[i] = known_point(tune, &point);
+        if (back[i] == NULL) back[i] = try_point(tune, &point);
+        if (back[i] && back[i]->refused) back[i] = NULL;
         if (back[i]) run[runs++] = back[i];
     }
     struct tune_work work = {run, runs, 0, seeds, false, 4000, "runs"};
@@ -219,20 +240,29 @@ static bool set_back(struct tune *tune, const struct tune_point *answer, uint32_
     tune->sensitivity_known = true;
     for (uint32_t i = 0; i < tune->parameters; i++) {
         if (back[i] == NULL) continue;
-        tune_score(tune, back[i], seeds);
-        tune->sensitivity[i].set_back = back[i]->score - score;
+        if (back[i]->searched < seeds) tune_score(tune, back[i], seeds);
+        tune->sensitivity[i].set_back =
+            back[i]->worthless ? INFINITY : tune_score_over(tune, back[i], 0, seeds) - score;
     }
     return true;
 }
 
-/* Values that are worth nothing, the least first; how many. */
-static uint32_t needless(const struct tune *tune, uint32_t ret[TUNE_PARAMETERS])
+/* A loss that a smaller change is worth: half a per cent, or a twentieth of what the answer gains. */
+static double bearable(const struct tune *tune, const struct tune_point *answer, uint32_t seeds)
+{
+    return fmax(TUNE_WORTH, -tune_score_over(tune, answer, 0, seeds) / 20);
+}
+
+/* Values that can be set back, the least missed first; how many, and how many of them are worth nothing alone. */
+static uint32_t order_back(const struct tune *tune, double worth, uint32_t ret[TUNE_PARAMETERS], uint32_t *ret_needless)
 {
     uint32_t count = 0;
 
+    *ret_needless = 0;
     for (uint32_t i = 0; i < tune->parameters; i++) {
         double loss = tune->sensitivity[i].set_back;
-        if (isnan(loss) || loss > TUNE_WORTH) continue;
+        if (isnan(loss)) continue;
+        *ret_needless += loss <= worth;
         uint32_t at = count++;
         for (; at > 0 && tune->sensitivity[ret[at - 1]].set_back > loss; at--)
             ret[at] = ret[at - 1];
@@ -241,12 +271,12 @@ static uint32_t needless(const struct tune *tune, uint32_t ret[TUNE_PARAMETERS])
     return count;
 }
 
-/* The answer with the first `count` of these set back together, but for those without which it is refused; NULL: that
- * is none of them, or there is no memory. */
-static struct tune_point *smaller(struct tune *tune, const struct tune_point *answer, const uint32_t *which,
+/* A setting with these values set back together, but for those without which it is refused; NULL: that is none of
+ * them, or there is no memory. */
+static struct tune_point *smaller(struct tune *tune, const struct tune_point *from, const uint32_t *which,
                                   uint32_t count)
 {
-    struct tune_point small = copy_of(answer, TUNE_PRUNED);
+    struct tune_point small = copy_of(from, TUNE_PRUNED);
 
     for (uint32_t k = 0; k < count; k++) {
         struct tune_point next = small;
@@ -254,32 +284,69 @@ static struct tune_point *smaller(struct tune *tune, const struct tune_point *an
         refuse_judge(tune, &next);
         if (!next.refused && next.set) small = next;
     }
-    if (point_same(tune, &small, answer)) return NULL;
-    for (uint32_t i = 0; i < tune->points; i++)
-        if (point_same(tune, tune->point[i], &small)) return tune->point[i];
-    return tune_add(tune, &small);
+    if (point_same(tune, &small, from)) return NULL;
+    struct tune_point *known = known_point(tune, &small);
+    return known ? known : tune_add(tune, &small);
+}
+
+/* Does the goal bear a smaller setting?  With the seeds of the second rung, and only then with all: false after an
+ * error. */
+static bool bears(struct tune *tune, const struct tune_point *answer, struct tune_point *small, bool *ret)
+{
+    const uint32_t seeds[] = {tune->plan.seeds[1], tune->plan.seeds[2]};
+    struct tune_work work = {&small, 1, 0, 0, false, 4000, "runs"};
+
+    *ret = true;
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0] && *ret; i++) {
+        work.to = seeds[i];
+        if (!tune_evaluate(tune, &work)) return false;
+        if (small->searched < seeds[i]) tune_score(tune, small, seeds[i]);
+        double loss = tune_score_over(tune, small, 0, seeds[i]) - tune_score_over(tune, answer, 0, seeds[i]);
+        *ret = !small->worthless && loss <= bearable(tune, answer, seeds[i]);
+    }
+    return true;
+}
+
+/* Sets back as many of the answer's values as the goal bears: `part` of them together, then fewer, down to single ones.
+ * *now is what is left.  False after an error. */
+static bool shrink(struct tune *tune, const uint32_t *which, uint32_t count, uint32_t part, struct tune_point **now)
+{
+    const struct tune_point *answer = *now;
+    bool good, shrunk;
+
+    for (; part > 0; part = part > 1 ? part / 2 : shrunk) { /* single ones until none goes */
+        shrunk = false;
+        for (uint32_t at = 0; at < count; at += part) {
+            struct tune_point *small = smaller(tune, *now, which + at, part < count - at ? part : count - at);
+            if (small == NULL || small->refused) continue;
+            if (!has_room(tune, 1, tune->plan.seeds[2])) return true;
+            if (!bears(tune, answer, small, &good)) return false;
+            if (!good) continue;
+            *now = small;
+            shrunk = true;
+        }
+    }
+    return true;
 }
 
 bool tune_prune(struct tune *tune)
 {
-    uint32_t set = 0, seeds = tune->plan.seeds[1], left = tune->runs - tune->plan.fresh - tune->plan.robust;
-    uint32_t each = tune->searched_scenarios, which[TUNE_PARAMETERS];
+    uint32_t seeds = tune->plan.seeds[1], all = tune->plan.seeds[2], which[TUNE_PARAMETERS], needless;
 
     tune->answer = tune_best(tune);
-    struct tune_point *answer = tune->point[tune->answer];
+    struct tune_point *answer = tune->point[tune->answer], *small = answer;
+    uint32_t least = 2 * all - answer->searched; /* the answer with all seeds, and one that is smaller */
+    if (!has_room(tune, 1, values_of(answer) * seeds + least)) seeds = 1;
+    if (tune->answer == 0 || tune_late(tune) || !has_room(tune, 1, values_of(answer) * seeds + least)) return true;
+    if (!set_back(tune, answer, seeds) || !finish(tune, &small, 1)) return false;
+    uint32_t count = order_back(tune, bearable(tune, answer, seeds), which, &needless);
+    if (!shrink(tune, which, count, needless ? needless : 1, &small)) return false;
+    if (small == answer) return true;
+    for (uint32_t i = 0; i < tune->points; i++)
+        if (tune->point[i] == small) tune->answer = i;
+    tune->sensitivity_known = false; /* that was of a larger change */
     for (uint32_t i = 0; i < tune->parameters; i++)
-        set += tune_has(answer, i);
-    if (tune->spent + set * seeds * each > left) seeds = 1;
-    if (tune->answer == 0 || tune_late(tune) || tune->spent + set * seeds * each > left) return true;
-    if (!set_back(tune, answer, seeds)) return false;
-    for (uint32_t count = needless(tune, which); count > 0; count /= 2) {
-        struct tune_point *small = smaller(tune, answer, which, count);
-        if (small == NULL || tune->spent + tune->plan.seeds[2] * each > left) return true;
-        if (!finish(tune, &small, 1)) return false;
-        if (small->score > answer->score + TUNE_WORTH) continue; /* together they do matter */
-        for (uint32_t i = 0; i < tune->points; i++)
-            if (tune->point[i] == small) tune->answer = i;
-        return true;
-    }
-    return true;
+        tune->sensitivity[i].set_back = NAN;
+    seeds = has_room(tune, values_of(small), tune->plan.seeds[1]) ? tune->plan.seeds[1] : 1;
+    return !has_room(tune, values_of(small), seeds) || set_back(tune, small, seeds);
 }

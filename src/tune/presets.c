@@ -43,7 +43,7 @@ static bool value_of(const struct tune *tune, const char *values, const struct t
     if (!says(values, parameter->kind->name, units[unit], ret)) return false;
     if (unit == TUNE_RATIO) {
         if (!says(values, "ecn.min", UNIT_SIZE, &min) || min == 0) return false;
-        *ret = *ret * 1000 / min;
+        *ret = (*ret * 1000000 + min - 1) / min;
     } else if (unit == TUNE_SIZE && says(values, "per", UNIT_RATE, &per)) {
         *ret = (uint64_t)((double)*ret * (double)rate / (double)per);
     }

@@ -207,7 +207,8 @@ bool tune_budget(struct tune *tune)
     const uint32_t *seeds = plan->seeds;
     uint32_t second = seeds[1] - seeds[0], third = seeds[2] - seeds[1];
     uint32_t halved = (plan->rung[0] + second * plan->rung[1] + third * plan->rung[2] + seeds[2]) * each;
-    while (halved > search && plan->rung[2] > 0) { /* a small budget: fewer seeds for the last ones */
+    uint32_t smaller = (tune->varied + seeds[2]) * each;     /* what making the change smaller takes at least */
+    while (halved + smaller > search && plan->rung[2] > 0) { /* a small budget: fewer seeds for the last ones */
         plan->rung[2]--;
         halved -= third * each;
     }

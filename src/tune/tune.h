@@ -30,7 +30,7 @@
 #define TUNE_SEEDS (TUNE_SEARCH_SEEDS + TUNE_FRESH_SEEDS)
 #define TUNE_PROBE_SEEDS 2 /* of the look at other traffic */
 #define TUNE_SENTENCE 400
-#define TUNE_WHYS 10
+#define TUNE_WHYS 16
 #define TUNE_PAUSED_LEAST 1e-4 /* share of the time: less than that is no difference, and added to each */
 
 enum tune_place {                 /* of a key in the file */
@@ -116,7 +116,7 @@ struct tune_plan {     /* of the budget, in runs */
     uint32_t drawn;    /* settings at the start, presets and the file's own among them */
     uint32_t rung[3];
     uint32_t polish, fresh, fresh_seeds, robust;
-    uint32_t answer_seeds; /* fresh ones, of the answer and the file as it is: more where the budget has them */
+    uint32_t answer_from, answer_seeds; /* fresh ones, of the answer and the file as it is: more where there is room */
 };
 
 struct tune_sensitivity {
@@ -166,7 +166,9 @@ struct tune {
     bool out_of_time; /* --time ended the search before its budget did */
     uint32_t rungs;   /* that were run */
     uint32_t answer;  /* into point: the best by the search */
-    bool helps;       /* it is better than the file as it is, beyond the interval */
+    const struct tune_point
+        *first_choice; /* of the search, which did not hold on fresh seeds; NULL: it is the answer */
+    bool helps;        /* it is better than the file as it is, beyond the interval */
     struct tune_sensitivity sensitivity[TUNE_PARAMETERS];
     bool sensitivity_known; /* values of the answer were set back: one without set_back is refused by check */
     char whys[TUNE_WHYS][TUNE_SENTENCE];

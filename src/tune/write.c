@@ -125,7 +125,7 @@ static uint64_t max_bytes(const struct tune *tune, const struct tune_point *poin
     bool follows = tune->parameter[max].varied || point->origin == TUNE_PRESET;
 
     if (!tune_has(point, max) && !(tune_has(point, min) && follows)) return kept;
-    uint64_t bytes = (uint64_t)((double)value_of(tune, point, min) * (double)value_of(tune, point, max) / 1000);
+    uint64_t bytes = (uint64_t)((double)value_of(tune, point, min) * (double)value_of(tune, point, max) / PPM);
     return point->origin == TUNE_PRESET ? bytes : (bytes + 500) / 1000 * 1000;
 }
 
