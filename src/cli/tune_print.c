@@ -37,13 +37,15 @@ const char *tune_name(const struct tune *tune, uint32_t index, char buf[TUNE_NAM
     return buf;
 }
 
-/* "-12.3%"; an interval in brackets. */
+/* "-12.3%"; an interval in brackets.  What is ten times as much and more is "x12.3". */
 static const char *percent(const struct tune_interval *interval, bool inverse, char buf[CELL])
 {
     double sign = inverse ? -1 : 1;
 
     if (isnan(interval->mean))
         snprintf(buf, CELL, "-");
+    else if (sign * interval->mean >= M_LN10)
+        snprintf(buf, CELL, "x%.3g", exp(sign * interval->mean));
     else if (isnan(interval->half))
         snprintf(buf, CELL, "%+.1f%%", 100 * expm1(sign * interval->mean));
     else
@@ -54,14 +56,14 @@ static const char *percent(const struct tune_interval *interval, bool inverse, c
 }
 
 /* The mean over fresh seeds of a goal's own value, with its unit. */
-static const char *value_text(const struct tune *tune, const struct tune_point *point, enum tune_goal what,
-                              uint32_t seeds, char buf[CELL])
+static const char *value_over(const struct tune *tune, const struct tune_point *point, enum tune_goal what,
+                              uint32_t from, uint32_t seeds, char buf[CELL])
 {
     double sum = 0;
     uint32_t count = 0;
     char text[TEXT_COUNT];
 
-    for (uint32_t seed = TUNE_SEARCH_SEEDS; point->row && seed < TUNE_SEARCH_SEEDS + seeds; seed++) {
+    for (uint32_t seed = from; point->row && seed < from + seeds; seed++) {
         double cost = tune_cost(tune, point->row[seed], what);
         if (isnan(cost)) continue;
         sum += what == TUNE_FOR_BUSBW ? 1 / cost : cost;
@@ -83,6 +85,12 @@ static const char *value_text(const struct tune *tune, const struct tune_point *
     return buf;
 }
 
+static const char *value_text(const struct tune *tune, const struct tune_point *point, enum tune_goal what,
+                              char buf[CELL])
+{
+    return value_over(tune, point, what, TUNE_SEARCH_SEEDS, tune->plan.fresh_seeds, buf);
+}
+
 static void goal_words(const struct tune *tune, char buf[CELL])
 {
     if (tune->goal == TUNE_FOR_P99)
@@ -91,37 +99,61 @@ static void goal_words(const struct tune *tune, char buf[CELL])
         snprintf(buf, CELL, "%s", tune->goal == TUNE_FOR_PAUSED ? "paused share" : tune_goal_names[tune->goal]);
 }
 
-static void print_head(const struct tune *tune, const struct text_style *style, FILE *out)
+/* The answer as one sentence. */
+static void print_verdict(const struct tune *tune, const struct text_style *style, FILE *out)
 {
     const struct tune_point *answer = tune->point[tune->answer];
-    uint32_t seeds = tune->point[tune->helps ? tune->answer : 0]->judged;
+    uint32_t from = tune->plan.answer_from, seeds = tune->plan.answer_seeds;
     char goal[CELL], own[CELL], tuned[CELL], change[CELL], line[512];
 
     goal_words(tune, goal);
+    value_over(tune, tune->point[0], tune->goal, from, seeds, own);
     if (tune->helps)
-        snprintf(line, sizeof line, "%s: %s instead of %s: %s on %u fresh seeds", goal,
-                 value_text(tune, answer, tune->goal, seeds, tuned),
-                 value_text(tune, tune->point[0], tune->goal, seeds, own),
+        snprintf(line, sizeof line, "%s: %s instead of %s, %s: the mean of %u fresh seeds and its 95%% interval", goal,
+                 value_over(tune, answer, tune->goal, from, seeds, tuned), own,
                  percent(&answer->goal, tune->goal == TUNE_FOR_BUSBW, change), answer->judged);
     else
-        snprintf(
-            line, sizeof line,
-            "%s: tuning cannot help: %s as it is, and no setting that was tried is better beyond the 95%% interval",
-            goal, value_text(tune, tune->point[0], tune->goal, seeds, own));
+        snprintf(line, sizeof line,
+                 "%s: tuning cannot help: %s as it is, and no setting that was tried is better beyond the 95%% "
+                 "interval",
+                 goal, own);
     text_colour(out, style, TEXT_BOLD);
     text_wrap(out, style, 0, 0, line);
     text_colour(out, style, TEXT_PLAIN);
-    snprintf(
-        line, sizeof line,
-        "%u runs; %u settings drawn, %u refused by check before a run; searched with seeds %llu to %llu, judged with "
-        "%llu to %llu%s",
-        tune->spent, tune->tried, tune->refused, (unsigned long long)tune->fabric->seed,
-        (unsigned long long)tune->fabric->seed + tune->plan.seeds[2] - 1,
-        (unsigned long long)tune->fabric->seed + TUNE_FRESH_FROM,
-        (unsigned long long)tune->fabric->seed + TUNE_FRESH_FROM + tune->plan.answer_seeds - 1,
-        tune->out_of_time ? "; --time ended the search before its runs were used: another machine may answer otherwise"
-                          : "");
+}
+
+static void print_head(const struct tune *tune, const struct text_style *style, FILE *out)
+{
+    unsigned long long first = tune->fabric->seed;
+    unsigned long long fresh = first + TUNE_FRESH_FROM + tune->plan.answer_from - TUNE_SEARCH_SEEDS;
+    char line[512];
+
+    print_verdict(tune, style, out);
+    snprintf(line, sizeof line,
+             "%u runs of %u; %u settings drawn, %u refused by check before a run; searched with seeds %llu to %llu, "
+             "judged with seeds %llu to %llu",
+             tune->spent, tune->runs, tune->tried, tune->refused, first, first + tune->plan.seeds[2] - 1, fresh,
+             fresh + tune->plan.answer_seeds - 1);
     text_wrap(out, style, 0, 0, line);
+    if (tune->out_of_time)
+        text_wrap(out, style, 0, 0,
+                  "--time ended the search between two rounds, before its runs were used: another machine, or the next "
+                  "time, may answer otherwise");
+}
+
+/* What the goal loses without this value. */
+static const char *back_text(const struct tune *tune, uint32_t i, char buf[CELL])
+{
+    const struct tune_interval loss = {tune->sensitivity[i].set_back, NAN, 0};
+
+    buf[0] = '\0';
+    if (isinf(loss.mean))
+        snprintf(buf, CELL, "fails");
+    else if (!isnan(loss.mean))
+        percent(&loss, tune->goal == TUNE_FOR_BUSBW, buf);
+    else if (tune->sensitivity_known)
+        snprintf(buf, CELL, "refused");
+    return buf;
 }
 
 static void print_change(const struct tune *tune, const struct text_style *style, FILE *out)
@@ -131,34 +163,60 @@ static void print_change(const struct tune *tune, const struct text_style *style
                                                   {"tuned", true, false, 0, 0},
                                                   {"if set back", true, true, 0, 2},
                                                   {"matters", true, true, 0, 1}};
+    const struct tune_point *answer = tune->point[tune->answer];
     struct table table;
 
-    heading(out, style, tune->helps ? "CHANGE" : "PARAMETERS");
+    heading(out, style, "CHANGE");
     table_init(&table, columns, sizeof columns / sizeof columns[0]);
     for (uint32_t i = 0; i < tune->parameters; i++) {
-        const struct tune_sensitivity *sensitivity = &tune->sensitivity[i];
-        char now[TUNE_TEXT], then[TUNE_TEXT], back[CELL] = "", share[CELL] = "";
-        const struct tune_point *answer = tune->point[tune->helps ? tune->answer : 0];
-        if (!tune->parameter[i].varied) continue;
+        char now[TUNE_TEXT], then[TUNE_TEXT], back[CELL], share[CELL] = "";
         tune_value_text(tune, tune->point[0], i, now);
         tune_value_text(tune, answer, i, then);
-        if (!isnan(sensitivity->set_back) && tune->helps)
-            snprintf(back, sizeof back, "%+.1f%%",
-                     100 * expm1(tune->goal == TUNE_FOR_BUSBW ? -sensitivity->set_back : sensitivity->set_back));
-        else if (tune->helps && tune->sensitivity_known && tune_has(tune->point[tune->answer], i))
-            snprintf(back, sizeof back, "refused");
-        if (!isnan(sensitivity->share)) snprintf(share, sizeof share, "%.0f%%", 100 * sensitivity->share);
-        const char *cell[] = {tune->parameter[i].path, now, strcmp(now, then) == 0 ? "as it is" : then, back, share};
+        if (strcmp(now, then) == 0) continue;
+        if (!isnan(tune->sensitivity[i].share)) snprintf(share, CELL, "%.0f%%", 100 * tune->sensitivity[i].share);
+        const char *cell[] = {tune->parameter[i].path, now, then, tune_has(answer, i) ? back_text(tune, i, back) : "",
+                              share};
         table_row(&table, cell);
     }
     table_print(&table, out, style, 2);
     table_release(&table);
-    if (!tune->helps) return;
     fputs("  ", out);
-    text_wrap(
-        out, style, 2, 2,
-        "if set back: what the goal loses when that value alone stays as it is. matters: share of the differences "
-        "between drawn settings that goes with it.");
+    text_wrap(out, style, 2, 2,
+              "if set back: how the goal changes when this value alone stays as it is, and the others are tuned. "
+              "matters: the share of the differences between all settings drawn that goes with this key.");
+}
+
+/* The keys that were searched and stay, in one sentence; with their ranges where nothing helped. */
+static void print_kept(const struct tune *tune, const struct text_style *style, FILE *out)
+{
+    const struct tune_point *answer = tune->point[tune->helps ? tune->answer : 0];
+    char line[TUNE_PARAMETERS * (TUNE_PATH + 2 * TUNE_TEXT)], now[TUNE_TEXT], then[TUNE_TEXT];
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < tune->parameters; i++) {
+        tune_value_text(tune, tune->point[0], i, now);
+        if (!tune->parameter[i].varied || strcmp(now, tune_value_text(tune, answer, i, then)) != 0) continue;
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s", used ? ", " : "", tune->parameter[i].path,
+                                 now);
+    }
+    if (used == 0) return;
+    fputs(tune->helps ? "  stays as it is: " : "\nsearched: ", out);
+    text_wrap(out, style, tune->helps ? 18 : 10, 2, line);
+}
+
+/* What a setting that has only a number is. */
+static void print_values(const struct tune *tune, const struct text_style *style, uint32_t index, FILE *out)
+{
+    const struct tune_point *point = tune->point[index];
+    char line[TUNE_PARAMETERS * (TUNE_PATH + TUNE_TEXT)], value[TUNE_TEXT], name[TUNE_NAME];
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < tune->parameters; i++)
+        if (tune_has(point, i))
+            used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s", used ? ", " : "",
+                                     tune->parameter[i].path, tune_value_text(tune, point, i, value));
+    unsigned at = (unsigned)fprintf(out, "  %s: ", tune_name(tune, index, name));
+    text_wrap(out, style, at, 4, line);
 }
 
 static void print_settings(const struct tune *tune, const struct text_style *style, FILE *out)
@@ -166,10 +224,13 @@ static void print_settings(const struct tune *tune, const struct text_style *sty
     char goal[CELL], title[CELL];
     const struct table_column columns[] = {
         {"setting", false, false, 12, 0}, {goal, true, false, 0, 0}, {"against the file", true, false, 0, 0},
-        {title, true, true, 0, 3},        {"p99", true, true, 0, 2}, {"paused", true, false, 0, 1},
+        {title, true, true, 0, 3},        {"p99", true, true, 0, 2}, {"paused", true, true, 0, 1},
         {"", false, true, 11, 0}};
     enum tune_goal speed = tune_objective(tune, 0);
     struct table table;
+    /* Of no pauses there is no share. */
+    bool from_none =
+        tune->goal == TUNE_FOR_PAUSED && strcmp(value_text(tune, tune->point[0], tune->goal, goal), "0.00%") == 0;
 
     goal_words(tune, goal);
     snprintf(title, sizeof title, "%s", tune_goal_names[speed]);
@@ -180,12 +241,12 @@ static void print_settings(const struct tune *tune, const struct text_style *sty
         char name[TUNE_NAME], value[CELL], change[CELL], time[CELL] = "", p99[CELL] = "", paused[CELL] = "";
         const char *note = point->worthless ? point->why : point->knee ? "front, knee" : point->front ? "front" : "";
         if (point->judged == 0) continue;
-        if (tune->goal != speed) value_text(tune, point, speed, tune->plan.fresh_seeds, time);
-        if (tune->goal != TUNE_FOR_P99) value_text(tune, point, TUNE_FOR_P99, tune->plan.fresh_seeds, p99);
-        if (tune->goal != TUNE_FOR_PAUSED) value_text(tune, point, TUNE_FOR_PAUSED, tune->plan.fresh_seeds, paused);
+        if (tune->goal != speed) value_text(tune, point, speed, time);
+        if (tune->goal != TUNE_FOR_P99) value_text(tune, point, TUNE_FOR_P99, p99);
+        if (tune->goal != TUNE_FOR_PAUSED) value_text(tune, point, TUNE_FOR_PAUSED, paused);
         const char *cell[] = {tune_name(tune, i, name),
-                              value_text(tune, point, tune->goal, tune->plan.fresh_seeds, value),
-                              i ? percent(&point->goal, tune->goal == TUNE_FOR_BUSBW, change) : "",
+                              value_text(tune, point, tune->goal, value),
+                              i && !from_none ? percent(&point->goal, tune->goal == TUNE_FOR_BUSBW, change) : "",
                               time,
                               p99,
                               paused,
@@ -194,6 +255,10 @@ static void print_settings(const struct tune *tune, const struct text_style *sty
     }
     table_print(&table, out, style, 2);
     table_release(&table);
+    for (uint32_t i = 1; i < tune->points; i++)
+        if (tune->point[i]->judged && tune->point[i]->front && tune->point[i]->origin != TUNE_PRESET &&
+            !(tune->helps && i == tune->answer))
+            print_values(tune, style, i, out);
 }
 
 static void print_under(const struct tune *tune, const struct text_style *style, FILE *out)
@@ -236,7 +301,8 @@ void tune_print(const struct tune *tune, FILE *out)
     const struct text_style style = cli_style();
 
     print_head(tune, &style, out);
-    print_change(tune, &style, out);
+    if (tune->helps) print_change(tune, &style, out);
+    print_kept(tune, &style, out);
     print_settings(tune, &style, out);
     print_under(tune, &style, out);
     heading(out, &style, "WHY");
@@ -247,12 +313,53 @@ void tune_print(const struct tune *tune, FILE *out)
     print_left_out(tune, &style, out);
 }
 
+static void print_folder(const char *folder, bool configs, const char *path, const struct text_style *style, FILE *out)
+{
+    fputs("  written into ", out);
+    text_outside(out, style, folder);
+    fprintf(out, ": tuned.yaml (the file with these values), tune.json%s\n  rocelab diff ",
+            configs ? ",\n  change.diff (the lines of each device), configurations in present/ and tuned/" : "");
+    text_outside(out, style, folder);
+    fputs("/tuned.yaml ", out);
+    text_outside(out, style, path);
+    fputs("\n  rocelab validate ", out);
+    text_outside(out, style, folder);
+    fputs("/tuned.yaml\n", out);
+}
+
+void tune_print_next(const struct tune *tune, const char *folder, bool configs, FILE *out)
+{
+    const struct text_style style = cli_style();
+    char qps[TUNE_TEXT];
+
+    if (!tune->helps && folder == NULL) return;
+    heading(out, &style, "NEXT");
+    if (folder) {
+        print_folder(folder, configs, tune->path, &style, out);
+    } else {
+        fputs("  rocelab tune ", out);
+        text_outside(out, &style, tune->path);
+        fprintf(out, " --for %s%s", tune_goal_names[tune->goal], tune->class_name ? ":" : "");
+        if (tune->class_name) text_outside(out, &style, tune->class_name);
+        fputs(" --out DIR writes the file with these values;\n"
+              "  with --nos SYSTEM also the configurations of all devices, and the lines that change\n",
+              out);
+    }
+    for (uint32_t i = 0; i < tune->parameters; i++)
+        if (tune->helps && tune->parameter[i].kind_id == TUNE_QPS_KIND && tune_has(tune->point[tune->answer], i))
+            fprintf(out, "  jobs.qps is in no configuration: with NCCL it is NCCL_IB_QPS_PER_CONNECTION=%s\n",
+                    tune_value_text(tune, tune->point[tune->answer], i, qps));
+}
+
 void tune_print_list(const struct tune *tune, FILE *out)
 {
-    static const struct table_column columns[] = {{"key", false, false, 0, 0}, {"group", false, false, 0, 2},
-                                                  {"now", true, false, 0, 0},  {"from", true, false, 0, 0},
-                                                  {"to", true, false, 0, 0},   {"what it is", false, false, 12, 1}};
+    static const struct table_column columns[] = {{"key", false, false, 0, 0},
+                                                  {"group", false, false, 0, 1},
+                                                  {"now", true, false, 0, 0},
+                                                  {"from", true, false, 0, 0},
+                                                  {"to", true, false, 0, 0}};
     const struct text_style style = cli_style();
+    bool listed[TUNE_KINDS] = {false};
     struct table table;
 
     table_init(&table, columns, sizeof columns / sizeof columns[0]);
@@ -262,18 +369,20 @@ void tune_print_list(const struct tune *tune, FILE *out)
         char now[TUNE_TEXT], from[TUNE_TEXT], to[TUNE_TEXT];
         least.value[i] = parameter->least;
         most.value[i] = parameter->most;
-        const char *cell[] = {parameter->path,
-                              parameter->kind->group,
-                              tune_value_text(tune, NULL, i, now),
-                              tune_value_text(tune, &least, i, from),
-                              tune_value_text(tune, &most, i, to),
-                              parameter->kind->help};
+        listed[parameter->kind_id] = true;
+        const char *cell[] = {parameter->path, parameter->kind->group, tune_value_text(tune, NULL, i, now),
+                              tune_value_text(tune, &least, i, from), tune_value_text(tune, &most, i, to)};
         table_row(&table, cell);
     }
     table_print(&table, out, &style, 0);
     table_release(&table);
     print_left_out(tune, &style, out);
+    heading(out, &style, "KEYS");
+    for (uint32_t k = 0; k < TUNE_KINDS; k++)
+        if (listed[k]) fprintf(out, "  %-22s %s\n", tune_kinds[k].name, tune_kinds[k].help);
     heading(out, &style, "PRESETS");
-    for (uint32_t p = 0; p < tune_preset_count; p++)
-        fprintf(out, "  %-12s %s: %s\n", tune_presets[p].name, tune_presets[p].source, tune_presets[p].values);
+    for (uint32_t p = 0; p < tune_preset_count; p++) {
+        fprintf(out, "  %-12s %s\n%15s", tune_presets[p].name, tune_presets[p].source, "");
+        text_wrap(out, &style, 15, 15, tune_presets[p].values);
+    }
 }

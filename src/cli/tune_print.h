@@ -12,6 +12,8 @@
 #define TUNE_NAME 48
 
 void tune_print(const struct tune *tune, FILE *out);
+/* Which commands take the change further; `folder` NULL: nothing was written.  configs: there are configurations. */
+void tune_print_next(const struct tune *tune, const char *folder, bool configs, FILE *out);
 void tune_print_list(const struct tune *tune, FILE *out);
 bool tune_json(const struct tune *tune, FILE *out); /* false after a message */
 /* What a setting is called: "as it is", "tuned", a preset's name, "setting 12". */

@@ -10,6 +10,8 @@
 #include "report/text.h"
 #include "tune/tune_int.h"
 
+#define JOBS_SAID 4
+
 __attribute__((format(printf, 2, 3))) static void say(struct tune *tune, const char *format, ...)
 {
     va_list args;
@@ -51,18 +53,48 @@ static struct change change_of(const struct tune *tune, enum measure measure)
     return change;
 }
 
+static const char *slowed(const struct change *by)
+{
+    return by->up ? "more often" : by->down ? "less often" : "as often as before";
+}
+
+/* Marks alone slow nobody: what senders get is CNPs, where their algorithm has them, or echoed marks. */
+static void explain_marks(struct tune *tune)
+{
+    struct change marks = change_of(tune, MEASURE_MARKS), cnps = change_of(tune, MEASURE_CNPS);
+    bool by_cnps = cnps.known && (cnps.before > 0 || cnps.after > 0), marks_move = marks.up || marks.down;
+    char a[TEXT_COUNT], b[TEXT_COUNT], c[TEXT_COUNT], d[TEXT_COUNT];
+
+    if (marks_move) {
+        text_count((uint64_t)marks.after, a);
+        text_count((uint64_t)marks.before, b);
+    }
+    if (by_cnps) {
+        text_count((uint64_t)cnps.after, c);
+        text_count((uint64_t)cnps.before, d);
+    }
+    if (marks_move && by_cnps)
+        say(tune,
+            "Switches mark %s packets instead of %s, and adapters send %s CNPs instead of %s: senders are told "
+            "to slow down %s.",
+            a, b, c, d, slowed(&cnps));
+    else if (marks_move)
+        say(tune, "Switches mark %s packets instead of %s: senders are told to slow down %s.", a, b, slowed(&marks));
+    else if (cnps.up || cnps.down)
+        say(tune, "Adapters send %s CNPs instead of %s, of as many marked packets: senders are told to slow down %s.",
+            c, d, slowed(&cnps));
+    else if (by_cnps)
+        say(tune, "About as many packets are marked as before, and about as many CNPs sent.");
+}
+
 static void explain_queues(struct tune *tune)
 {
-    struct change queue = change_of(tune, MEASURE_QUEUE), marks = change_of(tune, MEASURE_MARKS);
+    struct change queue = change_of(tune, MEASURE_QUEUE);
     char a[TEXT_COUNT], b[TEXT_COUNT];
 
     if (queue.up || queue.down)
         say(tune, "The longest queue is %s instead of %s.", text_bytes((uint64_t)queue.after, a),
             text_bytes((uint64_t)queue.before, b));
-    if (marks.up || marks.down)
-        say(tune, "Switches mark %s packets instead of %s: senders are slowed %s.",
-            text_count((uint64_t)marks.after, a), text_count((uint64_t)marks.before, b),
-            marks.up ? "earlier, or more often" : "less often");
 }
 
 static void explain_pauses(struct tune *tune)
@@ -71,25 +103,92 @@ static void explain_pauses(struct tune *tune)
     char a[TEXT_COUNT], b[TEXT_COUNT];
 
     if (paused.known && paused.before == 0 && paused.after == 0)
-        say(tune, "No port stands paused, before or after.");
+        say(tune, "No port is paused, before or after.");
     else if (paused.up || paused.down)
-        say(tune, "Ports stand paused for %s in all instead of %s.", text_ps((uint64_t)paused.after, a),
+        say(tune, "Ports are paused for %s instead of %s, summed over all of them.", text_ps((uint64_t)paused.after, a),
             text_ps((uint64_t)paused.before, b));
     if (held.up || held.down)
-        say(tune, "Hosts are held back for %s in all instead of %s.", text_ps((uint64_t)held.after, a),
-            text_ps((uint64_t)held.before, b));
+        say(tune, "Hosts are held back by pauses for %s instead of %s, summed over all of them.",
+            text_ps((uint64_t)held.after, a), text_ps((uint64_t)held.before, b));
 }
 
-static void explain_rates(struct tune *tune)
+/* The value that the goal misses most when it alone is set back, and the next. */
+static void explain_values(struct tune *tune)
 {
-    struct change cnps = change_of(tune, MEASURE_CNPS), marks = change_of(tune, MEASURE_MARKS);
-    char a[TEXT_COUNT], b[TEXT_COUNT];
+    const struct tune_point *answer = tune->point[tune->answer];
+    uint32_t first = UINT32_MAX, second = UINT32_MAX, changed = 0;
 
-    if (cnps.up || cnps.down)
-        say(tune, "Adapters send %s CNPs instead of %s.", text_count((uint64_t)cnps.after, a),
-            text_count((uint64_t)cnps.before, b));
-    if (cnps.known && !cnps.up && !cnps.down && !marks.up && !marks.down && marks.before > 0)
-        say(tune, "As many packets are marked as before: what changes is how rates follow.");
+    for (uint32_t i = 0; i < tune->parameters; i++) {
+        double loss = tune->sensitivity[i].set_back;
+        changed += tune_has(answer, i);
+        if (!tune_has(answer, i) || isnan(loss) || loss <= TUNE_WORTH) continue;
+        if (first == UINT32_MAX || loss > tune->sensitivity[first].set_back) {
+            second = first;
+            first = i;
+        } else if (second == UINT32_MAX || loss > tune->sensitivity[second].set_back) {
+            second = i;
+        }
+    }
+    if (changed < 2) return; /* the change is the value */
+    if (first == UINT32_MAX && tune->sensitivity_known)
+        say(tune, "No single value does it: any one of them can be set back alone.");
+    else if (first != UINT32_MAX && second != UINT32_MAX)
+        say(tune, "Of the values that change, %s matters most, then %s.", tune->parameter[first].path,
+            tune->parameter[second].path);
+    else if (first != UINT32_MAX)
+        say(tune, "Of the values that change, %s is the one that matters.", tune->parameter[first].path);
+}
+
+/* What else gets worse, beyond the interval and a per cent. */
+static void explain_price(struct tune *tune)
+{
+    static const char *const names[] = {"", "p99", "the paused share"};
+    const struct tune_point *answer = tune->point[tune->answer];
+
+    for (uint32_t k = 0; k < TUNE_OBJECTIVES; k++) {
+        const struct tune_interval *at = &answer->objective[k];
+        enum tune_goal what = tune_objective(tune, k);
+        if (what == tune->goal || isnan(at->mean) || isnan(at->half)) continue;
+        if (at->mean - at->half <= 0.01) continue;
+        if (what == TUNE_FOR_BUSBW)
+            say(tune, "The price: bus bandwidth is %.0f%% lower.", -100 * expm1(-at->mean));
+        else if (at->mean > M_LN10)
+            say(tune, "The price: %s is %.0f times what it was.", k ? names[k] : "the time", exp(at->mean));
+        else
+            say(tune, "The price: %s is %.0f%% %s.", k ? names[k] : "the time", 100 * expm1(at->mean),
+                k ? "higher" : "longer");
+    }
+}
+
+/* What a run of a job takes, over the fresh seeds; NAN: not known. */
+static double job_time(const struct tune *tune, const struct tune_point *point, uint32_t job)
+{
+    double sum = 0;
+    uint32_t count = 0;
+
+    for (uint32_t seed = TUNE_SEARCH_SEEDS; seed < TUNE_SEARCH_SEEDS + tune->plan.fresh_seeds; seed++) {
+        const struct row *row = tune_row(point, 0, seed);
+        if (row == NULL || row->error || job >= row->jobs || row->job[job].ended == 0) continue;
+        sum += (double)row->job[job].time_ps;
+        count++;
+    }
+    return count ? sum / count : NAN;
+}
+
+/* Which of several jobs it is that gain or lose: a per cent and more. */
+static void explain_jobs(struct tune *tune)
+{
+    char text[TUNE_SENTENCE] = "", a[TEXT_COUNT], b[TEXT_COUNT];
+    uint32_t said = 0;
+
+    for (uint32_t j = 0; tune->fabric->jobs > 1 && j < tune->fabric->jobs && said < JOBS_SAID; j++) {
+        const char *name = tune->fabric->job[j].name;
+        double before = job_time(tune, tune->point[0], j), after = job_time(tune, tune->point[tune->answer], j);
+        if (isnan(before) || isnan(after) || fabs(after / before - 1) < 0.01 || !tune_plain_text(name)) continue;
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.40s %s instead of %s", said++ ? ", " : "", name,
+                 text_ps((uint64_t)after, a), text_ps((uint64_t)before, b));
+    }
+    if (said) say(tune, "A run of a job takes, in the mean: %s.", text);
 }
 
 static void explain_work(struct tune *tune)
@@ -112,21 +211,41 @@ static void explain_work(struct tune *tune)
             text_count((uint64_t)drops.before, b));
 }
 
+/* Which setting was judged, where the search's best did not hold. */
+static void explain_choice(struct tune *tune)
+{
+    const struct tune_point *first = tune->first_choice;
+
+    if (first == NULL) return;
+    if (first == tune->point[0])
+        say(tune, "No setting is better than the file's own with the seeds of the search.");
+    else if (first->worthless)
+        say(tune, "The best setting of the search is worth nothing on fresh seeds: %s.", first->why);
+    else
+        say(tune, "The best setting of the search is not surely better on fresh seeds: %+.1f%% (%+.1f to %+.1f%%).",
+            100 * expm1(first->goal.mean), 100 * expm1(first->goal.mean - first->goal.half),
+            100 * expm1(first->goal.mean + first->goal.half));
+    if (tune->helps)
+        say(tune, "The answer is another one, the best on these seeds; its interval is from further seeds alone.");
+}
+
 static void explain_none(struct tune *tune)
 {
     const struct tune_point *answer = tune->point[tune->answer];
+    const char *where = tune->first_choice ? "of the others, with further seeds," : "of the search, on fresh seeds,";
     struct change marks = change_of(tune, MEASURE_MARKS), paused = change_of(tune, MEASURE_PAUSED);
 
     if (answer->worthless)
-        say(tune, "The best setting of the search is worth nothing on fresh seeds: %s.", answer->why);
+        say(tune, "The best setting %s is worth nothing there: %s.", where, answer->why);
     else if (tune->answer == 0)
         say(tune, "No setting that was tried is better than the file's own with the seeds of the search.");
     else
-        say(tune,
-            "The best setting of the search is not better on fresh seeds: %+.1f%% (95%% interval %+.1f to %+.1f%%).",
+        say(tune, "The best setting %s is not better: %+.1f%% (95%% interval %+.1f to %+.1f%%).", where,
             100 * expm1(answer->goal.mean), 100 * expm1(answer->goal.mean - answer->goal.half),
             100 * expm1(answer->goal.mean + answer->goal.half));
-    if (marks.known && marks.before == 0 && paused.before == 0)
+    if (tune->goal == TUNE_FOR_PAUSED && paused.before == 0)
+        say(tune, "No port is paused as the file is: there is nothing to gain.");
+    else if (marks.known && marks.before == 0 && paused.before == 0)
         say(tune,
             "No packet is marked and no port is paused as the file is: its traffic meets no queue that thresholds "
             "could shorten.");
@@ -134,12 +253,16 @@ static void explain_none(struct tune *tune)
 
 void tune_explain(struct tune *tune)
 {
+    explain_choice(tune);
     if (!tune->helps) {
         explain_none(tune);
         return;
     }
+    explain_values(tune);
+    explain_jobs(tune);
+    explain_marks(tune);
     explain_queues(tune);
-    explain_rates(tune);
     explain_pauses(tune);
     explain_work(tune);
+    explain_price(tune);
 }
