@@ -29,6 +29,7 @@ struct task {
 struct batch {
     struct tune *tune;
     const struct tune_work *work;
+    bool first; /* the file as it is under its own jobs: when a link of the other scenarios fails follows from it */
     struct task *task;
     uint32_t tasks;
 };
@@ -148,15 +149,16 @@ static bool list_tasks(struct batch *batch)
         if (point->row == NULL) return false;
         for (uint32_t seed = work->from; seed < work->to; seed++)
             for (uint32_t s = 0; s < tune->scenarios; s++)
-                if ((tune->scenario[s].searched || work->every_scenario) && !tune_row(point, s, seed))
+                if ((tune->scenario[s].searched || work->every_scenario) && !tune_row(point, s, seed) &&
+                    batch->first == (point == tune->point[0] && s == 0))
                     batch->task[batch->tasks++] = (struct task){point, s, seed};
     }
     return batch->task != NULL;
 }
 
-bool tune_evaluate(struct tune *tune, const struct tune_work *work)
+static bool run_batch(struct tune *tune, const struct tune_work *work, bool first)
 {
-    struct batch batch = {.tune = tune, .work = work};
+    struct batch batch = {.tune = tune, .work = work, .first = first};
     struct pool_done done = {0};
     bool good = list_tasks(&batch);
 
@@ -175,6 +177,11 @@ bool tune_evaluate(struct tune *tune, const struct tune_work *work)
     tune->reused += done.reused;
     free(batch.task);
     return good;
+}
+
+bool tune_evaluate(struct tune *tune, const struct tune_work *work)
+{
+    return run_batch(tune, work, true) && run_batch(tune, work, false);
 }
 
 /* --- what it is worth --- */
