@@ -70,8 +70,9 @@ static bool set_nos(struct settings *settings, const char *argument)
     const struct config_format *nos = config_format_find(argument);
 
     settings->tune.nos = nos;
-    if (nos && nos->emit && !nos->host) return true;
-    cli_error("--nos '%s': nxos, eos, sonic, nvue, nvue-set, junos or junos-set", argument);
+    if (nos && nos->emit) return true;
+    cli_error("--nos '%s': nxos, eos, sonic, nvue, nvue-set, junos, junos-set, or host (what hosts can say alone)",
+              argument);
     return false;
 }
 
@@ -132,15 +133,15 @@ static bool set_option(void *into, int id, const char *argument)
 
 static void more_help(FILE *out)
 {
-    fputs(
-        "\nExamples:\n"
-        "  rocelab tune pod64.yaml --for time\n"
-        "  rocelab tune pod64.yaml --for p99:rdma --vary ecn,alpha --nos sonic --out tuned\n"
-        "  rocelab tune pod64.yaml --for busbw --robust --html tuned.html\n"
-        "  rocelab tune pod64.yaml --list\n"
-        "\nExit status: 0 the search is over, whether or not tuning helps; 1 it cannot be done for this goal or with\n"
-        "these keys; 2 wrong use, unreadable input, or interrupted.\n",
-        out);
+    fputs("\nExamples:\n"
+          "  rocelab tune pod64.yaml --for time\n"
+          "  rocelab tune pod64.yaml --for p99:rdma --vary ecn,alpha --nos sonic --out tuned\n"
+          "  rocelab tune pod64.yaml --for busbw --robust --html tuned.html\n"
+          "  rocelab tune pod64.yaml --list\n"
+          "\nExit status: 0 the search is over, whether or not tuning helps; 2 wrong use, unreadable input, a goal or "
+          "key\n"
+          "that this file has no place for, too few runs, or interrupted.\n",
+          out);
 }
 
 static const struct cli_command command = {
@@ -172,40 +173,40 @@ static int report(struct settings *settings, FILE *out)
     if (!cli_html_end(&settings->html, write_json, tune)) status = CLI_WRONG;
     if (settings->json && !tune_json(tune, out)) status = CLI_WRONG;
     if (!settings->json) tune_print(tune, out);
-    if (!settings->json && settings->out && status == CLI_DONE)
-        fprintf(out, "\nwritten into %s: tuned.yaml, tune.json%s\n", settings->out,
-                configs ? ", configurations in present and tuned, and change.diff" : "");
+    if (!settings->json && status == CLI_DONE) tune_print_next(tune, settings->out, configs, out);
+    return status;
+}
+
+static int search(struct settings *settings, FILE *out)
+{
+    struct tune *tune = &settings->tune;
+    int status = CLI_WRONG;
+
+    if (settings->out && !cache_open(&tune->cache, settings->out, &settings->error)) return CLI_WRONG;
+    cli_catch_stop(1);
+    if (tune_search(tune)) {
+        status = report(settings, out);
+        if (settings->out && !tune->quiet) cli_study_kept(&tune->cache, &tune->rows, settings->out, "runs");
+    } else if (cli_stopped) {
+        const struct pool_done done = {tune->spent, tune->reused};
+        cli_study_stopped(&done, tune->runs, settings->out, "runs");
+    }
     return status;
 }
 
 static int run(struct settings *settings, FILE *out)
 {
     struct tune *tune = &settings->tune;
-    int status = CLI_PROBLEMS;
+    int status = CLI_WRONG;
     size_t length;
 
     if (!cli_read_file(tune->path, FILE_BYTES, &tune->text, &length)) return CLI_WRONG;
     if (strcmp(tune->path, "-") == 0) tune->path = "<stdin>";
     if (memchr(tune->text, 0, length)) {
         cli_error("%s: not a fabric file", tune->path);
-        status = CLI_WRONG;
-    } else if (!tune_open(tune)) {
-        if (settings->error.loader.count) status = CLI_WRONG;
-    } else if (settings->list) {
-        tune_print_list(tune, out);
-        status = CLI_DONE;
-    } else if (settings->out && !cache_open(&tune->cache, settings->out, &settings->error)) {
-        status = CLI_WRONG;
-    } else {
-        cli_catch_stop(1);
-        if (tune_search(tune)) {
-            status = report(settings, out);
-            if (settings->out && !tune->quiet) cli_study_kept(&tune->cache, &tune->rows, settings->out, "runs");
-        } else if (cli_stopped) {
-            const struct pool_done done = {tune->spent, tune->reused};
-            cli_study_stopped(&done, tune->runs, settings->out, "runs");
-            status = CLI_WRONG;
-        }
+    } else if (tune_open(tune)) {
+        if (settings->list) tune_print_list(tune, out);
+        status = settings->list ? CLI_DONE : search(settings, out);
     }
     cli_study_error(&settings->error);
     tune_release(tune);

@@ -142,8 +142,8 @@ static bool make_configs(const struct tune *tune, const struct fabric *fabric, s
     uint32_t count = 0, more = 0;
 
     if (!config_make(&settings, fabric, file, &count)) return false;
-    settings.nos =
-        tune->nos && fabric_system(fabric)->endpoint == FABRIC_ENDPOINT_NIC ? config_format_find("host") : NULL;
+    bool hosts = tune->nos && !tune->nos->host && fabric_system(fabric)->endpoint == FABRIC_ENDPOINT_NIC;
+    settings.nos = hosts ? config_format_find("host") : NULL;
     bool good = settings.nos == NULL || config_make(&settings, fabric, file + count, &more);
     *ret_count = count + more;
     return good;

@@ -22,16 +22,19 @@ static const char *refuses(const struct config_format *format, const struct fabr
 {
     const struct config_can *can = format->can;
 
-    if (can == NULL || format->host) return NULL;
+    if (format->host)
+        return tune_kinds[kind].place == TUNE_AT_NICS || tune_kinds[kind].place == TUNE_AT_JOBS
+                   ? NULL
+                   : "a host's script says nothing of switches";
+    if (can == NULL) return NULL;
     if (kind == TUNE_ALPHA_KIND && !can->alpha && !can->alpha_one)
         return "the system has no word for alpha: its thresholds are fixed, or its own";
     if (kind == TUNE_ALPHA_KIND && !can->alpha && several_lossless(fabric))
         return "the system has one alpha for all lossless classes, and this fabric has several";
     if (kind == TUNE_XOFF_KIND && !can->xoff) return "the system has no word for a fixed pause threshold";
     if (tune_kinds[kind].place == TUNE_AT_ECN && kind != TUNE_ECN_PROBABILITY_KIND && can->ecn_percent)
-        return "the system marks at whole per cent of its buffer, not at bytes: the value simulated would not be the "
-               "one "
-               "written";
+        return "the system marks at whole per cent of its buffer, not at bytes: the value simulated would not be "
+               "the one written";
     return NULL;
 }
 

@@ -251,21 +251,31 @@ static bool matches(const struct tune_parameter *parameter, const char *key, siz
     return false;
 }
 
+/* Why a key or group that there is has no place in this fabric. */
+static const char *const nothing_of[] = {
+    [TUNE_AT_ECN] = "no class that jobs use marks, or is lossless under an algorithm that goes by marks",
+    [TUNE_AT_CLASS] = "no lossless class that jobs use has it: 'alpha' is of dynamic thresholds, 'xoff' of fixed ones",
+    [TUNE_AT_NICS] = "adapters do not run DCQCN",
+    [TUNE_AT_SHARES] = "no two classes with a 'share' carry jobs",
+    [TUNE_AT_JOBS] = "no job has queue pairs to choose, as collectives, 'poisson' and training have",
+};
+
 static bool no_such(struct tune *tune, const char *key, size_t length)
 {
     char list[TUNE_SENTENCE] = "", word[TUNE_TEXT];
     struct nearest nearest;
 
+    if (length == 0) return study_fail(tune->error, "--vary '%s': a key is missing at a comma", tune->vary);
     snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), key);
     for (char *at = word; *at; at++)
         if ((unsigned char)*at < 0x20) *at = '?';
     nearest_init(&nearest, word);
-    for (uint32_t k = 0; k < TUNE_KINDS; k++)
-        nearest_try(&nearest, tune_kinds[k].name);
     for (uint32_t k = 0; k < TUNE_KINDS; k++) {
-        if (strlen(tune_kinds[k].name) != strlen(word) || strcmp(tune_kinds[k].name, word) != 0) continue;
-        return study_fail(tune->error, "--vary %s: this fabric has no place for it, or no run of it would see a change",
-                          word);
+        const struct tune_kind *kind = &tune_kinds[k];
+        nearest_try(&nearest, kind->name);
+        if (strcmp(kind->name, word) != 0 && strcmp(kind->group, word) != 0) continue;
+        return study_fail(tune->error, "--vary %s: nothing to tune in %s: %s; or a role or device says it itself", word,
+                          tune->path, nothing_of[kind->place]);
     }
     for (uint32_t i = 0; i < tune->parameters; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", tune->parameter[i].kind->name);

@@ -184,9 +184,9 @@ bool tune_budget(struct tune *tune)
     if (tune->runs < least)
         return study_fail(
             tune->error,
-            "--runs %u: too few for one setting: the file as it is and one other, each with %u seeds of the "
-            "search and two fresh ones%s, take %u",
-            tune->runs, plan->seeds[1], each > 1 ? ", under each traffic" : "", least);
+            "--runs %u: too few to try one setting: the file as it is and one other, each with %u seeds of the "
+            "search and two fresh ones%s, take %u; say --runs %u or more",
+            tune->runs, plan->seeds[1], each > 1 ? ", under each traffic" : "", least, least);
     plan->fresh_seeds = tune->runs / (12 * each);
     if (plan->fresh_seeds < 2) plan->fresh_seeds = 2;
     if (plan->fresh_seeds > 8) plan->fresh_seeds = 8;
@@ -216,6 +216,13 @@ bool tune_budget(struct tune *tune)
     return true;
 }
 
+static bool class_has_jobs(const struct tune *tune)
+{
+    for (uint32_t j = 0; j < tune->fabric->jobs; j++)
+        if (tune->fabric->job[j].job_class == tune->goal_class) return true;
+    return false;
+}
+
 static bool goal_met(struct tune *tune)
 {
     const struct row *own = tune_row(tune->point[0], 0, 0);
@@ -223,16 +230,21 @@ static bool goal_met(struct tune *tune)
 
     if (own->error) return study_fail(tune->error, "the file as it is does not run: %s", own->error);
     if (!row_ended(own))
-        return study_fail(tune->error, "the jobs do not end well as the file is; see 'rocelab sim %s'", tune->path);
-    if (!isnan(cost)) return true;
-    if (tune->goal == TUNE_FOR_P99 && tune->goal_class != FABRIC_NONE)
         return study_fail(tune->error,
-                          "--for p99:%s: no flow of this class ends as the file is; jobs are put into it "
-                          "with 'class: %s'",
+                          "%s: its jobs do not end as the file is: there is nothing to compare with; 'rocelab sim %s' "
+                          "says why",
+                          tune->path, tune->path);
+    if (!isnan(cost)) return true;
+    if (tune->goal == TUNE_FOR_P99 && !class_has_jobs(tune))
+        return study_fail(tune->error, "--for p99:%s: no job is in this class; 'class: %s' puts one into it",
                           tune->class_name, tune->class_name);
+    if (tune->goal == TUNE_FOR_P99)
+        return study_fail(tune->error, "--for p99:%s: no flow of this class ends before the file's 'stop'",
+                          tune->class_name);
     if (tune->goal == TUNE_FOR_BUSBW)
-        return study_fail(tune->error, "--for busbw: no job of the file has a bus bandwidth");
-    return study_fail(tune->error, "--for %s: the jobs do not end before the file's 'stop'",
+        return study_fail(tune->error, "--for busbw: no job of %s ends, so none has a bandwidth", tune->path);
+    return study_fail(tune->error,
+                      "--for %s: not all jobs end before the file's 'stop': a later one, or --for p99:CLASS or paused",
                       tune_goal_names[tune->goal]);
 }
 
