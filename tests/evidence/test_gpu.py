@@ -68,6 +68,19 @@ class Gpu(unittest.TestCase):
             self.assertGreater(seen.get("nccl-tests", "message_size"), 0)
             self.assertEqual(hosts, [seen.host[f"nccl-tests/rank {r}"] for r in range(2)], name)
             self.assertEqual(2, seen.get("nccl-tests", "ranks"))
+            self.assertEqual(None if "old" in name else 0, seen.get("nccl-tests", "wrong_values"))  # of old ones 'error' is no count
+
+    def test_wrong_values(self):
+        """Of all sizes, out of place and in place; what was not checked counts for nothing."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "text"
+            path.write_text((GPU / "nccl-tests.txt").read_text().replace("10.43      0", "10.43  1e+06").replace("10.59      0", "10.59      7"))
+            value = Evidence(path).value["nccl-tests", None, "wrong_values"]
+            self.assertEqual((1000007, 13), (value.last, value.line))
+            path.write_text((GPU / "nccl-tests.json").read_text().replace('"nwrong": 0', '"nwrong": 5'))
+            self.assertEqual(5, Evidence(path).get("nccl-tests", "wrong_values"))
+            path.write_text((GPU / "nccl-tests.txt").read_text().replace("      0 ", "    N/A ").replace("      0\n", "    N/A\n"))
+            self.assertIsNone(Evidence(path).get("nccl-tests", "wrong_values"))
 
     def test_nccl_tests_with_a_row_that_is_too_short(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +109,16 @@ class Gpu(unittest.TestCase):
 
     def test_perftest(self):
         self.assertEqual(392500000000 // 8, Evidence(GPU / "perftest-bw.txt").get("perftest", "busbw"))
-        self.assertEqual(1100, Evidence(GPU / "perftest-lat.txt").get("perftest", "job_time"))
+        self.assertEqual(1080, Evidence(GPU / "perftest-lat.txt").get("perftest", "job_time"))
+
+    def test_perftest_with_other_columns(self):
+        """-D has no median; service levels are a column before the others."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "text"
+            path.write_text(" #bytes        #iterations       t_avg[usec]    tps average\n 8             12345             1.25           400000.00\n")
+            self.assertEqual(1250, Evidence(path).get("perftest", "job_time"))
+            path.write_text(" #bytes    #sl      #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      3        5000             99.00              88.00              0.167\n")
+            self.assertEqual(11 * 10**9, Evidence(path).get("perftest", "busbw"))
 
     def test_outputs_side_by_side(self):
         """Each output is a job of its own, in a host's folder or beside it; another look at the same program is the same job."""
@@ -117,7 +139,7 @@ class Gpu(unittest.TestCase):
         busbw = {name: seen.get(name, "busbw") * 8 / 1e9 for name, _, counter in seen.value if counter == "busbw"}
         self.assertEqual({"perftest on h3": 301, "perftest on h3 ib_write_bw": 392.5, "perftest on h3 ib_write_bw, 2": 201},
                          {name: value for name, value in busbw.items() if "perftest" in name})
-        self.assertEqual(1100, seen.get("perftest on h3 ib_write_lat", "job_time"))
+        self.assertEqual(1080, seen.get("perftest on h3 ib_write_lat", "job_time"))
         self.assertAlmostEqual(20.5 * 8, busbw["nccl-tests alltoall"], places=3)
         self.assertAlmostEqual(34.36 * 8, busbw["nccl-tests"], places=3)
         self.assertAlmostEqual(26.21 * 8, busbw["nccl-tests allgather"], places=3)
@@ -127,7 +149,7 @@ class Gpu(unittest.TestCase):
         """Larger than any counter: no number, and nothing undefined."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "text"
-            for name, of, big in (("perftest-bw.txt", "perftest", ("392.50", "1e300")), ("perftest-lat.txt", "perftest", ("1.10 ", "9e306 ")),
+            for name, of, big in (("perftest-bw.txt", "perftest", ("392.50", "1e300")), ("perftest-lat.txt", "perftest", ("1.08 ", "9e306 ")),
                                   ("nccl-tests.txt", "nccl-tests", ("250000 ", "1e306 "))):
                 path.write_text((GPU / name).read_text().replace(*big))
                 seen = Evidence(path)

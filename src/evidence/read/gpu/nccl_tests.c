@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl-tests, as text and as JSON (-J): of the largest size the time and the bus bandwidth; where ranks run. */
+/* nccl-tests, as text and as JSON (-J): of the largest size the time and the bus bandwidth; of all sizes the values
+ * that were wrong; where ranks run. */
 #include <ctype.h>
 #include <string.h>
 
@@ -12,7 +13,9 @@ struct tests_state {
     uint32_t job;              /* plus one */
     bool titled;               /* which NCCL, which sizes: one of the two was seen */
     uint8_t size, time, busbw; /* columns; time 0: the titles were not seen */
+    uint8_t wrong[2];          /* columns: out of place, in place; 0: there is none */
     uint64_t largest;
+    uint64_t wrongs; /* of all sizes */
 };
 
 /* The collective in "all_reduce_perf", "alltoall-64.txt", as jobs of a fabric file are called; NULL: none is named. */
@@ -68,6 +71,17 @@ static void tests_result(struct reading *in, uint64_t size, double time_us, doub
     if (busbw_gbs > 0) gpu_set(in, job, EVIDENCE_MESSAGE_BYTES, size);
 }
 
+/* Of one size, one way; it counts where it was checked. */
+static void tests_wrong(struct reading *in, struct tests_state *state, double wrong)
+{
+    uint32_t job = tests_job(in);
+    uint64_t more = wrong > 0 && wrong < 1e18 ? (uint64_t)wrong : 0;
+
+    state->wrongs += more;
+    if (more || !evidence_find(in->evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_WRONG_VALUES))
+        gpu_set(in, job, EVIDENCE_WRONG_VALUES, state->wrongs); /* its line is the last one with some */
+}
+
 /* --- text --- */
 
 static bool is_titles(const char *line)
@@ -100,13 +114,14 @@ static void tests_titles(struct tests_state *state, const char *line)
     struct field field[COLUMNS];
     size_t count = field_split(line, field, COLUMNS), first = 0;
 
-    state->size = state->time = state->busbw = 0;
+    state->size = state->time = state->busbw = state->wrong[0] = state->wrong[1] = 0;
     if (count && field_is(&field[0], "#")) first = 1;
     for (size_t i = first; i < count && i < COLUMNS; i++) {
         uint8_t at = (uint8_t)(i - first);
         if (field_is(&field[i], "size") || field_is(&field[i], "#size")) state->size = at;
         if (field_is(&field[i], "time") && !state->time) state->time = at;
         if (field_is(&field[i], "busbw") && !state->busbw) state->busbw = at;
+        if (field_is(&field[i], "#wrong")) state->wrong[state->wrong[0] != 0] = at;
     }
 }
 
@@ -133,7 +148,7 @@ static bool tests_line(struct reading *in, const char *line)
     struct tests_state *state = (struct tests_state *)in->state;
     struct field field[COLUMNS];
     uint64_t size;
-    double time = 0, busbw = 0;
+    double time = 0, busbw = 0, wrong;
 
     if (is_titles(line)) {
         tests_titles(state, line);
@@ -151,8 +166,11 @@ static bool tests_line(struct reading *in, const char *line)
     size_t count = field_split(line, field, COLUMNS);
     if (!state->time || !state->busbw) return false;
     if (count <= state->size || count <= state->busbw || count <= state->time) return false;
-    if (!field_number(&field[state->size], &size) || size < state->largest) return false;
-    if (!field_real(&field[state->busbw], &busbw)) return false;
+    if (!field_number(&field[state->size], &size) || !field_real(&field[state->busbw], &busbw)) return false;
+    for (size_t i = 0; i < 2; i++) /* "N/A": not checked */
+        if (state->wrong[i] && count > state->wrong[i] && field_real(&field[state->wrong[i]], &wrong))
+            tests_wrong(in, state, wrong);
+    if (size < state->largest) return false;
     field_real(&field[state->time], &time);
     state->largest = size;
     tests_result(in, size, time, busbw);
@@ -175,6 +193,7 @@ static bool is_tests_json(const struct json *root)
 static void read_tests_json(struct reading *in, const struct json *root)
 {
     const struct json *results = json_get(root, "results"), *devices = json_get(root, "devices");
+    struct tests_state *state = (struct tests_state *)in->state;
     uint64_t largest = 0, number = 0;
 
     for (const struct json *device = devices ? devices->child : NULL; device; device = device->next, number++) {
@@ -187,9 +206,14 @@ static void read_tests_json(struct reading *in, const struct json *root)
         uint64_t size = member_u64(result, "size");
         const struct json *run = json_get(result, "out_of_place");
         if (!run || run->type != JSON_OBJECT) run = json_get(result, "in_place");
+        in->source.line = result->line;
+        for (size_t i = 0; i < 2; i++) {
+            double wrong;
+            if (json_real(json_get(json_get(result, i ? "in_place" : "out_of_place"), "nwrong"), &wrong))
+                tests_wrong(in, state, wrong);
+        }
         if (size < largest || !(member_real(run, "bus_bw") > 0)) continue;
         largest = size;
-        in->source.line = result->line;
         tests_result(in, size, member_real(run, "time"), member_real(run, "bus_bw"));
     }
 }

@@ -11,7 +11,7 @@ struct perftest_state {
     const char *program;
     uint32_t job; /* plus one */
     double scale; /* of the bandwidth, to bytes a second; 0: it is a latency */
-    uint8_t at;   /* column of the average */
+    uint8_t at;   /* column of the average; of a latency of the median, which one late message does not move */
     bool known;
     uint64_t largest;
 };
@@ -48,25 +48,26 @@ static bool perftest_head(const char *line)
 /* Titles have blanks in them: columns are counted by what ends a title. */
 static void perftest_titles(struct perftest_state *state, const char *line)
 {
-    const char *unit = strstr(line, "BW average["), *average = strstr(line, "t_avg[");
+    const char *unit = strstr(line, "BW average["), *typical = strstr(line, "t_typical[");
+    const char *latency = typical ? typical : strstr(line, "t_avg["); /* of -D there is no median */
     struct field field[COLUMNS];
     size_t count, at = 0;
 
     *state = (struct perftest_state){.program = state->program};
-    if (unit) { /* #bytes #iterations BW peak[] BW average[] MsgRate[] */
+    if (unit) { /* #bytes (of QoS: #sl) #iterations BW peak[] BW average[] MsgRate[] */
         unit += strlen("BW average[");
         state->scale = !strncmp(unit, "Gb/sec", 6)    ? 1e9 / 8
                        : !strncmp(unit, "MiB/sec", 7) ? 1048576.0
                        : !strncmp(unit, "MB/sec", 6)  ? 1e6
                                                       : 0;
-        state->at = 3;
+        state->at = strstr(line, "#sl") ? 4 : 3;
         state->known = state->scale > 0;
         return;
     }
-    if (!average) return;
+    if (!latency) return;
     count = field_split(line, field, COLUMNS);
     for (size_t i = 0; i < count && i < COLUMNS; i++, at++)
-        if (field[i].at == average) state->at = (uint8_t)at, state->known = true;
+        if (field[i].at == latency) state->at = (uint8_t)at, state->known = true;
 }
 
 static uint32_t perftest_job(struct reading *in)
