@@ -224,6 +224,16 @@ const CHECKS = {
   async "no-run"({ page }) {
     return (await page.locator("#finding-0").count()) === 1 && (await page.locator("#no-run").count()) === 1 && (await page.locator("#topology").count()) === 0 ? [] : ["a broken run takes the findings with it, or is shown"];
   },
+  async sources({ page, said }, one) {
+    const wrong = [...said], known = (rows) => rows.filter((row) => row.source);
+    if (!known(one.document.rows).length) wrong.push("no row has a source");
+    for (const phase of one.document.phases) {
+      const rows = known(one.document.rows.filter((row) => row.phase === phase)), text = await page.textContent(`#phase${phase}-table`);
+      for (const row of rows) if (!text.includes(row.source)) wrong.push(`${row.subject}: ${row.source} is not shown`);
+      if (text.includes("file and line") !== rows.length > 0) wrong.push(`phase ${phase}: the column of sources is there without one, or not with one`);
+    }
+    return wrong;
+  },
   async hostile({ page, said }, one) {
     const wrong = [...said];
     if (await page.evaluate(() => window.hit !== undefined || document.querySelectorAll("img, iframe, object").length > 0)) wrong.push("a name became an element");

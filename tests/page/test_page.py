@@ -144,6 +144,10 @@ class InABrowser(unittest.TestCase):
         cls.run_page("hostile", cls.folder / "hostile.yaml", checks=["hostile", "live"] + (["old-browser"] if soak else []))
         cls.other_page("capture", "capture", examples / "incast.pcap", checks=["phone"] if soak else [])
         cls.diagnosed()
+        outputs = cls.folder / "outputs" / "h0"
+        outputs.mkdir(parents=True)
+        shutil.copy(SOURCE / "tests" / "data" / "evidence" / "gpu" / "perftest-bw.txt", outputs / "bw.txt")
+        cls.other_page("measured", "validate", examples / "pod64-accepted.yaml", "--measured", outputs.parent, "--phase", "2,6", checks=["sources"])
         if soak:
             cls.run_page("training", examples / "cases" / "H02-training.yaml", checks=["phone"])
             cls.other_page("sweep", "sweep", cls.folder / "hostile.yaml", "--vary", "seed=1,2,3", "--vary", "nics.congestion=dcqcn/connectx,none")

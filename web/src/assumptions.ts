@@ -38,7 +38,7 @@ export function shell(words: string[]): string {
 }
 
 export function assumptions(data: Document_, about: About): HTMLElement {
-  const list = data.kind === "diagnose" ? DIAGNOSIS : data.kind === "counters" ? LIVE : data.kind === "capture" ? CAPTURE : data.kind === "up" ? [...MODEL, ...PROGRAMS] : MODEL;
+  const list = data.kind === "diagnose" || (data.kind === "validate" && data.measured) ? DIAGNOSIS : data.kind === "counters" ? LIVE : data.kind === "capture" ? CAPTURE : data.kind === "up" ? [...MODEL, ...PROGRAMS] : MODEL;
   const digest = data.kind === "sim" || data.kind === "up" ? data.digest : null;
   return section("assumptions", "What this stands on",
     h("ul", {}, ...list.map((one) => h("li", {}, one))),

@@ -48,8 +48,10 @@ export function summary(data: Document_): { word: Word | null; facts: string[] }
       return { word: data.helps ? { text: "tuning helps", level: "good" } : { text: "tuning cannot help", level: "look" }, facts: [`for ${data.goal}${data.class ? ` of ${data.class}` : ""}`, plural(data.runs, "run"), plural(data.drawn, "setting drawn", "settings drawn"), `${data.refused} refused by check`] };
     case "validate": {
       const { pass, warn, fail, skipped } = data.verdicts;
-      const word: Word = fail ? { text: "not accepted", level: "bad" } : warn ? { text: "accepted, with warnings", level: "look" } : { text: "accepted", level: "good" };
-      return { word, facts: [`${data.level} plan`, `${pass} pass, ${warn} warn, ${fail} fail, ${skipped} skipped`, `seed ${data.seed}`, `digest ${data.digest}`] };
+      const good = data.measured ? "what was measured passes" : "accepted";
+      const word: Word = fail ? { text: "not accepted", level: "bad" } : warn ? { text: `${good}, with warnings`, level: "look" } : { text: good, level: "good" };
+      const counts = `${pass} pass, ${warn} warn, ${fail} fail, ${skipped} skipped`;
+      return { word, facts: [...(data.measured ? [`measured, ${data.measured}`, counts] : [`${data.level} plan`, counts, `seed ${data.seed}`]), `digest ${data.digest}`] };
     }
     case "diagnose":
       return { word: ofDiagnosis(data), facts: [plural(data.findings.length, "finding"), plural(data.looked_at.devices, "device"), data.looked_at.looks > 1 ? plural(data.looked_at.looks, "look") : "one look, since boot"] };

@@ -113,9 +113,9 @@ export type CaptureFile = {
   verdict: (Finding & { packets: number[]; filter: string | null; connection: number | null })[];
   connections: CaptureConnection[]; pauses: CapturePause[]; cm: CaptureSetup[];
 };
-export interface PlanRow { phase: number; test: string; subject: string; verdict: "pass" | "warn" | "fail" | "skipped"; criterion: string | null; formula: string; value: number | null; limit: number | null; unit: string | null; why: string; seconds: number }
+export interface PlanRow { phase: number; test: string; subject: string; verdict: "pass" | "warn" | "fail" | "skipped"; criterion: string | null; formula: string; value: number | null; limit: number | null; unit: string | null; why: string; source: string | null; seconds: number }
 export interface Plan {
-  version: 1; kind: "validate"; file: string; fabric: string; level: string; seed: number; digest: string; accepted: boolean; phases: number[]; verdicts: { pass: number; warn: number; fail: number; skipped: number };
+  version: 1; kind: "validate"; file: string; fabric: string; measured: string | null; level: string; seed: number; digest: string; accepted: boolean; phases: number[]; verdicts: { pass: number; warn: number; fail: number; skipped: number };
   overrides: { criterion: string; value: string; instead_of: string; line: number }[]; rows: PlanRow[];
 }
 

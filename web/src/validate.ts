@@ -25,13 +25,16 @@ const COLUMNS: Column<PlanRow>[] = [
   { title: "test", value: (row) => row.test },
   { title: "of", value: (row) => row.subject },
   { title: "value", value: (row) => row.value, text: (row) => shown(row.value, row.unit) },
+  { title: "file and line", value: (row) => row.source ?? "" },
   { title: "criterion", value: (row) => row.formula },
   { title: "why", value: (row) => row.why },
   { title: "seconds", value: (row) => row.seconds, text: (row) => (row.seconds > 0 ? row.seconds.toFixed(1) : NOTHING) },
 ];
 
+/** Values that were measured stand in a file; simulated ones in none. */
 function list(id: string, title: string, rows: PlanRow[]): HTMLElement {
-  return section(id, title, table({ id: `${id}-table`, caption: plural(rows.length, "row"), columns: COLUMNS, rows, first: 100 }));
+  const columns = rows.some((row) => row.source) ? COLUMNS : COLUMNS.filter((column) => column.title !== "file and line");
+  return section(id, title, table({ id: `${id}-table`, caption: plural(rows.length, "row"), columns, rows, first: 100 }));
 }
 
 export function validate(data: Plan): HTMLElement[] {
