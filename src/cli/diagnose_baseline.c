@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A baseline as a file: {"version": 1, "kind": "baseline", "fabric_digest": 16 hex digits or null, "jobs": [...]}, and
- * where `validate` wrote it "program_digest", "level", "owner" and "signed_by".
+ * where `validate` wrote it "program_digest", "level", "owner" and "signed_by"; "machine" and "live" of programs that
+ * it ran here, "measured" of a cluster's.
  *
  * It is written beside its place and renamed, so that an old one stays where writing fails.  A baseline of another
  * fabric file is refused: its times say nothing about this one.
@@ -74,6 +75,59 @@ static bool read_jobs(struct arena *arena, const struct json *list, const char *
     return true;
 }
 
+static bool read_program(const struct json *from, const char *path, struct diagnose_baseline_program *program)
+{
+    const struct json *host = json_get(from, "host"), *message = json_get(from, "message_bytes");
+
+    *program = (struct diagnose_baseline_program){.program = json_string(json_get(from, "program"))};
+    if (!program->program) return wrong(path, from->line, "a program without its name");
+    if (host && host->type != JSON_NULL && !(program->host = json_string(host)))
+        return wrong(path, host->line, "'host' is no text");
+    if (message && message->type != JSON_NULL && !json_u64(message, &program->message_bytes))
+        return wrong(path, message->line, "'message_bytes' is no number");
+    if (!real_of(from, "bits_per_s", NUMBER_MOST, &program->rate_bps) ||
+        !real_of(from, "latency_ns", NUMBER_MOST, &program->latency_ns))
+        return wrong(path, from->line, "'bits_per_s' and 'latency_ns' are numbers from 0 to 1e18");
+    return program->rate_bps > 0 || program->latency_ns > 0 ||
+           wrong(path, from->line, "a program without 'bits_per_s' and 'latency_ns': one of them is due");
+}
+
+/* A list that older baselines do not have. */
+static bool read_programs(struct arena *arena, const struct json *root, const char *name, const char *path,
+                          const struct diagnose_baseline_program **ret, uint32_t *ret_count)
+{
+    const struct json *list = json_get(root, name);
+    char what[64];
+
+    if (!list || list->type == JSON_NULL) return true;
+    snprintf(what, sizeof what, "'%s' is no list, or too long a one", name);
+    if (list->type != JSON_ARRAY || list->count > JOBS_MOST) return wrong(path, list->line, what);
+    struct diagnose_baseline_program *program =
+        ARENA_NEW(arena, struct diagnose_baseline_program, list->count ? list->count : 1);
+    if (!program) {
+        cli_error("%s: not enough memory", path);
+        return false;
+    }
+    for (const struct json *one = list->child; one; one = one->next)
+        if (!read_program(one, path, &program[(*ret_count)++])) return false;
+    *ret = program;
+    return true;
+}
+
+/* The machine of live programs: known in whole, or figures of any machine would be taken for this one's. */
+static bool read_machine(const struct json *root, const char *path, struct diagnose_baseline *baseline)
+{
+    const struct json *machine = json_get(root, "machine"), *live = json_get(root, "live");
+    struct baseline_machine *ret = &baseline->machine;
+
+    *ret = (struct baseline_machine){.cpu = json_string(json_get(machine, "cpu")),
+                                     .kernel = json_string(json_get(machine, "kernel"))};
+    bool whole = ret->cpu && ret->kernel && json_u64(json_get(machine, "processors"), &ret->processors);
+    if (whole || baseline->lives == 0) return true;
+    return wrong(path, machine ? machine->line : live->line,
+                 "'machine' does not say 'cpu', 'processors' and 'kernel' of what is in 'live'");
+}
+
 /* 16 hex digits, or nothing; false: something else. */
 static bool hex_of(const struct json *value, uint64_t *number)
 {
@@ -139,7 +193,10 @@ const struct diagnose_baseline *diagnose_baseline_read(struct arena *arena, cons
         wrong(path, 1, "not a baseline: 'kind' is not \"baseline\"");
     else
         good = read_digest(root, path, fabric, baseline) && read_signature(root, path, baseline) &&
-               read_jobs(arena, json_get(root, "jobs"), path, baseline);
+               read_jobs(arena, json_get(root, "jobs"), path, baseline) &&
+               read_programs(arena, root, "live", path, &baseline->live, &baseline->lives) &&
+               read_programs(arena, root, "measured", path, &baseline->measured, &baseline->measureds) &&
+               read_machine(root, path, baseline);
     free(text);
     return good ? baseline : NULL;
 }
@@ -168,6 +225,32 @@ static uint32_t write_jobs(struct jout *jout, const struct diagnose_baseline *ba
     return count;
 }
 
+static void write_programs(struct jout *jout, const char *name, const struct diagnose_baseline_program *program,
+                           uint32_t programs)
+{
+    if (programs == 0) return;
+    jout_open(jout, name, '[');
+    for (uint32_t i = 0; i < programs; i++) {
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "program", program[i].program);
+        if (program[i].host) jout_text(jout, "host", program[i].host);
+        if (program[i].message_bytes) jout_u64(jout, "message_bytes", program[i].message_bytes);
+        if (program[i].rate_bps > 0) jout_u64(jout, "bits_per_s", (uint64_t)program[i].rate_bps);
+        if (program[i].latency_ns > 0) jout_fixed(jout, "latency_ns", (uint64_t)(program[i].latency_ns * 1e3 + 0.5), 3);
+        jout_close(jout);
+    }
+    jout_close(jout);
+}
+
+static void write_machine(struct jout *jout, const struct baseline_machine *machine)
+{
+    jout_open_line(jout, "machine", '{');
+    jout_text(jout, "cpu", machine->cpu);
+    jout_u64(jout, "processors", machine->processors);
+    jout_text(jout, "kernel", machine->kernel);
+    jout_close(jout);
+}
+
 static void write_hex(struct jout *jout, const char *name, uint64_t number)
 {
     char digits[17];
@@ -193,8 +276,11 @@ static uint32_t write_all(FILE *out, const struct diagnose_baseline *baseline)
     if (baseline->owner) jout_text(&jout, "owner", baseline->owner);
     if (baseline->by) jout_text(&jout, "signed_by", baseline->by);
     uint32_t count = write_jobs(&jout, baseline);
+    if (baseline->lives) write_machine(&jout, &baseline->machine);
+    write_programs(&jout, "live", baseline->live, baseline->lives);
+    write_programs(&jout, "measured", baseline->measured, baseline->measureds);
     jout_close(&jout);
-    return count;
+    return count + baseline->lives + baseline->measureds;
 }
 
 bool diagnose_baseline_save(const struct diagnose_baseline *baseline, const char *path)
@@ -209,11 +295,12 @@ bool diagnose_baseline_save(const struct diagnose_baseline *baseline, const char
         out = fopen(beside, "wx"); /* of whoever writes there now, or of a link, nothing is written over */
     }
     if (out) {
-        uint32_t jobs = write_all(out, baseline);
+        uint32_t figures = write_all(out, baseline);
         good = !ferror(out);
         good = fclose(out) == 0 && good;
-        if (good && !jobs) {
-            cli_error("--write-baseline '%s': not written, because the input says of no job what it took", path);
+        if (good && !figures) {
+            cli_error("--write-baseline '%s': not written, because nothing says of a job or program what it took",
+                      path);
             unlink(beside);
             free(beside);
             return false;

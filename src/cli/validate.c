@@ -163,6 +163,7 @@ static void more_help(FILE *out)
           "  rocelab validate pod64.yaml --weeks 4\n"
           "  rocelab validate pod64.yaml --write-baseline good.json --by cy\n"
           "  rocelab validate pod64.yaml --baseline good.json\n"
+          "  rocelab validate pod64.yaml --live --phase 2 --write-baseline here.json --by cy\n"
           "  rocelab validate pod64.yaml --measured dumps\n\n"
           "Criteria are the file's where it says them: validate: {jct-ratio: 1.1, point-rate: 90%}.\n\n"
           "Exit status: 0 nothing failed; 1 something did (with --strict: or is a warning); 2 wrong use, unreadable\n"
@@ -327,10 +328,12 @@ static bool sensible(const struct settings *settings, const struct cli_common *c
         cli_error("validate: --fault is of the programs that --live runs; faults of the fabric are the file's");
     else if (settings->plan.approved_path && !settings->plan.phase[1])
         cli_error("validate: phase 1 holds the file against --approved: let --phase name it");
+    else if (settings->plan.live_fault && settings->baseline.write)
+        cli_error("validate: --fault is there to be found, and a baseline is of a good day; leave --write-baseline");
     else if (settings->plan.cache.force && settings->out == NULL)
         cli_error("validate: --force runs again what --out DIR has kept; say where");
     else
-        return validate_baseline_sensible(&settings->baseline, &settings->plan);
+        return validate_baseline_sensible(&settings->baseline, &settings->plan, settings->measured != NULL);
     return false;
 }
 

@@ -20,7 +20,7 @@ static bool is_name(const char *name)
     return *name && strlen(name) <= BASELINE_NAME;
 }
 
-bool validate_baseline_sensible(const struct validate_files *files, const struct validate *plan)
+bool validate_baseline_sensible(const struct validate_files *files, const struct validate *plan, bool measured)
 {
     if (files->by && !files->write)
         cli_error("validate: --by is who signs the baseline that --write-baseline FILE writes");
@@ -28,8 +28,10 @@ bool validate_baseline_sensible(const struct validate_files *files, const struct
         cli_error("validate: --write-baseline: who signs it? --by NAME");
     else if (files->by && !is_name(files->by))
         cli_error("validate: --by is a name of 1 to %d bytes without control characters", BASELINE_NAME);
-    else if ((files->write || files->read) && !plan->phase[4])
-        cli_error("validate: a baseline has the figures of phase 4: let --phase name it");
+    else if ((files->write || files->read) && !plan->phase[4] && !(plan->phase[2] && (plan->live || measured)))
+        cli_error(
+            "validate: a baseline has the figures of phase 4, and with --live or --measured of phase 2: let --phase "
+            "name one of them");
     else
         return true;
     return false;
@@ -71,7 +73,13 @@ bool validate_baseline_write(const struct validate_files *files, struct arena *a
                   files->write, failed, failed == 1 ? "" : "s");
         return false;
     }
-    if (validate_baseline(plan, arena, &baseline)) return diagnose_baseline_save(&baseline, files->write);
-    cli_error("--write-baseline '%s': not enough memory", files->write);
-    return false;
+    if (!validate_baseline(plan, arena, &baseline)) {
+        cli_error("--write-baseline '%s': not enough memory", files->write);
+        return false;
+    }
+    if (!diagnose_baseline_save(&baseline, files->write)) return false;
+    if (plan->live && baseline.lives == 0)
+        cli_error("--write-baseline '%s': written without a figure of this machine; the rows of --live say why",
+                  files->write);
+    return true;
 }

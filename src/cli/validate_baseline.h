@@ -12,8 +12,8 @@ struct validate_files { /* NULL: the option was not given */
     const char *read, *write, *by;
 };
 
-/* What can be said before the fabric is read; false after a message. */
-bool validate_baseline_sensible(const struct validate_files *files, const struct validate *plan);
+/* What can be said before the fabric is read; `measured`: outputs are judged.  False after a message. */
+bool validate_baseline_sensible(const struct validate_files *files, const struct validate *plan, bool measured);
 /* The fabric is read: the signer may sign, the baseline is this fabric's.  False after a message. */
 bool validate_baseline_load(const struct validate_files *files, struct arena *arena, struct validate *plan);
 /* After the plan: written where nothing failed.  False after a message. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What phase 4 measured, held against a signed baseline, and gathered for one.  The file is src/cli's.
+ * What phase 4 measured, and what single programs reached here or on a cluster's hosts, held against a signed baseline,
+ * and gathered for one.  The file is src/cli's.
  *
- * A value is known again by the name of its job or collective, ranks and bytes: of other sizes nothing is compared.
+ * A value is known again by the name of its job, collective or program, ranks and bytes: of other sizes nothing is
+ * compared.  Figures of programs on this machine also by the machine (live/figures.c).
  */
 #include <math.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include "diagnose/baseline.h"
 #include "fabric/owners.h"
 #include "validate/case.h"
+#include "validate/live/machine.h"
 
 /* Of what is not known nothing is held against it. */
 static bool alike(uint64_t one, uint64_t other)
@@ -52,7 +55,43 @@ void baseline_judge(struct validate_case *of, const struct validate_finding *fin
                                                   .base = base,
                                                   .of = words,
                                                   .why = "it was better when the baseline was signed",
+                                                  .job = finding->job,
+                                                  .ranks = finding->ranks,
+                                                  .bytes = finding->bytes,
                                                   .source = finding->source});
+}
+
+static bool same_host(const char *one, const char *other)
+{
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+double baseline_figure(const struct diagnose_baseline_program *list, uint32_t count,
+                       const struct validate_finding *finding)
+{
+    bool rate = finding->criterion == CRITERION_LIVE_RATE;
+
+    for (uint32_t i = 0; i < count; i++) {
+        double value = rate ? list[i].rate_bps : list[i].latency_ns * (double)PS_NS;
+        if (value > 0 && strcmp(list[i].program, finding->job) == 0 && same_host(list[i].host, finding->host) &&
+            list[i].message_bytes == finding->bytes)
+            return value;
+    }
+    return 0;
+}
+
+void baseline_hold(struct validate_case *of, struct validate_finding *finding, double base, const char *lacking)
+{
+    char words[VALIDATE_TEXT], number[VALIDATE_NUMBER];
+
+    if (base <= 0) {
+        validate_leave(of, finding, "%s", lacking);
+        return;
+    }
+    snprintf(words, sizeof words, "the baseline's %s", validate_number(finding->unit, base, number));
+    finding->base = base;
+    finding->of = words;
+    validate_judge(of, finding);
 }
 
 /* The entry of the row's job, a new one where there is none. */
@@ -65,6 +104,28 @@ static struct diagnose_baseline_job *entry_of(struct diagnose_baseline_job *job,
     job[*jobs] = (struct diagnose_baseline_job){
         .job = row->job, .ranks = row->ranks, .message_bytes = row->bytes, .exposed = -1};
     return &job[(*jobs)++];
+}
+
+/* Rows of programs that ran here. */
+static bool gather_live(const struct validate *validate, struct arena *arena, struct diagnose_baseline *ret)
+{
+    struct diagnose_baseline_program *live =
+        ARENA_NEW(arena, struct diagnose_baseline_program, validate->rows ? validate->rows : 1);
+    struct machine_name *name = ARENA_NEW(arena, struct machine_name, 1);
+
+    if (!live || !name) return false;
+    for (uint32_t i = 0; i < validate->rows; i++) {
+        const struct validate_row *row = &validate->row[i];
+        bool rate = row->criterion == CRITERION_LIVE_RATE;
+        if (row->job[0] == '\0' || isnan(row->value) || (!rate && row->criterion != CRITERION_LIVE_LATENCY)) continue;
+        live[ret->lives++] = (struct diagnose_baseline_program){.program = row->job,
+                                                                .message_bytes = row->bytes,
+                                                                .rate_bps = rate ? row->value : 0,
+                                                                .latency_ns = rate ? 0 : row->value / (double)PS_NS};
+    }
+    ret->live = live;
+    ret->machine = machine_name(name);
+    return true;
 }
 
 bool validate_baseline(const struct validate *validate, struct arena *arena, struct diagnose_baseline *ret)
@@ -80,11 +141,13 @@ bool validate_baseline(const struct validate *validate, struct arena *arena, str
                                       .job = job};
     for (uint32_t i = 0; job && i < validate->rows; i++) {
         const struct validate_row *row = &validate->row[i];
-        if (row->job[0] == '\0' || isnan(row->value)) continue;
+        bool rate = row->criterion == CRITERION_BUSBW, exposed = row->criterion == CRITERION_EXPOSED_SHARE;
+        bool step = row->criterion == CRITERION_JCT_RATIO || row->criterion == CRITERION_BASELINE_STEP;
+        if (row->job[0] == '\0' || isnan(row->value) || !(rate || step || exposed)) continue;
         struct diagnose_baseline_job *entry = entry_of(job, &ret->jobs, row);
-        if (row->criterion == CRITERION_BUSBW) entry->busbw = row->value / 8;
-        if (row->criterion == CRITERION_JCT_RATIO) entry->step_ns = row->value / (double)PS_NS;
-        if (row->criterion == CRITERION_EXPOSED_SHARE) entry->exposed = row->value;
+        if (rate) entry->busbw = row->value / 8;
+        if (step) entry->step_ns = row->value / (double)PS_NS;
+        if (exposed) entry->exposed = row->value;
     }
-    return job != NULL;
+    return job && (!validate->live || gather_live(validate, arena, ret));
 }

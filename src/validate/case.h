@@ -38,12 +38,20 @@ struct validate_finding {
     const char *unjudged; /* why the value is told and not judged, with `of` beside it; NULL: it is judged */
     const char *job; /* a baseline keeps the value by this, ranks and bytes, and holds it against; NULL: it does not */
     uint64_t ranks, bytes; /* 0: it has none */
+    const char *host;      /* of the baseline's figure, where it is a cluster's program; NULL: of none */
     const char *source;    /* file and line of a value that was measured; NULL, "": it has none */
 };
 /* One row: the value held against the criterion, or skipped where only a file can say it and does not. */
 void validate_judge(struct validate_case *of, const struct validate_finding *finding);
 /* baseline.c: a second row for what the plan's baseline has a number of, skipped where it has none. */
 void baseline_judge(struct validate_case *of, const struct validate_finding *finding);
+/* What a program reached, held against the baseline's figure of it (its criterion is live-rate or live-latency); where
+ * `base` is 0 it is skipped, with the value and this reason. */
+void baseline_hold(struct validate_case *of, struct validate_finding *finding, double base, const char *lacking);
+/* The figure of the finding's program (job), host and bytes in a baseline's list, in its row's unit; 0: it has none. */
+struct diagnose_baseline_program;
+double baseline_figure(const struct diagnose_baseline_program *list, uint32_t count,
+                       const struct validate_finding *finding);
 /* phase1.c: what is judged of the file alone: digest, `check`, `diff`. */
 void inputs_judge_file(struct validate_case *of);
 /* Every part that a role has approved versions of, on every node of that role. */
@@ -55,6 +63,9 @@ __attribute__((format(printf, 5, 6))) void validate_tell(struct validate_case *o
                                                          ...);
 __attribute__((format(printf, 3, 4))) void validate_skip(struct validate_case *of, const char *subject, const char *why,
                                                          ...);
+/* The same with the finding's value, which a baseline may keep. */
+__attribute__((format(printf, 3, 4))) void validate_leave(struct validate_case *of,
+                                                          const struct validate_finding *finding, const char *why, ...);
 /* "95%", "1.05", "10us", "0": a criterion as a person writes it. */
 const char *validate_criterion_text(enum criterion which, uint64_t value, char buf[VALIDATE_NUMBER]);
 

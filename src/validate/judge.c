@@ -191,3 +191,24 @@ void validate_skip(struct validate_case *of, const char *subject, const char *wh
     va_end(arguments);
     put_row(of, &told, subject, "", text);
 }
+
+void validate_leave(struct validate_case *of, const struct validate_finding *finding, const char *why, ...)
+{
+    const struct criterion_info *info = &criterion_infos[finding->criterion];
+    const struct verdict left = {.verdict = VALIDATE_SKIPPED,
+                                 .criterion = finding->criterion,
+                                 .unit = finding->unit,
+                                 .value = finding->value,
+                                 .limit = NAN,
+                                 .of = finding};
+    char text[VALIDATE_TEXT], formula[VALIDATE_TEXT], value[VALIDATE_NUMBER];
+    va_list arguments;
+
+    va_start(arguments, why);
+    vsnprintf(text, sizeof text, why, arguments);
+    va_end(arguments);
+    snprintf(
+        formula, sizeof formula, "%s %s x the baseline's", info->bound == CRITERION_BOUND_LEAST ? ">=" : "<=",
+        validate_criterion_text(finding->criterion, of->fabric->operations.criteria.value[finding->criterion], value));
+    put_row(of, &left, finding->subject, formula, text);
+}

@@ -229,11 +229,20 @@ nics: {mtu: 4096, reorder: true}
             (["--baseline", "long.json"], ["long.json:1:", "'signed_by'", "1 to 100 bytes"], SIGNED),
             (["--baseline", "small.yaml"], ["small.yaml:1:"], SIGNED),
             (["--baseline", "none.json", "--weeks", "4"], ["--weeks"], SIGNED),
+            (["--baseline", "live.json"], ["live.json:2:", "'live' is no list"], SIGNED),
+            (["--baseline", "machine.json"], ["machine.json:2:", "'machine' does not say 'cpu', 'processors' and 'kernel'"], SIGNED),
+            (["--baseline", "figure.json"], ["figure.json:2:", "one of them is due"], SIGNED),
+            (["--baseline", "host.json"], ["host.json:2:", "'host' is no text"], SIGNED),
+            (["--baseline", "below.json"], ["below.json:2:", "numbers from 0 to 1e18"], SIGNED),
+            (["--live", "--fault", "loss=1%", "--write-baseline", "b.json", "--by", "cy"], ["a baseline is of a good day"], SIGNED),
         ]:
             head = '{"version": 1, "kind": "baseline", '
             self.file("other.json", (head + '"fabric_digest": "0123456789abcdef", "jobs": []}').encode())
             self.file("none.json", (head + '"fabric_digest": null, "jobs": []}').encode())
             self.file("long.json", (head + '"signed_by": "' + "x" * 101 + '", "jobs": []}').encode())
+            for name, part in (("live", '"live": 3'), ("machine", '"live": [{"program": "p", "latency_ns": 3}]'), ("figure", '"live": [{"program": "p"}]'),
+                               ("host", '"measured": [{"program": "p", "host": 3, "latency_ns": 3}]'), ("below", '"measured": [{"program": "p", "latency_ns": -3}]')):
+                self.file(f"{name}.json", (head + '"jobs": [],\n' + part + "}").encode())
             self.file("small.yaml", text.encode())
             self.wrong(rocelab("validate", "small.yaml", *arguments, cwd=self.folder), *words)
             self.assertFalse((self.folder / "b.json").exists())

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of this machine, for the rows of --live: private to this folder.
+ * Programs of this machine, for the rows of --live, and which machine it is.
  */
 #ifndef ROCELAB_VALIDATE_LIVE_MACHINE_H
 #define ROCELAB_VALIDATE_LIVE_MACHINE_H
@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "diagnose/baseline.h"
 #include "validate/case.h"
 
 #define LIVE_PATH 256
@@ -27,6 +28,13 @@ int machine_finish(pid_t pid, uint64_t until_ns);
 /* What it wrote, to be freed; NULL: no memory. */
 char *machine_output(const char *folder, const char *name, size_t *ret_length);
 void machine_pause(void);
+
+/* Which machine it is, as a baseline keeps it; the texts are in `ret`. */
+#define MACHINE_NAME 128
+struct machine_name {
+    char cpu[MACHINE_NAME], kernel[MACHINE_NAME];
+};
+struct baseline_machine machine_name(struct machine_name *ret);
 
 struct machine_watch {
     double used, all, own; /* processor time in ticks: of everybody, that there was, of programs started here */

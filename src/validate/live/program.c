@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "study/clock.h"
 
 #define PAUSE_NS 50000000
+#define ENDING 40u /* pauses, until a program that was asked to end is ended */
 #define OUTPUT_BYTES (1u << 20)
 
 extern char **environ;
@@ -53,6 +55,18 @@ pid_t machine_start(const char *folder, const char *output, const char *errors, 
     return pid;
 }
 
+/* A launcher ends what it has started when it is asked to. */
+static void end(pid_t pid)
+{
+    int signals[] = {SIGTERM, SIGKILL}, status;
+
+    for (uint32_t tried = 0; tried < 2 * ENDING; tried++) {
+        if (tried % ENDING == 0) kill(pid, signals[tried / ENDING]);
+        if (waitpid(pid, &status, WNOHANG) != 0) return;
+        machine_pause();
+    }
+}
+
 int machine_finish(pid_t pid, uint64_t until_ns)
 {
     int status = 0;
@@ -63,8 +77,7 @@ int machine_finish(pid_t pid, uint64_t until_ns)
             machine_pause();
             continue;
         }
-        kill(pid, SIGKILL);
-        waitpid(pid, &status, 0);
+        end(pid);
         return -1;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -97,6 +110,37 @@ void machine_close(const char *folder, const char *const *files)
         unlink(path);
     }
     rmdir(folder);
+}
+
+/* "model name : ..." of the first processor; machines that do not say it there are known by their architecture. */
+static void read_cpu(char cpu[MACHINE_NAME])
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256];
+
+    while (file && fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        colon[strcspn(colon, "\n")] = '\0';
+        snprintf(cpu, MACHINE_NAME, "%.*s", MACHINE_NAME - 1, colon);
+        break;
+    }
+    if (file) fclose(file);
+}
+
+struct baseline_machine machine_name(struct machine_name *ret)
+{
+    struct utsname system;
+
+    *ret = (struct machine_name){0};
+    if (uname(&system) == 0) {
+        snprintf(ret->cpu, MACHINE_NAME, "%.*s", MACHINE_NAME - 1, system.machine);
+        snprintf(ret->kernel, MACHINE_NAME, "%.*s", MACHINE_NAME - 1, system.release);
+    }
+    read_cpu(ret->cpu);
+    return (struct baseline_machine){
+        .cpu = ret->cpu, .kernel = ret->kernel, .processors = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)};
 }
 
 /* Processor time that was used, and all there was, since the machine started. */
