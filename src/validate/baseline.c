@@ -13,6 +13,7 @@
 #include "fabric/owners.h"
 #include "validate/case.h"
 #include "validate/live/machine.h"
+#include "validate/measured/measured.h"
 
 /* Of what is not known nothing is held against it. */
 static bool alike(uint64_t one, uint64_t other)
@@ -149,5 +150,6 @@ bool validate_baseline(const struct validate *validate, struct arena *arena, str
         if (step) entry->step_ns = row->value / (double)PS_NS;
         if (exposed) entry->exposed = row->value;
     }
-    return job && (!validate->live || gather_live(validate, arena, ret));
+    return job && (validate->measured ? measured_programs(validate->measured, arena, ret)
+                                      : !validate->live || gather_live(validate, arena, ret));
 }

@@ -24,6 +24,10 @@ CAUGHT = {
     "C11-down": "flap, reset, drain", "C12-ber": "a bad host or cable", "C13-polarised": "throughput sustained", "C15-spray": "a bad host or cable",
     "C16-wrong-class": "mixed traffic", "C17-mtu": "inputs pinned", "C18-slow-gpu": "training step",
 }
+LAT = """                    %s Latency Test
+ #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99%% percentile[usec]   99.9%% percentile[usec]
+ %d       1000          0.98           6.33         %.2f               9.90              0.08            1.31                    6.33
+"""
 BW = """---------------------------------------------------------------------------------------
                     RDMA_Write BW Test
  Dual-port       : OFF		Device         : mlx5_0
@@ -106,13 +110,76 @@ class Measured(Case):
         row = self.row(document, "ib_write_bw of 1.049MB")
         self.assertEqual((row["verdict"], row["value"], row["source"]), ("pass", 392.5e9, "h0/bw.txt:9"))
         self.assertRegex(row["formula"], r">= 95% x payload rate of the way, 39\d.*G of a line of 400G = ")
-        self.assertIn("1.1us (h1/lat.txt:3)", self.row(document, "ib_write_lat")["why"])
+        self.assertEqual(self.row(document, "h1: latency against what light")["verdict"], "pass")
         for number, rate in enumerate((390, 300, 391)):
             self.write(f"runs/h2/bw{number}.txt", BW % (rate, rate))
         document = self.measured(small, "runs", "--phase", "1,2", status=1)
         self.assertEqual(self.failed(document), {"reproducible", "point to point"})
         self.assertIn("the slowest of 4 outputs", self.row(document, "ib_write_bw of", "point to point")["subject"])
         self.assertEqual(self.row(document, "ib_write_bw of", "point to point")["source"], "h2/bw1.txt:6")
+
+    def test_latency(self):
+        """Half a round trip, the median, never below light and bits; more is a baseline's to say."""
+        small = self.write("small.yaml", SMALL)
+        self.write("runs/h0/lat.txt", LAT % ("RDMA_Write", 8, 1.08))
+        self.write("runs/h1/lat.txt", LAT % ("RDMA_Write", 8, 1.23))
+        self.write("runs/h1/read.txt", LAT % ("RDMA_Read", 8, 2.10))
+        self.write("runs/h1/large.txt", LAT % ("Send", 1 << 20, 25.0))
+        self.write("runs/h2/unnamed.txt", (LAT % ("", 8, 1.0)).split("\n", 1)[1])
+        document = self.measured(small, "runs", "--phase", "2")
+        floor = self.row(document, "ib_write_lat of 8B, the worst of 2 hosts, h0: latency against what light")
+        self.assertEqual((floor["verdict"], floor["criterion"], floor["value"], floor["source"]), ("pass", "latency-least", 1080000, "h0/lat.txt:3"))
+        self.assertRegex(floor["formula"], r">= 1 x light in the host's cable and the message's bits at line rate = 15\.\d+ns")
+        slow = self.row(document, "ib_write_lat of 8B, the worst of 2 hosts, h1: latency")
+        self.assertEqual((slow["verdict"], slow["value"], slow["source"]), ("skipped", 1230000, "h1/lat.txt:3"))
+        self.assertIn("--write-baseline FILE", slow["why"])
+        self.assertIn("30", self.row(document, "ib_read_lat of 8B, h1: latency against")["formula"])  # light there and back
+        self.assertIn("keep its title", self.row(document, "other outputs of perftest")["why"])
+        self.write("runs/h1/large.txt", LAT % ("Send", 1 << 20, 20.0))  # 1 MiB takes 20.97 us at 400G
+        wrong = self.row(self.measured(small, "runs", "--phase", "2", status=1), "ib_send_lat of 1.049MB, h1: latency against")
+        self.assertEqual((wrong["verdict"], wrong["source"]), ("fail", "h1/large.txt:3"))
+        self.assertIn("a lower rate than there is", wrong["why"])
+
+    def test_baseline(self):
+        """A good day's perftest is kept by program, host and size; another day is held against it."""
+        small = self.write("small.yaml", SMALL)
+        for run, typical in enumerate((1.08, 1.02, 9.0)):
+            self.write(f"good/h0/lat{run}.txt", LAT % ("RDMA_Write", 8, typical))
+        self.write("good/h1/lat.txt", LAT % ("RDMA_Write", 8, 1.20))
+        self.write("good/h1/bw.txt", BW % (391, 391))
+        self.measured(small, "good", "--phase", "2", "--write-baseline", "good.json", "--by", "cy")
+        self.assertEqual(json.loads((self.folder / "good.json").read_text())["measured"], [
+            {"program": "ib_write_lat", "host": "h0", "message_bytes": 8, "latency_ns": 1080},
+            {"program": "ib_write_bw", "host": "h1", "message_bytes": 1048576, "bits_per_s": 391000000000},
+            {"program": "ib_write_lat", "host": "h1", "message_bytes": 8, "latency_ns": 1200}])
+        document = self.measured(small, "good", "--phase", "2", "--baseline", "good.json")
+        held = [row for row in document["rows"] if "against the baseline" in row["subject"]]
+        self.assertEqual([(row["criterion"], row["verdict"]) for row in held], [("live-latency", "pass"), ("live-rate", "pass")])
+        self.write("bad/h0/lat.txt", LAT % ("RDMA_Write", 8, 1.18))
+        self.write("bad/h1/lat.txt", LAT % ("RDMA_Write", 8, 1.33))
+        self.write("bad/h2/lat.txt", LAT % ("RDMA_Write", 8, 1.33))
+        self.write("bad/h1/bw.txt", BW % (380, 380))
+        document = self.measured(small, "bad", "--phase", "2", "--baseline", "good.json", status=1)
+        slow = self.row(document, "ib_write_lat of 8B, the worst of 2 hosts, h1: latency against the baseline")
+        self.assertEqual((slow["verdict"], slow["criterion"], slow["source"]), ("fail", "live-latency", "h1/lat.txt:3"))
+        self.assertEqual(slow["formula"], "<= 1.1 x the baseline's 1.2us = 1.32us")
+        rate = self.row(document, "ib_write_bw of 1.049MB, h1: bandwidth against the baseline")
+        self.assertEqual((rate["verdict"], rate["criterion"]), ("pass", "live-rate"))
+        self.assertIn("no figure of it on h2", self.row(document, "ib_write_lat of 8B against the baseline")["why"])
+
+    def test_baseline_of_steps(self):
+        """Steps and collectives that were measured are kept as phase 4 keeps simulated ones."""
+        small = self.write("small.yaml", SMALL)
+        metrics = '# TYPE rocelab_training_step_seconds gauge\nrocelab_training_step_seconds{job_name="train",fabric="small"} %s\n'
+        self.write("good/h0/metrics.prom", metrics % 0.1)
+        text = (GPU / "nccl-tests.txt").read_text().replace("gpu0", "h0").replace("gpu1", "h1").replace("34.36", "47.10")
+        self.write("good/all.txt", text)
+        self.measured(small, "good", "--phase", "4", "--write-baseline", "good.json", "--by", "cy")
+        jobs = {job["job"]: job for job in json.loads((self.folder / "good.json").read_text())["jobs"]}
+        self.assertEqual((jobs["train"]["step_ns"], jobs["allreduce"]["busbw_bytes_per_s"]), (100000000, 47100000000))
+        self.write("good/h0/metrics.prom", metrics % 0.12)
+        document = self.measured(small, "good", "--phase", "4", "--baseline", "good.json", status=1)
+        self.assertEqual(self.row(document, "job train: mean step")["verdict"], "fail")
 
     def test_nccl_tests(self):
         small = self.write("small.yaml", SMALL)
@@ -125,6 +192,10 @@ class Measured(Case):
         self.assertEqual((good["verdict"], good["value"], good["source"]), ("pass", 376.8e9, "all.txt:14"))
         self.assertEqual((bad["verdict"], bad["source"]), ("fail", "shuffle.txt:14"))
         self.assertIn("all_reduce_perf.txt", self.row(document, "other outputs")["why"])
+        self.assertEqual(self.row(document, "wrong values")["verdict"], "pass")
+        self.write("runs/all.txt", text.replace("10.43      0", "10.43     12"))
+        wrong = self.row(self.measured(small, "runs", "--phase", "4", status=1), "wrong values")
+        self.assertEqual((wrong["verdict"], wrong["value"], wrong["source"]), ("fail", 12, "all.txt:13"))
         self.assertIn("no output of nccl-tests", self.row(document, "allgather")["why"])
 
     def test_versions(self):

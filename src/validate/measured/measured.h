@@ -27,6 +27,9 @@ void measured_release(struct measured *measured);
 /* The rows of a test. */
 void measured_run(struct validate_case *of, uint32_t test);
 
+/* What perftest reached on its hosts, for a baseline; the list is the arena's.  False: no memory. */
+bool measured_programs(const struct measured *measured, struct arena *arena, struct diagnose_baseline *ret);
+
 /* --- for the files of this folder --- */
 
 /* "leaf0/show_pfc_counters.txt:12", below DIR; "": it is not known.  Answers buf. */
@@ -41,11 +44,16 @@ const struct evidence_value *measured_any(const struct validate_case *of, bool t
 void measured_rules(struct validate_case *of, const char *subject, const char *rules, enum criterion criterion,
                     const struct evidence_value *seen, const char *lacking);
 
+/* An endpoint of the job's host; of any host where the output is in no host's folder and all lines are alike; else
+ * FABRIC_NONE. */
+uint32_t measured_endpoint(const struct validate_case *of, uint32_t job);
+
 /* Versions that devices say of themselves against those that are approved for their role. */
 void measured_versions(struct validate_case *of);
 void measured_inputs(struct validate_case *of);
 void measured_spread(struct validate_case *of);
 void measured_points(struct validate_case *of);
+void measured_figures(struct validate_case *of);
 void measured_idle(struct validate_case *of);
 void measured_load(struct validate_case *of);
 void measured_collectives(struct validate_case *of);

@@ -40,8 +40,7 @@ static const struct evidence_value *bandwidth_of(const struct validate_case *of,
 static const char *const writers[] = {"ib_write_bw", "ib_read_bw", "ib_send_bw"};
 #define WRITERS (sizeof writers / sizeof writers[0])
 
-/* An endpoint of the job's host; of any host where the output is in no host's folder and all lines are alike. */
-static uint32_t endpoint_of(const struct validate_case *of, uint32_t job)
+uint32_t measured_endpoint(const struct validate_case *of, uint32_t job)
 {
     const struct evidence *evidence = &of->plan->measured->evidence;
     const struct fabric *fabric = of->fabric;
@@ -93,7 +92,7 @@ static struct slowest slowest_of(const struct validate_case *of, const char *pro
     {
         uint64_t bytes = 0;
         const struct evidence_value *rate = bandwidth_of(of, job, program, &bytes);
-        uint32_t endpoint = rate ? endpoint_of(of, job) : FABRIC_NONE;
+        uint32_t endpoint = rate ? measured_endpoint(of, job) : FABRIC_NONE;
         if (endpoint == FABRIC_NONE || bytes < LEAST_MESSAGE) continue;
         slowest.outputs++;
         double share = rate->real * 8 / (double)of->fabric->port[of->fabric->endpoint[endpoint].port].rate_bps;
@@ -135,26 +134,6 @@ static bool judge_writer(struct validate_case *of, const char *program)
     return true;
 }
 
-/* Adapters and processors are no part of the closed form: a latency is printed, and not judged. */
-static void tell_latency(struct validate_case *of)
-{
-    const struct evidence *evidence = &of->plan->measured->evidence;
-    char time[VALIDATE_NUMBER], at[VALIDATE_TEXT];
-
-    EACH_JOB(evidence, job)
-    {
-        const char *program = evidence->object[job].program;
-        const struct evidence_value *value = value_of(of, job, EVIDENCE_JOB_NS);
-        if (!program || !value || !strstr(program, "_lat")) continue;
-        validate_skip(of, program,
-                      "%s (%s): the closed form has neither PCIe nor processors; compare it with your own "
-                      "first run",
-                      validate_number(VALIDATE_TIME, value->real * (double)PS_NS, time),
-                      measured_at(of, value->file, value->line, at));
-        return;
-    }
-}
-
 void measured_points(struct validate_case *of)
 {
     bool any = false;
@@ -164,7 +143,7 @@ void measured_points(struct validate_case *of)
     if (!any)
         validate_skip(of, "bandwidth of one pair",
                       "no output of ib_write_bw with messages of 64 KB or more, in the folder of a host of the file");
-    tell_latency(of);
+    measured_figures(of);
 }
 
 /* Deviation over mean of a host's outputs of one program and message; below 0: too few. */
@@ -278,6 +257,34 @@ static void judge_collective(struct validate_case *of, uint32_t job, const char 
                                               .source = measured_at(of, rate->file, rate->line, source)});
 }
 
+/* What nccl-tests itself found wrong; nothing where no output was checked. */
+static void judge_values(struct validate_case *of)
+{
+    const struct evidence *evidence = &of->plan->measured->evidence;
+    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "", source[VALIDATE_TEXT] = "";
+    const struct evidence_value *worst = NULL;
+    uint32_t outputs = 0;
+    double sum = 0;
+
+    EACH_JOB(evidence, job)
+    {
+        const struct evidence_value *wrong = value_of(of, job, EVIDENCE_WRONG_VALUES);
+        if (!wrong) continue;
+        outputs++;
+        sum += (double)wrong->last;
+        if (worst && wrong->last <= worst->last) continue;
+        worst = wrong;
+        snprintf(why, sizeof why, "most in %.100s: the network, or a GPU, gives other bytes than were sent",
+                 evidence->object[job].name);
+        measured_at(of, wrong->file, wrong->line, source);
+    }
+    if (!worst) return;
+    snprintf(subject, sizeof subject, "wrong values in %u output%s of nccl-tests", outputs, outputs == 1 ? "" : "s");
+    validate_judge(
+        of, &(struct validate_finding){
+                .subject = subject, .criterion = CRITERION_LIVE_WRONG, .value = sum, .why = why, .source = source});
+}
+
 void measured_collectives(struct validate_case *of)
 {
     static const char *const kinds[] = {"allreduce", "allgather", "reducescatter", "alltoall"};
@@ -296,6 +303,7 @@ void measured_collectives(struct validate_case *of)
         }
         if (!any) validate_skip(of, kinds[k], "no output of nccl-tests of it");
     }
+    judge_values(of);
     if (unnamed)
         validate_skip(of, "other outputs of nccl-tests",
                       "which collective it is neither output nor file says: name the file all_reduce_perf.txt");
@@ -319,18 +327,19 @@ void measured_training(struct validate_case *of)
         any = true;
         snprintf(subject, sizeof subject, "job %.100s: mean step", name);
         measured_at(of, step->file, step->line, source);
-        if (of->plan->baseline)
-            baseline_judge(of, &(struct validate_finding){.subject = subject,
-                                                          .criterion = CRITERION_JCT_RATIO,
-                                                          .unit = VALIDATE_TIME,
-                                                          .value = step->real * (double)PS_NS,
-                                                          .job = name,
-                                                          .ranks = ranks,
-                                                          .source = source});
-        else
-            validate_skip(of, subject,
-                          "what its bytes take at line rate no output says: hold it against a signed baseline "
-                          "(--baseline FILE)");
+        struct validate_finding finding = {.subject = subject,
+                                           .criterion = CRITERION_JCT_RATIO,
+                                           .unit = VALIDATE_TIME,
+                                           .value = step->real * (double)PS_NS,
+                                           .job = name,
+                                           .ranks = ranks,
+                                           .source = source};
+        if (of->plan->baseline) baseline_judge(of, &finding);
+        finding.criterion = CRITERION_BASELINE_STEP;
+        if (!of->plan->baseline)
+            validate_leave(of, &finding,
+                           "what its bytes take at line rate no output says: hold it against a signed baseline "
+                           "(--baseline FILE)");
         if (!exposed) continue;
         snprintf(subject, sizeof subject, "job %.100s: exposed share of a step", name);
         validate_judge(of, &(struct validate_finding){.subject = subject,
@@ -338,6 +347,8 @@ void measured_training(struct validate_case *of)
                                                       .unit = VALIDATE_RATIO,
                                                       .value = exposed->real / step->real,
                                                       .why = "steps wait for the network for longer than is stated",
+                                                      .job = name,
+                                                      .ranks = ranks,
                                                       .source = source});
     }
     if (!any)
