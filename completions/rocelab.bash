@@ -28,7 +28,7 @@ _rocelab()
     sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --html= --csv' ;;
     compare) own='--systems= --vary= --with= --seeds= --out= --force --jobs= --html=' ;;
     tune) own='--for= --vary= --runs= --time= --nos= --robust --out= --force --jobs= --html= --list' ;;
-    validate) own='--phase= --quick --full --soak= --live --fault= --weeks= --measured= --approved= --baseline= --write-baseline= --by= --seed= --out= --force --jobs= --junit --html=' ;;
+    validate) own='--phase= --quick --full --soak= --live --fault= --nccl-tests= --weeks= --measured= --approved= --baseline= --write-baseline= --by= --seed= --out= --force --jobs= --junit --html=' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
     up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --events= --html= --serve --listen= --serve-until-done --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;
     run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;

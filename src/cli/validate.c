@@ -120,6 +120,9 @@ static bool set_option(void *into, int id, const char *argument)
         return plan->live = true;
     case VALIDATE_OPTION_FAULT:
         return set_fault(plan, argument);
+    case VALIDATE_OPTION_NCCL_TESTS:
+        plan->nccl_tests = argument;
+        return true;
     case VALIDATE_OPTION_MEASURED:
         settings->measured = argument;
         return true;
@@ -328,6 +331,8 @@ static bool sensible(const struct settings *settings, const struct cli_common *c
         cli_error("validate: --fault is of the programs that --live runs; faults of the fabric are the file's");
     else if (settings->plan.approved_path && !settings->plan.phase[1])
         cli_error("validate: phase 1 holds the file against --approved: let --phase name it");
+    else if (settings->plan.nccl_tests && !settings->plan.live)
+        cli_error("validate: --nccl-tests is of the programs that --live runs");
     else if (settings->plan.live_fault && settings->baseline.write)
         cli_error("validate: --fault is there to be found, and a baseline is of a good day; leave --write-baseline");
     else if (settings->plan.cache.force && settings->out == NULL)

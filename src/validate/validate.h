@@ -92,6 +92,7 @@ struct validate {
     const struct measured *measured;          /* outputs that are judged instead of runs; NULL: none */
     bool live;                                /* programs of this machine are run too ... */
     const char *live_fault;                   /* ... with these faults on their wire; NULL: none */
+    const char *nccl_tests;                   /* the folder of nccl-tests' programs; NULL: where PATH leads */
     uint64_t seed;
     struct cache cache;
     uint32_t jobs; /* tests at once; 0: as many as processors */

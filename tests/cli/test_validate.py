@@ -235,6 +235,7 @@ nics: {mtu: 4096, reorder: true}
             (["--baseline", "host.json"], ["host.json:2:", "'host' is no text"], SIGNED),
             (["--baseline", "below.json"], ["below.json:2:", "numbers from 0 to 1e18"], SIGNED),
             (["--live", "--fault", "loss=1%", "--write-baseline", "b.json", "--by", "cy"], ["a baseline is of a good day"], SIGNED),
+            (["--nccl-tests", "."], ["--live"], SIGNED),
         ]:
             head = '{"version": 1, "kind": "baseline", '
             self.file("other.json", (head + '"fabric_digest": "0123456789abcdef", "jobs": []}').encode())

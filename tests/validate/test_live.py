@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """rocelab validate --live: pairs of perftest and UCX on this machine pass, each fault on their wire is found, figures are held against a
-baseline of this machine."""
+baseline of this machine; nccl-tests by stand-ins."""
 import json
 import os
 import pathlib
@@ -95,6 +95,122 @@ class Live(unittest.TestCase):
     def test_programs_survive_faults(self):
         for row in self.rows(phase="5"):
             self.assertTrue(row["verdict"] == "pass" or "not installed" in row["why"], row)
+
+
+# What nccl-tests 2.17 and NCCL 2.28 print.  STANDIN says what goes wrong, and where.
+STANDIN = """#!/bin/sh
+# needs libmpi.so.40
+[ "$NCCL_NET $NCCL_P2P_DISABLE $NCCL_SHM_DISABLE" = "IB 1 1" ] || exit 9
+case $LD_PRELOAD in *libibverbs.so.1*) ;; *) exit 8 ;; esac
+way=NET/IB/0 device='[0]rocelab0:1/RoCE' wrong=0
+case $STANDIN in
+socket) way=NET/Socket/0 ;;
+memory) [ "$NCCL_TESTS_DEVICE" = 1 ] && way=SHM/direct/direct ;;
+foreign) device='[0]mlx5_0:1/RoCE' ;;
+wrong) wrong=3 ;;
+unchecked) wrong=N/A ;;
+esac
+exec 3>"$NCCL_DEBUG_FILE"
+echo "gpu0:41:77 [0] NCCL INFO NET/IB : Using $device [RO]; OOB lo:127.0.0.1<0>" >&3
+[ "$STANDIN" = quiet ] || echo "gpu0:41:77 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via $way" >&3
+[ "$STANDIN" = crash ] && { echo "gpu0:41:80 [0] NCCL WARN NET/IB: Got completion from peer 127.0.0.1<44321> with status=IBV_WC_RETRY_EXC_ERR(12)" >&3; exit 3; }
+[ "$STANDIN" = signal ] && kill -SEGV $$
+[ "$STANDIN" = empty ] && exit 0
+case ${NCCL_HOSTID-rocelab0} in rocelab0) ;; *) exit 0 ;; esac
+cat <<END
+# nccl-tests version 2.17.0 nccl-headers=22809 nccl-library=22809
+# Collective test starting: ${0##*/}
+# nThread 1 nGpus 1 minBytes 8192 maxBytes 33554432 step: 8(factor) warmup iters: 2 iters: 10 agg iters: 1 validation: 1 graph: 0
+#  Rank  0 Group  0 Pid  68991 on       gpu0 device  0 [0000:04:00] NVIDIA H200
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+        8192          2048     float     sum      -1   100.50    0.08    0.08      $wrong    99.00    0.08    0.08      0
+    33554432       8388608     float     sum      -1  8000.00    4.19    4.19      0  8000.00    4.19    4.19    N/A
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 2.14
+END
+"""
+# As much of mpirun as is used: programs between colons, at the same time.
+MPIRUN = """#!/usr/bin/env python3
+import subprocess, sys
+words, running = sys.argv[1:] + [":"], []
+while words:
+    end = words.index(":")
+    assert words[:2] == ["-np", "1"], words
+    running.append(subprocess.Popen(words[2:end]))
+    words = words[end + 1:]
+sys.exit(max(abs(process.wait()) for process in running))
+"""
+
+
+class Collectives(unittest.TestCase):
+    """nccl-tests and NCCL as stand-ins that print what those print: no GPU is needed, and no NCCL was seen."""
+
+    def run_with(self, gpus=1, standin="", programs=("all_reduce_perf",), mpi=True, options=(), **more):
+        with tempfile.TemporaryDirectory(prefix="rocelab-test-") as name:
+            folder = pathlib.Path(name)
+            (folder / "tests").mkdir()
+            shutil.copy(os.environ["STANDIN_CUDA"], folder / "libcuda.so.1")
+            texts = {f"tests/{program}": STANDIN if mpi else STANDIN.replace("libmpi", "nothing") for program in programs}
+            for path, text in {**texts, "mpirun": MPIRUN}.items():
+                (folder / path).write_text(text)
+                (folder / path).chmod(0o755)
+            environment = {"LD_LIBRARY_PATH": name, "PATH": f"{name}:{os.environ['PATH']}", "STANDIN_GPUS": str(gpus), "STANDIN": standin}
+            before = set(pathlib.Path("/tmp").glob("rocelab-live-*"))
+            rows = validate(self, "--nccl-tests", str(folder / "tests"), *options, phase="4", environment=environment, **more)
+            self.assertEqual(set(pathlib.Path("/tmp").glob("rocelab-live-*")) - before, set())
+            return rows
+
+    def one(self, rows, words):
+        found = [row for row in rows if words in row["subject"]]
+        self.assertEqual(len(found), 1, rows)
+        return found[0]
+
+    def test_no_gpu(self):
+        for gpus, words in ((0, "finds no GPU"), (-1, "cuInit says 999")):
+            [row] = self.run_with(gpus)
+            self.assertEqual(row["verdict"], "skipped")
+            self.assertIn(words, row["why"])
+
+    def test_missing_programs(self):
+        rows = self.run_with(2, programs=("all_gather_perf",))
+        self.assertEqual({row["subject"] for row in rows if row["verdict"] == "skipped" and "--nccl-tests DIR" in row["why"]},
+                         {"all_reduce_perf", "reduce_scatter_perf", "alltoall_perf"})
+        self.assertIn("MPI=1", self.one(self.run_with(1, mpi=False), "all_reduce_perf")["why"])
+
+    def test_passes(self):
+        """One GPU with MPI, three with it, two without."""
+        for gpus, mpi, words in ((1, True, "2 ranks on 1 GPU:"), (3, True, "3 ranks on 3 GPUs:"), (2, False, "2 ranks on 2 GPUs:")):
+            for options in ((), ("--fault", "loss=2%")):
+                rows = self.run_with(gpus, mpi=mpi, options=options)
+                self.assertEqual(self.one(rows, f"{words} the network")["verdict"], "pass", rows)
+                wrong = self.one(rows, "wrong values")
+                self.assertEqual((wrong["verdict"], wrong["criterion"], wrong["value"]), ("pass", "live-wrong", 0))
+                rate = self.one(rows, "bus bandwidth of 33.55MB")
+                self.assertTrue("busy" in rate["why"] or (rate["verdict"], rate["value"]) == ("skipped", 4.19e9 * 8), rate)
+
+    def test_fails(self):
+        """Each by the row that is about it, with NCCL's own line."""
+        for standin, subject, words in (("wrong", "wrong values", "other values"), ("unchecked", None, None), ("socket", "the network", "via NET/Socket/0"),
+                                        ("memory", "the network", "via SHM/direct"), ("foreign", "the network", "mlx5_0"), ("quiet", "the network", "no 'via NET/IB'"),
+                                        ("crash", "all_reduce_perf over", "NCCL WARN NET/IB: Got completion"), ("signal", "all_reduce_perf over", "error"),
+                                        ("empty", "all_reduce_perf over", "no bus bandwidth")):
+            with self.subTest(standin):
+                rows = self.run_with(2, standin)
+                failed = [row for row in rows if row["verdict"] == "fail"]
+                if standin == "unchecked":  # of one size, one way: the others were
+                    self.assertEqual(failed, [])
+                    continue
+                self.assertEqual(len(failed), 1, rows)
+                self.assertIn(subject, failed[0]["subject"])
+                self.assertIn(words, failed[0]["why"])
+                self.assertFalse([row for row in rows if "bus bandwidth" in row["subject"]])
+
+    def test_baseline(self):
+        here = {"cpu": cpu(), "processors": os.sysconf("SC_NPROCESSORS_ONLN"), "kernel": platform.release()}
+        for rate, verdict in ((33.5e9, "pass"), (40e9, "fail")):
+            stored = {"machine": here, "live": [{"program": "allreduce, 2 ranks", "message_bytes": 33554432, "bits_per_s": rate}]}
+            row = self.one(self.run_with(2, baseline=stored), "bus bandwidth")
+            self.assertTrue("busy" in row["why"] or (row["verdict"], row["criterion"]) == (verdict, "live-rate"), row)
 
 
 if __name__ == "__main__":

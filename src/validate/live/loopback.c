@@ -8,7 +8,6 @@
  * so.  With --fault it is judged at once.  Times are measured without a capture (figures.c).
  */
 #include <math.h>
-#include <unistd.h>
 
 #include "validate/live/figures.h"
 #include "validate/live/pair.h"
@@ -154,12 +153,4 @@ void test_live_faults(struct validate_case *of)
         snprintf(subject, sizeof subject, "%.200s with %s", live_pair_name(&ucx[1], ucx[1].few, name), faults[i]);
         validate_tell(of, VALIDATE_PASS, subject, "every request completes, exit status 0", "%s", "");
     }
-}
-
-void test_live_collectives(struct validate_case *of)
-{
-    validate_skip(of, "nccl-tests",
-                  access("/dev/nvidia0", F_OK) == 0
-                      ? "run them with their output in a folder: validate --measured DIR judges it"
-                      : "there is no GPU in this machine; validate --measured DIR judges outputs of another");
 }
