@@ -59,7 +59,7 @@ class Pcie(Case):
 
     def test_the_verdict_names_the_bus(self):
         self.file("slow.yaml", FILE.format(pcie="{reads: 32}", flows=ONE).encode())
-        self.assertIn("fetches what is sent at 131G", rocelab("sim", "slow.yaml", cwd=self.folder).stdout.replace("\n    ", " "))
+        self.assertIn("slowest host bus (pcie) reads at 131G", rocelab("sim", "slow.yaml", cwd=self.folder).stdout.replace("\n    ", " "))
 
 
 if __name__ == "__main__":

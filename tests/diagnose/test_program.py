@@ -206,7 +206,7 @@ class Program(Case):
         self.wrong(rocelab("diagnose", "--from", "nonsense", "."), "no such kind")
         self.wrong(rocelab("diagnose", self.folder / "nothing"), "nothing")
         self.wrong(rocelab("diagnose", self.folder), "no dumps in it")
-        self.wrong(rocelab("diagnose", self.file("words.txt", b"words\n")), "no counter")
+        self.wrong(rocelab("diagnose", self.file("words.txt", b"words\n")), "no known counter")
         self.assertEqual(rocelab("diagnose", "--fabric", self.folder / "no.yaml", self.folder).returncode, 2)
 
     def test_a_pipe(self):
@@ -215,7 +215,7 @@ class Program(Case):
         self.assertEqual(1, said.returncode, said.stderr)
         self.assertIn("D13: bad cable or optic", said.stdout)
         self.assertIn("standard input:", said.stdout)
-        self.wrong(rocelab("diagnose", "-", stdin=b""), "no counter")
+        self.wrong(rocelab("diagnose", "-", stdin=b""), "no known counter")
 
     def test_half_a_document(self):
         fabric = SOURCE / "examples/cases/C03-incast.yaml"
@@ -228,7 +228,7 @@ class Program(Case):
         self.wrong(rocelab("diagnose", words, "--html", words), "twice")
         self.assertEqual(words.read_bytes(), b"words\n")
         self.wrong(rocelab("diagnose", words, "--html", self.folder / "no" / "page.html"), "No such file")
-        self.wrong(rocelab("diagnose", words, "--html", self.folder / "page.html"), "no counter")
+        self.wrong(rocelab("diagnose", words, "--html", self.folder / "page.html"), "no known counter")
         self.assertFalse((self.folder / "page.html").exists())
 
 
