@@ -120,7 +120,7 @@ static void print_whys(const struct compare_view *view, const struct comparison 
             text_outside(out, &style, left_out->error[i].text);
             fputc('\n', out);
         }
-        if (left_out->more) fprintf(out, "  and %u keys more\n", left_out->more);
+        if (left_out->more) fprintf(out, "  and %u more keys\n", left_out->more);
     }
 }
 
@@ -141,8 +141,8 @@ static void print_moves(const struct comparison *set, FILE *out)
             char to[TEXT_COUNT], from[TEXT_COUNT];
             if (isnan(way[w]->to) || way[w]->to > 1e6) continue;
             any = true;
-            fprintf(out, "  %s: %s %s instead of %s, and it is %s\n", decision_names[d], w ? "above" : "below",
-                    weight_text(way[w]->to, to), weight_text(set->decision.weight[d], from),
+            fprintf(out, "  with a weight of %s %s %s (now %s) it would be %s\n", decision_names[d],
+                    w ? "above" : "below", weight_text(way[w]->to, to), weight_text(set->decision.weight[d], from),
                     set->system[way[w]->system].system);
         }
     }
@@ -154,20 +154,20 @@ static void print_answer(const struct comparison *set, FILE *out)
     bool first = true;
 
     if (set->answer == COMPARE_NONE) {
-        fputs("No answer: no system has ended with all that is weighed.\n", out);
+        fputs("No answer: no system has a value for everything that is weighed.\n", out);
         return;
     }
-    fprintf(out, "Answer: %s, weighing", set->system[set->answer].system);
+    fprintf(out, "Answer: %s, with weights", set->system[set->answer].system);
     for (int d = 0; d < DECISIONS; d++) {
         char weight[TEXT_COUNT];
         if (!set->counts[d]) continue;
         fprintf(out, "%s %s %s", first ? "" : ",", decision_names[d], weight_text(set->decision.weight[d], weight));
         first = false;
     }
-    fputs(set->decision.said ? ".\n" : " alone ('decision:' in the file sets weights).\n", out);
+    fputs(set->decision.said ? ".\n" : " (the default; 'decision:' in the file sets others).\n", out);
     for (int d = 0; d < DECISIONS; d++)
         if (set->decision.weight[d] && !set->counts[d])
-            fprintf(out, "  %s is not weighed: no system has a value of it.\n", decision_names[d]);
+            fprintf(out, "  %s is not weighed: no system has a value for it.\n", decision_names[d]);
     print_moves(set, out);
 }
 
@@ -196,10 +196,11 @@ static void print_costs(const struct compare_view *view, FILE *out)
         for (uint32_t i = 0; i < PRICE_ITEMS_MAX; i++)
             used[i] |= cost->known && cost->used[i];
         if (view->sets > 1 || !cost->known || cost->usd_least_milli == cost->usd_most_milli) continue;
-        fprintf(out, "%s costs between %s and %s USD, by what source is believed.\n", view->set[0].system[s].system,
-                text_count(cost->usd_least_milli / 1000, least), text_count(cost->usd_most_milli / 1000, most));
+        fprintf(out, "%s costs between %s and %s USD, depending on the source of prices.\n",
+                view->set[0].system[s].system, text_count(cost->usd_least_milli / 1000, least),
+                text_count(cost->usd_most_milli / 1000, most));
     }
-    fputs("Prices in these sums, all of them assumptions ('prices:' in the file replaces any):\n", out);
+    fputs("Prices used, all of them assumptions ('prices:' in the file replaces them):\n", out);
     bom_prices_text(view->fabric, used, out);
 }
 

@@ -56,27 +56,27 @@ static void print_row(struct table *table, const struct each *each, const struct
 static bool print_text(const struct each *each, bool seeds, FILE *out)
 {
     static const struct table_column columns[] = {
-        {.title = "down"},
-        {.title = "took", .right = true},
+        {.title = "failed"},
+        {.title = "time", .right = true},
         {.title = "slowdown", .right = true},
-        {.title = "explained", .right = true},
+        {.title = "expected", .right = true},
         {.title = "lost", .right = true},
-        {.title = "again", .right = true},
-        {.title = "recovered", .right = true},
+        {.title = "resent", .right = true},
+        {.title = "recovery", .right = true},
         {.title = "ok"},
-        {.title = "why"}}; /* the last, and what the table is read for: never cut */
+        {.title = "cause"}}; /* the last, and what the table is read for: never cut */
     char at[TEXT_COUNT], lasts[TEXT_COUNT], detect[TEXT_COUNT], step[TEXT_COUNT];
     struct table table;
     struct text_style style = cli_style();
     uint32_t good = 0, ended = 0;
 
     if (seeds) fprintf(out, "%u seeds from %llu on; ", each->seeds, (unsigned long long)each->options->sim.seed);
-    fprintf(out, "each %s down at %s, %s%s; routes follow after %s, and %s a hop%s\n", each_names[each->options->what],
+    fprintf(out, "each %s fails at %s, %s%s; routes change after %s and %s a hop%s\n", each_names[each->options->what],
             seeds && each->options->at == PS_NEVER ? "a quarter of the way" : text_ps(at_of(each), at),
             each->options->lasts_ps == PS_NEVER ? "to the end" : "for ",
             each->options->lasts_ps == PS_NEVER ? "" : text_ps(each->options->lasts_ps, lasts),
             text_ps(each->converge.detect_ps, detect), text_ps(each->converge.step_ps, step),
-            each->fabric->converge.on ? "" : " (the file has no 'converge')");
+            each->fabric->converge.on ? "" : " (default: the file has no 'converge')");
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     for (uint32_t i = 0; !seeds && i < each->count; i++) {
         print_row(&table, each, &each->one[i]);
@@ -86,8 +86,9 @@ static bool print_text(const struct each *each, bool seeds, FILE *out)
     bool enough = !seeds || each_seeds_table(each, &table, &good, &ended);
     table_print(&table, out, &style, 0);
     table_release(&table);
-    fprintf(out, "%u failures: %u degrade predictably, %u do not, %u of those do not complete\n", each->count - 1, good,
-            each->count - 1 - good, each->count - 1 - ended);
+    fprintf(out, "%u failures: %u within %.1f times the expected slowdown, %u not; %u did not complete\n",
+            each->count - 1, good, (double)EACH_MARGIN_NUM / EACH_MARGIN_DEN, each->count - 1 - good,
+            each->count - 1 - ended);
     return enough;
 }
 

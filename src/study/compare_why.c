@@ -77,7 +77,8 @@ static void add_overhead(struct causes *causes)
     text_share(causes->own->value[MEASURE_OVERHEAD], 1000000, own);
     text_share(causes->fastest->value[MEASURE_OVERHEAD], 1000000, other);
     add(causes, more(causes, MEASURE_OVERHEAD) / 1e6,
-        "%s of the hosts' bytes are headers, acknowledgements and repeats%s", own, beside(causes, other, words));
+        "%s of the hosts' bytes are headers, acknowledgements and retransmissions%s", own,
+        beside(causes, other, words));
 }
 
 /* Time that ports stood still, as a share of the run on each host's. */
@@ -89,7 +90,7 @@ static void add_standing(struct causes *causes, double own, double other, const 
     if (all <= 0) return;
     text_ps((uint64_t)own, own_text);
     text_ps((uint64_t)other, other_text);
-    add(causes, (causes->own == causes->fastest ? own : own - other) / all, "%s for %s, summed over ports%s", what,
+    add(causes, (causes->own == causes->fastest ? own : own - other) / all, "%s for %s, total of all ports%s", what,
         own_text, beside(causes, other_text, words));
 }
 
@@ -107,8 +108,8 @@ static void add_receiver(struct causes *causes)
     if (time <= 0) return;
     text_ps((uint64_t)of(causes->own, MEASURE_CPU_RX), own);
     text_ps((uint64_t)of(causes->fastest, MEASURE_CPU_RX), other);
-    add(causes, more(causes, MEASURE_CPU_RX) / time, "what arrived waited for cores of the receiving host for %s%s",
-        own, beside(causes, other, words));
+    add(causes, more(causes, MEASURE_CPU_RX) / time, "received data waited for CPU cores of the host for %s%s", own,
+        beside(causes, other, words));
 }
 
 /* Of all ports but the hosts'. */
@@ -159,11 +160,11 @@ static void add_losses(struct causes *causes)
     if (timeouts > 0) share += 1; /* a timer takes longer than anything else here */
     text_count_short((uint64_t)again, count[0]);
     if (lost + timeouts <= 0) {
-        add(causes, fmax(share, 2 * LEAST), "%s packet%s came late, taken for lost and sent again", count[0],
+        add(causes, fmax(share, 2 * LEAST), "%s late packet%s taken for lost and retransmitted", count[0],
             again == 1 ? "" : "s");
         return;
     }
-    add(causes, fmax(share, 2 * LEAST), "%s %s, %s sent again, %s timer%s ran out",
+    add(causes, fmax(share, 2 * LEAST), "%s %s, %s retransmitted, %s timeout%s",
         text_count_short((uint64_t)lost, count[1]), was_lost, count[0], text_count_short((uint64_t)timeouts, count[2]),
         timeouts == 1 ? "" : "s");
 }
@@ -174,7 +175,7 @@ static void add_trims(struct causes *causes)
     char count[TEXT_COUNT];
 
     if (payload <= 0 || trimmed <= 0) return;
-    add(causes, trimmed * MTU / payload, "switches cut the payload of %s packet%s, sent again",
+    add(causes, trimmed * MTU / payload, "%s packet%s trimmed by switches and retransmitted",
         text_count_short((uint64_t)trimmed, count), trimmed == 1 ? "" : "s");
 }
 
@@ -218,7 +219,7 @@ static void tell(struct causes *causes, char *to, size_t room)
         for (uint32_t i = 0; i < causes->count; i++)
             if (causes->cause[i].share > 0 && (!best || causes->cause[i].share > best->share)) best = &causes->cause[i];
         if (best == NULL) {
-            if (told == 0) snprintf(to + used, room - used, "%s", "nothing that was counted sets it apart");
+            if (told == 0) snprintf(to + used, room - used, "%s", "no counter explains the difference");
             return;
         }
         used += (size_t)snprintf(to + used, room - used, "%s%s", told ? "; " : "", best->text);
@@ -258,10 +259,10 @@ static void explain(struct compared *own, const struct compared *fastest, uint32
         snprintf(own->why, sizeof own->why, "its jobs did not end: ");
     }
     add_losses(&causes);
-    add_standing_of(&causes, MEASURE_CPU, "connections waited for a core of their host");
+    add_standing_of(&causes, MEASURE_CPU, "connections waited for a CPU core of their host");
     add_receiver(&causes);
-    add_standing_of(&causes, MEASURE_HELD, "hosts were held back by pauses or want of credit");
-    add_standing(&causes, switches_paused(own), switches_paused(fastest), "switches were held back in the same way");
+    add_standing_of(&causes, MEASURE_HELD, "hosts were stopped by pauses or missing credits");
+    add_standing(&causes, switches_paused(own), switches_paused(fastest), "switches were stopped in the same way");
     add_congestion(&causes);
     add_trims(&causes);
     add_imbalance(&causes);
@@ -271,7 +272,7 @@ static void explain(struct compared *own, const struct compared *fastest, uint32
     if (!has(own, MEASURE_SHARP)) return;
     size_t used = strlen(own->why);
     snprintf(own->why + used, sizeof own->why - used,
-             "; with SHARP an allreduce would take %s, which is a closed form and not simulated",
+             "; with SHARP an allreduce would take %s (calculated, not simulated)",
              text_ps(own->value[MEASURE_SHARP], times));
 }
 

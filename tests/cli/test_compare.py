@@ -60,7 +60,7 @@ class Compare(Case):
         """A core that is the limit is the first cause."""
         text = PAIR + "system: tcp\nnics: {tcp: {cpu-rate: 5G}}\n"
         tcp = self.document("--systems", "rocev2,tcp", text=text, status=None)["systems"][1]
-        self.assertRegex(tcp["why"], r"^[0-9.]+ times the time of rocev2: connections waited for a core of their host for ")
+        self.assertRegex(tcp["why"], r"^[0-9.]+ times the time of rocev2: connections waited for a CPU core of their host for ")
         self.assertGreater(tcp["cpu_wait_ps"], 0)
 
         slow = "system: tcp\nnics: {tcp: {cpu-rate: 5G, cores: 1}}\n"
@@ -84,7 +84,7 @@ class Compare(Case):
         text = ("rocelab: 1\nsystem: tcp\ntopology: {single: {hosts: 9}}\nlinks: {host: {rate: 100G, cable: 3m}}\n"
                 "nics: {tcp: {cpu-rate: 40G, cores: 1}}\njobs: [{incast: 8, to: h0, size: 1MB}]\n")
         tcp = self.document("--systems", "rocev2,tcp", text=text, status=None)["systems"][1]
-        self.assertRegex(tcp["why"], "times the time of rocev2: what arrived waited for cores of the receiving host for [0-9.]+")
+        self.assertRegex(tcp["why"], "times the time of rocev2: received data waited for CPU cores of the host for [0-9.]+")
         # 8 MB at 40 Gb/s are 1.6 ms
         self.assertGreater(tcp["time_ps"], 1.6e9)
         self.assertGreater(tcp["cpu_receive_wait_ps"], 1.4e9)
@@ -98,14 +98,14 @@ class Compare(Case):
         self.assertGreaterEqual(ring["messages"], 14)
         once = self.document("--systems", "rocev2,tcp", text=head + "nics: {tcp: {cpu-rate: 5G}}\njobs: [{permutation: 1, size: 8MB}]\n",
                              status=None)["systems"][1]
-        self.assertRegex(once["why"], "^[0-9.]+ times the time of rocev2: connections waited for a core of their host")
+        self.assertRegex(once["why"], "^[0-9.]+ times the time of rocev2: connections waited for a CPU core of their host")
         self.assertEqual(once["messages"], 1)
 
     def test_switches_that_stood_paused_are_a_cause(self):
         text = PAIR.replace("size: 100KB", "size: 5MB") + "switches: {buffer: 1MB}\nnics: {congestion: none}\n"
         system = self.document("--systems", "rocev2", text=text)["systems"][0]
         self.assertGreater(system["paused_ps"], system["held_ps"])
-        self.assertRegex(system["why"], "switches were held back in the same way for [0-9.]+[mun]s")
+        self.assertRegex(system["why"], "switches were stopped in the same way for [0-9.]+[mun]s")
 
     def test_credits_are_no_pauses(self):
         system = self.document("--systems", "infiniband")["systems"][0]

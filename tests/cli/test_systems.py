@@ -95,7 +95,7 @@ class Systems(Case):
             line = 64e6 * 8 / RATE * 4122 / 4096 * 1e12
             self.assertTrue(line < job["sharp_ps"] < line * 1.001 + 3e6, (protocol, job["sharp_ps"], line))
         self.assertIn("with SHARP: ", rocelab("sim", path, cwd=self.folder).stdout)
-        self.assertIn("closed form", rocelab("compare", path, "--systems", "infiniband", cwd=self.folder).stdout.replace("\n  ", " "))
+        self.assertIn("calculated, not simulated", rocelab("compare", path, "--systems", "infiniband", cwd=self.folder).stdout.replace("\n  ", " "))
         other = json.loads(rocelab("sim", "--json", self.file("f.yaml", (text % "simple").replace("infiniband", "rocev2").encode()), cwd=self.folder).stdout)
         self.assertNotIn("sharp_ps", other["jobs"][0])
 
@@ -105,7 +105,7 @@ class Systems(Case):
         self.assertRegex(verdict, r"Limited by credits: h\d:0 had packets and no credits for ")
         alone = (FILE % "tcp").replace("incast: 5", "incast: 1").replace("size: 1MB", "size: 20MB")
         verdict = " ".join(rocelab("sim", self.file("f.yaml", alone.encode()), cwd=self.folder).stdout.split())
-        self.assertRegex(verdict, r"Limited by cores: connections of h\d:0 waited for one for ")
+        self.assertRegex(verdict, r"Limited by CPU cores: connections of h\d:0 waited for one for ")
 
 
 if __name__ == "__main__":
