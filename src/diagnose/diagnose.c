@@ -91,7 +91,7 @@ static bool one_more(struct diagnose *diagnose, enum diagnose_rule_id rule)
 {
     if (diagnose->found[rule] > FINDINGS_MOST) return false;
     if (diagnose->found[rule]++ < FINDINGS_MOST) return true;
-    missing_add(diagnose, "%s was found at more than %u places: the rest is left out", diagnose_rules[rule].id,
+    missing_add(diagnose, "%s was found in more than %u places: the rest is left out", diagnose_rules[rule].id,
                 FINDINGS_MOST);
     return false;
 }
@@ -274,8 +274,8 @@ static void leave_out_old(struct diagnose *diagnose)
         if (finding->now || !finding->old) diagnose->finding[kept++] = *finding;
     }
     if (kept < diagnose->findings || (diagnose->evidence->looks < 2 && !diagnose->evidence->exact))
-        missing_add(diagnose, "a second look, ten seconds later: of one look rates are unknown, and what its counters "
-                              "say may be years old");
+        missing_add(diagnose,
+                    "a second look, ten seconds later: one look gives no rates, and its counters may be years old");
     diagnose->findings = kept;
 }
 

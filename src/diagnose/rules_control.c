@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control loop without its CNPs: pauses before marks, order taken for loss, traffic in the wrong class. */
+/* The control loop without its CNPs: pauses before marks, reordering taken for loss, traffic in the wrong class. */
 #include <inttypes.h>
 
 #include "diagnose/nics_int.h"
@@ -127,7 +127,7 @@ void rule_D09(struct diagnose *diagnose)
     }
 }
 
-/* --- D12: order taken for loss --- */
+/* --- D12: reordering taken for loss --- */
 
 /* Loss of any kind that somebody counted. */
 static bool something_was_lost(const uint64_t total[EVIDENCE_COUNTERS])
@@ -240,7 +240,8 @@ void rule_D12(struct diagnose *diagnose)
     if (!total[EVIDENCE_SEQUENCE_NAKS] || something_was_lost(total)) return;
     if (packets && (double)resent < diagnose->limits.resent_share * (double)packets) return;
     if (!switches || !all)
-        missing_add(diagnose, "drops of the switches that were not read: packets sent again may have been lost there");
+        missing_add(diagnose,
+                    "drops of the switches that were not read: retransmitted packets may have been lost there");
     uint32_t culprit = who_sprays(evidence, &naks);
     if (culprit == EVIDENCE_NONE || !switches) return; /* NICs alone cannot tell order from loss */
     double spread = evidence->object[culprit].scope == EVIDENCE_DEVICE ? spread_over(evidence, culprit) : 0;

@@ -252,8 +252,8 @@ static void what_is_missing(struct diagnose *diagnose)
                   evidence->value[i].grown;
         times |= counter == EVIDENCE_RX_PAUSE_NS || counter == EVIDENCE_TX_PAUSE_NS;
     }
-    if (!nics_were_read(evidence)) missing_add(diagnose, "the NICs' side: what they sent again, timers, CNPs");
-    if (frames && !times) missing_add(diagnose, "how long pauses lasted: frames only bound it");
+    if (!nics_were_read(evidence)) missing_add(diagnose, "counters of the NICs: retransmissions, timeouts, CNPs");
+    if (frames && !times) missing_add(diagnose, "how long pauses lasted: counts of frames give only a bound");
 }
 
 void rule_D20(struct diagnose *diagnose)

@@ -233,8 +233,8 @@ static void in_common(struct diagnose *diagnose, struct lost *lost)
     if (nics > 1 && peer != EVIDENCE_NONE && traffic_at(evidence, peer)) culprit = peer;
     if (culprit == EVIDENCE_NONE) {
         missing_add(diagnose,
-                    "timers of %u NICs ran out and no hop that was looked at says why: counters of the "
-                    "switches between them, at two times",
+                    "%u NICs had timeouts and no hop that was read explains them: counters of the switches "
+                    "between them, at two times",
                     nics);
         return;
     }

@@ -233,8 +233,8 @@ static void held_by_nobody(struct diagnose *diagnose)
     }
     if (held)
         missing_add(diagnose,
-                    "a look more: %u NIC%s stood still and did not go on, and nobody says who holds them; a storm or "
-                    "a deadlock shows between two looks that are both after its beginning",
+                    "one more look: %u NIC%s stopped and did not go on, and no counter says who holds them; a storm "
+                    "or a deadlock shows between two looks that are both after its beginning",
                     held, held == 1 ? "" : "s");
 }
 
@@ -394,7 +394,7 @@ static void unread_pausers(struct diagnose *diagnose)
     }
     if (!most) return;
     struct share share = share_paused(diagnose, most->port, most->priority);
-    missing_add(diagnose, "counters of what is behind %s: it paused that port %s", name_of(diagnose, most->port),
+    missing_add(diagnose, "counters of the device behind %s: it paused that port %s", name_of(diagnose, most->port),
                 how_long(&share, share.value, words));
 }
 

@@ -215,19 +215,19 @@ static void network(struct diagnose *diagnose, struct diagnose_training *of)
 static const char *conclusion(const struct diagnose_training *of)
 {
     if (of->slow == DIAGNOSE_NO) return "it is not degraded";
-    if (of->slow == DIAGNOSE_UNKNOWN && !of->base_known) return "whether it is slow is not known: there is no baseline";
+    if (of->slow == DIAGNOSE_UNKNOWN && !of->base_known)
+        return "it is not known whether it is slow: there is no baseline";
     if (of->slow == DIAGNOSE_UNKNOWN) return "too few steps were measured for a verdict";
-    if (of->exposed == DIAGNOSE_NO) return "most of what was added is not communication: the network is not it";
+    if (of->exposed == DIAGNOSE_NO) return "most of the added time is not communication: the network is not the cause";
     if (of->not_straggler == DIAGNOSE_NO && of->network != DIAGNOSE_YES)
-        return "one rank comes late and the others wait for it: the network is not it";
+        return "one rank comes late and the others wait for it: the network is not the cause";
     if (of->not_straggler == DIAGNOSE_NO) return "one rank comes late, and something was found in the network too";
     if (of->network == DIAGNOSE_YES && of->exposed == DIAGNOSE_YES && of->not_straggler == DIAGNOSE_YES)
         return "it is degraded because of the network";
     if (of->network == DIAGNOSE_YES) return "it may be degraded because of the network: not all conditions are known";
-    if (of->base_is_ideal)
-        return "nothing was found in the network; a baseline would say whether that is more than it should be";
-    return "communication is slow, and no counter of the network that was read says why: the hosts, the links between "
-           "GPUs, or counters that are missing";
+    if (of->base_is_ideal) return "nothing was found in the network; a baseline would show whether it is slow";
+    return "communication is slow, and no counter of the network explains it: look at the hosts, the links between "
+           "GPUs, and counters that are missing";
 }
 
 /* Adds to a text; what does not fit is left out. */
@@ -247,10 +247,10 @@ static void numbers_text(const struct diagnose_training *of, char *text, size_t 
     text[0] = '\0';
     if (of->slow != DIAGNOSE_YES) return;
     if (of->exposed != DIAGNOSE_UNKNOWN)
-        text_add(text, size, ", %.0f%% of what was added waits for communication", of->added_exposed_share * 100);
+        text_add(text, size, ", %.0f%% of the added time waits for communication", of->added_exposed_share * 100);
     if (of->skew_share > 0) text_add(text, size, ", the last rank's lateness explains %.0f%%", of->skew_share * 100);
     if (of->gpus > 0 && !of->base_is_ideal)
-        text_add(text, size, ", %.2f GPU-hours are lost an hour", of->gpu_hours_per_hour);
+        text_add(text, size, ", %.2f GPU-hours are lost each hour", of->gpu_hours_per_hour);
 }
 
 static void say(struct diagnose *diagnose, struct diagnose_training *of)

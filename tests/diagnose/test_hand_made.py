@@ -81,7 +81,7 @@ class HandMade(Case):
         old = "NIC statistics:\n     rx_crc_errors_phy: 90\n     link_down_events_phy: 70\n     rx_oversize_pkts_phy: 60\n     rx_packets_phy: 1000\n"
         self.assertEqual([], self.diagnose(("h0", "ethtool_-S_eth0.txt", old)))
         answer = json.loads(rocelab("diagnose", "--json", self.folder / "dumps").stdout)
-        self.assertIn("of one look rates are unknown", " ".join(answer["missing"]))
+        self.assertIn("one look gives no rates", " ".join(answer["missing"]))
 
     def test_status_12(self):
         found = self.diagnose(("h0", "nccl.txt", NCCL))

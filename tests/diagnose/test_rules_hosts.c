@@ -300,7 +300,7 @@ static void test_no_baseline(void **state)
     const struct diagnose_training *of = verdict(&work, 0, 0);
     assert_true(of->base_known && of->base_is_ideal);
     assert_int_equal(of->slow, DIAGNOSE_YES);
-    assert_non_null(strstr(of->verdict, "a baseline would say"));
+    assert_non_null(strstr(of->verdict, "a baseline would show"));
     bed_close(&work.bed);
 }
 

@@ -122,11 +122,11 @@ static void finding_text(const struct page *page, unsigned indent, const struct 
     title(page, indent, finding);
     say(page, indent + INDENT, "%s.", finding->what);
     list(page, indent + INDENT, "victims", finding->victim, finding->victims);
-    list(page, indent + INDENT, "with it", finding->also, finding->alsos);
+    list(page, indent + INDENT, "also", finding->also, finding->alsos);
     for (uint32_t i = 0; i < finding->evidences && i < ROWS_SHOWN; i++)
         evidence_row(page, indent + INDENT, &finding->evidence[i]);
     if (finding->evidences > ROWS_SHOWN)
-        say(page, indent + INDENT, "and %u counters more; --json has them", finding->evidences - ROWS_SHOWN);
+        say(page, indent + INDENT, "and %u more counters; --json has them", finding->evidences - ROWS_SHOWN);
     say(page, indent + INDENT, "owner: %s team; runbook %s, %s (docs/runbooks/%s.md)", rule->owner, rule->runbook,
         diagnose_runbook_title(rule->runbook), rule->runbook);
 }
@@ -151,7 +151,7 @@ static void findings(const struct page *page)
             say(page, 2 * INDENT, "and %u more; --json has them", explained - EXPLAINED_SHOWN);
         fputc('\n', page->out);
     }
-    if (causes > CAUSES_SHOWN) say(page, 0, "And %u findings more; --json has them.", causes - CAUSES_SHOWN);
+    if (causes > CAUSES_SHOWN) say(page, 0, "And %u more findings; --json has them.", causes - CAUSES_SHOWN);
 }
 
 static void training(const struct page *page)
@@ -162,7 +162,7 @@ static void training(const struct page *page)
         if (diagnose->training[i].verdict)
             say(page, 0, "%s: %s", name_of(page, diagnose->training[i].job), diagnose->training[i].verdict);
     if (diagnose->acquitted)
-        say(page, 0, "The network is not it: a job is slow, and no counter of the network says why.");
+        say(page, 0, "The network is not the cause: a job is slow, and no counter of the network explains it.");
 }
 
 /* What was not understood, and what lacks. */
@@ -225,13 +225,12 @@ static void looked_at(const struct page *page)
 
     if (seen.jobs) snprintf(jobs, sizeof jobs, ", %u job%s", seen.jobs, text_plural(seen.jobs));
     if (evidence->looks > 1 && seen.seconds > 0)
-        say(page, 0, "Looked at %u device%s with %u port%s%s, %u times in %s.", seen.devices, text_plural(seen.devices),
+        say(page, 0, "Read %u device%s with %u port%s%s, %u times in %s.", seen.devices, text_plural(seen.devices),
             seen.ports, text_plural(seen.ports), jobs, evidence->looks, text_ns((uint64_t)span_ns, time));
     else
-        say(page, 0, "Looked at %u device%s with %u port%s%s, once: counters are since they were cleared.",
-            seen.devices, text_plural(seen.devices), seen.ports, text_plural(seen.ports), jobs);
-    if (page->diagnose->full || evidence->full)
-        say(page, 0, "There was more than memory holds: the answer is not whole.");
+        say(page, 0, "Read %u device%s with %u port%s%s, once: counters are since they were cleared.", seen.devices,
+            text_plural(seen.devices), seen.ports, text_plural(seen.ports), jobs);
+    if (page->diagnose->full || evidence->full) say(page, 0, "Memory ran out: the answer is incomplete.");
 }
 
 void diagnose_text(FILE *out, const struct diagnose_report *report, const struct text_style *style, bool quiet)
@@ -259,7 +258,7 @@ void diagnose_text_rule(FILE *out, const struct text_style *style, uint32_t id)
 
     say(&page, 0, "%s: %s (%s)", rule->id, rule->cause, diagnose_severity_names[rule->severity]);
     say(&page, INDENT, "%s", rule->why);
-    say(&page, INDENT, "What to do: %s", rule->fix);
+    say(&page, INDENT, "Fix: %s", rule->fix);
     for (uint32_t i = 0; i < diagnose_limit_count; i++)
         if (strstr(diagnose_limits[i].rules, rule->id))
             say(&page, INDENT, "%s = %g: %s", diagnose_limits[i].name, diagnose_limits[i].value, diagnose_limits[i].of);

@@ -126,9 +126,8 @@ void walk_text(FILE *out, const struct walk *walk, const struct text_style *styl
     if (quiet) return;
     fprintf(out, "%s%s link%s, %s problem%s at %u of them\n", walk->links ? "\n" : "", text_count(walk->links, links),
             text_plural(walk->links), text_count(walk->problems, problems), text_plural(walk->problems), bad);
-    if (!walk->links)
-        fputs("Which ports are cabled to each other is not known: give --fabric FILE, or dumps of LLDP\n", out);
-    if (walk->full) fputs("Memory ran out: the walk is not whole\n", out);
+    if (!walk->links) fputs("Cables are not known: give --fabric FILE, or dumps of LLDP\n", out);
+    if (walk->full) fputs("Memory ran out: the walk is incomplete\n", out);
     diagnose_text_remarks(out, walk->evidence, style);
 }
 
