@@ -9,7 +9,7 @@
 #include "validate/case.h"
 
 #define DISTANCES 8u
-#define MESSAGES 64u /* of 1 MB: so many that the latency of the last is a hundredth */
+#define MESSAGES 64u /* of 1 MB */
 #define EDGE_MOST 256u
 #define IDLE_PS (10 * PS_MS)
 
@@ -25,8 +25,9 @@ static const char *pair_text(const struct validate_case *of, const struct endpoi
     return buf;
 }
 
-/* One message of each size, each alone; answers the payload rate of the way, 0 after a row that says what is wrong. */
-static double judge_latency(struct validate_case *of, const struct endpoint_pair *pair)
+/* One message of each size, each alone; answers the payload rate of the way, 0 after a row that says what is wrong, and
+ * the time of the smallest message. */
+static double judge_latency(struct validate_case *of, const struct endpoint_pair *pair, double *ret_idle_ps)
 {
     char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], src[FABRIC_NAME], dst[FABRIC_NAME], jobs[1024] = "[{flows: \"";
     struct variant variant = {0};
@@ -47,6 +48,7 @@ static double judge_latency(struct validate_case *of, const struct endpoint_pair
     if (!variant_run(of, subject, &variant, PS_S)) return 0;
     const struct sim_flow *flow = variant.result.flow;
     double rate = payload_rate(&flow[SIZES - 2], &flow[SIZES - 1]), most = 0;
+    *ret_idle_ps = (double)flow[0].ideal_ps;
     for (uint32_t i = 0; i < SIZES; i++) {
         double over = (double)flow[i].fct_ps / (double)flow[i].ideal_ps;
         if (over > most) {
@@ -75,7 +77,16 @@ static double judge_latency(struct validate_case *of, const struct endpoint_pair
     return all ? rate : 0;
 }
 
-static void judge_rate(struct validate_case *of, const struct endpoint_pair *pair, uint32_t qps, double payload)
+/* Of all messages, less the way of the last and of its acknowledgement: kilometres are no loss of rate. */
+static double sustained_bps(const struct sim_job *job, double idle_ps)
+{
+    double time = job->end == PS_NEVER ? 0 : (double)(job->end - job->start) - idle_ps;
+
+    return time > 0 ? MESSAGES * 8e6 * (double)PS_S / time : 0;
+}
+
+static void judge_rate(struct validate_case *of, const struct endpoint_pair *pair, uint32_t qps, double payload,
+                       double idle_ps)
 {
     char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], rate[VALIDATE_NUMBER], src[FABRIC_NAME], dst[FABRIC_NAME];
     struct variant variant = {0};
@@ -94,8 +105,6 @@ static void judge_rate(struct validate_case *of, const struct endpoint_pair *pai
     snprintf(subject + strlen(subject), sizeof subject - strlen(subject), ", WRITE of 1MB, %u queue pair%s", qps,
              qps == 1 ? "" : "s");
     if (variant_open(of, subject, jobs, &variant, NULL) && variant_run(of, subject, &variant, PS_S)) {
-        const struct sim_job *job = &variant.result.job[0];
-        double value = job->end == PS_NEVER ? 0 : MESSAGES * 8e6 * (double)PS_S / (double)(job->end - job->start);
         snprintf(words, sizeof words, "payload rate of the way, %s of a line of %s",
                  validate_number(VALIDATE_RATE, payload, rate),
                  validate_number(VALIDATE_RATE, (double)of->fabric->port[of->fabric->endpoint[pair->src].port].rate_bps,
@@ -103,7 +112,7 @@ static void judge_rate(struct validate_case *of, const struct endpoint_pair *pai
         validate_judge(of, &(struct validate_finding){.subject = subject,
                                                       .criterion = CRITERION_POINT_RATE,
                                                       .unit = VALIDATE_RATE,
-                                                      .value = value,
+                                                      .value = sustained_bps(&variant.result.job[0], idle_ps),
                                                       .base = payload,
                                                       .of = words,
                                                       .why = "one pair alone does not fill its line: PCIe, a slow "
@@ -121,9 +130,9 @@ void test_point_to_point(struct validate_case *of)
 
     if (pairs == 0) validate_skip(of, "", "no two hosts reach each other");
     for (uint32_t i = 0; i < pairs; i++) {
-        double payload = judge_latency(of, &pair[i]);
+        double idle_ps, payload = judge_latency(of, &pair[i], &idle_ps);
         for (uint32_t q = 0; payload > 0 && q < (of->plan->level == VALIDATE_QUICK ? 1 : 3); q++)
-            judge_rate(of, &pair[i], qps[q], payload);
+            judge_rate(of, &pair[i], qps[q], payload, idle_ps);
     }
 }
 

@@ -24,15 +24,17 @@ static double busbw(const struct sim_job *job, ps_t time)
     return (double)job->bytes * (double)job->bus_num / (double)job->bus_den * 8 * (double)PS_S / (double)time;
 }
 
-/* Which GPUs take part: all hosts of a small fabric, of a large one so many, spread over its leaves. */
+/* Which GPUs take part: all hosts of a small fabric, of a large one so many, or as many as have so many GPUs, spread
+ * over its leaves. */
 static uint32_t choose_gpus(const struct validate_case *of, char ranks[64])
 {
-    static const uint32_t most[VALIDATE_LEVELS] = {8, 32, UINT32_MAX};
+    static const uint32_t most[VALIDATE_LEVELS] = {8, 32, UINT32_MAX}, enough[VALIDATE_LEVELS] = {64, 256, UINT32_MAX};
     uint32_t hosts = 0, gpus = 0;
 
     for (uint32_t h = 0; h < of->fabric->hosts; h++) {
         uint32_t count = of->fabric->first_gpu[h + 1] - of->fabric->first_gpu[h];
         if (count == 0 || hosts == most[of->plan->level]) continue;
+        if (hosts > 1 && gpus >= enough[of->plan->level]) break;
         hosts++;
         gpus += count;
     }

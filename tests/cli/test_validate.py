@@ -135,6 +135,10 @@ class Validate(Case):
         self.assertIn("from a:0 to c:0, over a link of 200us", rows[0]["subject"])
         self.assertEqual([(row["criterion"], row["verdict"]) for row in rows], [("sites-rate", "pass"), ("lossless-drops", "pass")])
         self.assertAlmostEqual(rows[0]["limit"] / 0.9 / 10e9, 6.25e6 * 8 / (6.25e6 * 8 / 0.98 + 4e6), places=2)  # there, and an ACK back
+        rows = [row for row in self.document("--quick", "--phase", "2", text=text.replace("10G", "400G"))["rows"] if row["criterion"] == "point-rate"]
+        self.assertEqual(len(rows), 2)  # over three links, one of them long, and over four
+        for row in rows:
+            self.assertAlmostEqual(row["value"] / row["limit"], 1 / 0.95, places=2)  # a long way is no loss of rate
         rows = [row for row in self.document("--quick", "--phase", "5", text=text.replace("200us", "20us"), status=None)["rows"] if row["test"] == "two sites"]
         self.assertEqual([row["verdict"] for row in rows], ["skipped"])
 
