@@ -140,10 +140,16 @@ static void keep_worst(struct fan_ins *as, uint32_t senders, double rate, double
     as->last = senders;
 }
 
+/* How long an incast is left alone before it is looked at. */
+static ps_t settles(const struct validate_case *of)
+{
+    return of_level(of, 20 * PS_MS, 20 * PS_MS, 50 * PS_MS);
+}
+
 static bool run_incast(struct validate_case *of, const char *ranks, uint32_t senders, double share, bool within,
                        struct incast *ret)
 {
-    ps_t warm = of_level(of, 20 * PS_MS, 20 * PS_MS, 50 * PS_MS), span = of_level(of, 2 * PS_MS, 2 * PS_MS, 10 * PS_MS);
+    ps_t warm = settles(of), span = of_level(of, 2 * PS_MS, 2 * PS_MS, 10 * PS_MS);
     char subject[64], *jobs = NULL, name[FABRIC_NAME];
     struct variant variant = {0};
     uint32_t port = FABRIC_NONE;
@@ -193,13 +199,17 @@ static const char *senders_text(const struct fan_ins *as, char buf[64])
 /* The file designs for less: what becomes of more is worth knowing, and nothing to fail by. */
 static void tell_beyond(struct validate_case *of, const struct fan_ins *seen, double line)
 {
-    char subject[VALIDATE_TEXT], senders[64], rate[VALIDATE_NUMBER], spread[VALIDATE_NUMBER];
+    char subject[VALIDATE_TEXT], senders[64], rate[VALIDATE_NUMBER], number[VALIDATE_NUMBER];
 
-    snprintf(subject, sizeof subject,
-             "%s: receiver's goodput at least %s (with %u), a port beyond its leaf paused for at most %s of the time "
-             "(with %u)",
-             senders_text(seen, senders), validate_number(VALIDATE_RATE, seen->rate * line, rate), seen->rate_at,
-             validate_number(VALIDATE_RATIO, seen->spread, spread), seen->spread_at);
+    int used = snprintf(subject, sizeof subject, "%s, %s after they begin: receiver's goodput at least %s (with %u), ",
+                        senders_text(seen, senders), validate_number(VALIDATE_TIME, (double)settles(of), number),
+                        validate_number(VALIDATE_RATE, seen->rate * line, rate), seen->rate_at);
+    if (seen->spread > 0)
+        snprintf(subject + used, sizeof subject - (size_t)used,
+                 "a port beyond its leaf paused for at most %s of the time (with %u)",
+                 validate_number(VALIDATE_RATIO, seen->spread, number), seen->spread_at);
+    else
+        snprintf(subject + used, sizeof subject - (size_t)used, "no port beyond its leaf paused");
     validate_tell(of, VALIDATE_SKIPPED, subject, "",
                   "a figure, not judged: the file designs for %u senders (check: fan-in)",
                   of->fabric->operations.fan_in);

@@ -121,7 +121,7 @@ class Validate(Case):
         text = SMALL.replace("leaves: 2, spines: 2, hosts: 2", "leaves: 2, spines: 2, hosts: 4") + "check: {fan-in: 5}\n"
         rows = [row for row in self.document("--quick", "--phase", "3", text=text, status=None)["rows"] if row["test"] == "incast"]
         self.assertEqual([(row["criterion"], row["subject"].split(":")[0]) for row in rows],
-                         [("incast-rate", "2 to 5 senders"), ("pause-spread", "2 to 5 senders"), (None, "7 senders"),
+                         [("incast-rate", "2 to 5 senders"), ("pause-spread", "2 to 5 senders"), (None, "7 senders, 20ms after they begin"),
                           ("lossless-drops", "2 to 7 senders"), ("headroom-used", "2 to 7 senders")])
         self.assertEqual(rows[2]["verdict"], "skipped")
         self.assertIn("the file designs for 5 senders", rows[2]["why"])

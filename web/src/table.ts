@@ -10,6 +10,7 @@ export interface Column<T> {
   value: (row: T) => Value;
   text?: (row: T) => string;
   help?: string;
+  wrap?: boolean; // sentences: in lines, not in one
 }
 export interface TableOptions<T> {
   id: string;
@@ -83,7 +84,7 @@ export function table<T>(options: TableOptions<T>): HTMLElement {
     const kept = visible();
     clear(body);
     for (const row of kept.slice(0, limit)) {
-      const line = h("tr", {}, ...columns.map((column, i) => h(i === 0 ? "th" : "td", { scope: i === 0 ? "row" : null, class: numeric[i] ? "number" : null }, cell(column, row))));
+      const line = h("tr", {}, ...columns.map((column, i) => h(i === 0 ? "th" : "td", { scope: i === 0 ? "row" : null, class: numeric[i] ? "number" : column.wrap ? "wrap" : null }, cell(column, row))));
       if (options.choose) {
         const first = line.firstElementChild;
         const text = first?.textContent ?? "";

@@ -23,11 +23,11 @@ function shown(value: number | null, unit: string | null): string {
 const COLUMNS: Column<PlanRow>[] = [
   { title: "verdict", value: (row) => row.verdict },
   { title: "test", value: (row) => row.test },
-  { title: "of", value: (row) => row.subject },
+  { title: "of", value: (row) => row.subject, wrap: true },
   { title: "value", value: (row) => row.value, text: (row) => shown(row.value, row.unit) },
   { title: "file and line", value: (row) => row.source ?? "" },
-  { title: "criterion", value: (row) => row.formula },
-  { title: "why", value: (row) => row.why },
+  { title: "criterion", value: (row) => (row.criterion && row.verdict !== "skipped" ? `${row.criterion} ` : "") + row.formula, wrap: true },
+  { title: "why", value: (row) => row.why, wrap: true },
   { title: "seconds", value: (row) => row.seconds, text: (row) => (row.seconds > 0 ? row.seconds.toFixed(1) : NOTHING) },
 ];
 
