@@ -212,7 +212,7 @@ void config_head(const struct config_emit *emit, const struct config_format *for
     config_unsupported_list(format, fabric, emit->node, &losses);
     for (int loss = 0; loss < CONFIG_UNSUPPORTED_COUNT; loss++) {
         if (!losses.ports[loss]) continue;
-        if (!any) config_comment(emit, format, "Of the fabric, what is not written here:");
+        if (!any) config_comment(emit, format, "Not written for this system:");
         any = true;
         config_comment(emit, format, "  %s (%u of %u ports): %s", config_unsupported_what(loss), losses.ports[loss],
                        node->ports, config_unsupported_instead(loss));

@@ -101,11 +101,11 @@ class Config(Case):
     def test_what_a_system_cannot_say_is_a_warning(self):
         result = self.run_here("config", "pod.yaml", "--nos", "nxos", "--device", "leaf0")
         self.assertIn("warning: not written for nxos: alpha and headroom", result.stderr)
-        self.assertIn("! Of the fabric, what is not written here:\n!   alpha and headroom", result.stdout)
+        self.assertIn("! Not written for this system:\n!   alpha and headroom", result.stdout)
         self.assertEqual(self.run_here("config", "pod.yaml", "--nos", "nxos", "--device", "leaf0", "--quiet").stderr, "")
         self.run_here("config", "pod.yaml", "--nos", "nxos", "--device", "leaf0", "--strict", status=1)
         device = json.loads(self.run_here("config", "pod.yaml", "--nos", "nxos", "--json").stdout)["devices"][0]
-        self.assertIn({"what": "reserved", "instead": "the switch's own", "ports": 4}, device["not_written"])
+        self.assertIn({"what": "reserved", "instead": "the switch's default is used", "ports": 4}, device["not_written"])
         # SONiC says all of it
         self.assertEqual(self.run_here("config", "pod.yaml", "--nos", "sonic", "--device", "leaf0", "--strict").stderr, "")
 
