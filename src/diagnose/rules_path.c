@@ -127,6 +127,20 @@ static void vanish_on_cable(struct diagnose *diagnose, struct lost *lost, uint32
     lost->found++;
 }
 
+/* Packets that may wait in a switch's queues: as many as were ever in them. */
+static double may_wait(const struct evidence *evidence, uint32_t device)
+{
+    uint64_t waited = 0, bytes = 0, packets = 0;
+
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        waited += port_sum(evidence, port, EVIDENCE_QUEUE_PEAK);
+        bytes += port_get(evidence, port, EVIDENCE_PORT_TX_BYTES);
+        packets += port_get(evidence, port, EVIDENCE_PORT_TX_PACKETS);
+    }
+    return bytes && packets ? (double)waited * (double)packets / (double)bytes : 0;
+}
+
 static void vanish_in_switch(struct diagnose *diagnose, struct lost *lost, uint32_t device)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -142,7 +156,7 @@ static void vanish_in_switch(struct diagnose *diagnose, struct lost *lost, uint3
         out += sent->grown;
     }
     if (out >= in || (double)(in - out) < diagnose->limits.vanished_share * (double)in ||
-        (double)(in - out) < diagnose->limits.vanished_least)
+        (double)(in - out) < diagnose->limits.vanished_least || (double)(in - out) <= may_wait(evidence, device))
         return;
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D14, device, EVIDENCE_NO_PRIORITY,

@@ -207,6 +207,29 @@ static void test_vanished(void **state)
     bed_close(&bed);
 }
 
+/* 5,000 packets came into leaf0 and have not left it: they vanished, but not where its queues were that long. */
+static void test_waiting(void **state)
+{
+    (void)state;
+
+    for (unsigned queued = 0; queued < 2; queued++) {
+        struct bed bed;
+        bed_open(&bed);
+        waits(&bed, 0);
+        for (unsigned p = 0; p < 2 + SPINES; p++) {
+            grew(&bed, bed.leaf[0][p], NONE, EVIDENCE_PORT_RX_PACKETS, p ? 10000 : 15000);
+            grew(&bed, bed.leaf[0][p], NONE, EVIDENCE_PORT_TX_PACKETS, 10000);
+            grew(&bed, bed.leaf[0][p], NONE, EVIDENCE_PORT_TX_BYTES, 40000000);
+        }
+        grew(&bed, bed.leaf[0][2], 3, EVIDENCE_MARKED, 10);
+        is(&bed, bed.leaf[0][2], 3, EVIDENCE_QUEUE_PEAK, queued ? 20000000 : 19000000);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D14), !queued);
+        if (!queued) assert_string_equal(bed.evidence.object[bed_found(&bed, DIAGNOSE_D14)->culprit].name, "leaf0");
+        bed_close(&bed);
+    }
+}
+
 /* One leaf's NICs, and nothing else is known: that leaf, as a warning. */
 static void test_in_common(void **state)
 {
@@ -319,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_routes_followed),
         cmocka_unit_test(test_no_route),
         cmocka_unit_test(test_vanished),
+        cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_in_common),
         cmocka_unit_test(test_in_common_has_a_counter),
         cmocka_unit_test(test_timers_explained),
