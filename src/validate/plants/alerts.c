@@ -15,20 +15,12 @@
 #include <unistd.h>
 
 #include "observe/series.h"
-#include "report/sim_report.h"
 #include "validate/plants/plants.h"
+#include "validate/plants/rules_input.h"
 
-#define STEP_PS (20 * PS_US)   /* between looks; a rule's least window is a minute: three of them */
-#define STEP_S 20              /* the same, stretched */
-#define STRETCH 1e6            /* a microsecond becomes a second */
-#define LONGEST (1600 * PS_US) /* what rules need to see it, and no more */
 #define SERIES_BYTES (UINT64_C(2) << 30)
-#define EPOCH 1767225600 /* 2026-01-01, where sim_openmetrics() begins */
 #define PATH 512
-#define FIRED "ALERTS{alertstate=\\\"firing\\\", severity!=\\\"info\\\"}"
 
-extern const char alert_rules[]; /* monitoring/prometheus/rocelab.rules.yml */
-extern const unsigned long alert_rules_bytes;
 extern char **environ;
 
 struct alerts {
@@ -60,144 +52,6 @@ static int promtool(const struct alerts *alerts, const char *const *argument)
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) return -1;
     return WIFEXITED(status) && WEXITSTATUS(status) != 127 ? WEXITSTATUS(status) : -1;
-}
-
-/* --- the run's metrics as promtool reads them --- */
-
-/* A metric that some rule asks for. */
-static bool is_wanted(const char *name, size_t length)
-{
-    for (const char *at = alert_rules; (at = strstr(at, name)); at += length)
-        if (!strchr("_abcdefghijklmnopqrstuvwxyz", at[length])) return true;
-    return false;
-}
-
-struct writing {
-    FILE *to;
-    char *name; /* of the series at hand, with its labels; NULL: none yet */
-    char *values;
-    size_t room, used;
-    long step, last; /* of the series at hand; of all */
-    bool wanted, first;
-    bool zero, one; /* so far each value was */
-};
-
-static bool is_named(const char *series, const char *name)
-{
-    size_t length = strlen(name);
-
-    return strncmp(series, name, length) == 0 && series[length] == '{';
-}
-
-/* What no alert that is judged depends on is left out: promtool takes its time for every series.  Counters that stayed
- * 0 say no more than none, but for sent bytes, where 0 is what a rule looks for; nor do links that are up and at their
- * rate; and some are for dashboards and what is for information alone. */
-static bool is_mute(const struct writing *writing)
-{
-    static const char *const others[] = {"rocelab_link_busy_seconds_total", "rocelab_link_tx_line_bytes_total",
-                                         "rocelab_switch_tx_packets_total"};
-    const char *name = writing->name;
-
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (is_named(name, others[i])) return true;
-    if (writing->one && (is_named(name, "rocelab_link_up") || is_named(name, "rocelab_link_speed_ratio"))) return true;
-    if (!writing->zero || strncmp(name, "rocelab_", 8) != 0) return false;
-    return is_named(name, "rocelab_switch_headroom_max_bytes") ||
-           (strstr(name, "_total{") && !is_named(name, "rocelab_switch_tx_bytes_total"));
-}
-
-static void end_series(struct writing *writing)
-{
-    if (writing->name && writing->wanted && !is_mute(writing)) {
-        fprintf(writing->to, "%s{\"series\": \"", writing->first ? "" : ",\n");
-        for (const char *at = writing->name; *at; at++)
-            fprintf(writing->to, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
-        fprintf(writing->to, "\", \"values\": \"%s\"}", writing->values);
-        writing->first = false;
-    }
-    writing->used = 0;
-    writing->step = 0;
-    writing->zero = writing->one = true;
-}
-
-static bool add_value(struct writing *writing, const char *value, long step)
-{
-    size_t need = writing->used + strlen(value) + 2 + (step > writing->step ? 2 * (size_t)(step - writing->step) : 0);
-
-    if (step < 0 || step > (long)(LONGEST / STEP_PS) + 2) return true;
-    if (need + 1 > writing->room) {
-        char *grown = realloc(writing->values, 2 * need);
-        if (grown == NULL) return false;
-        writing->values = grown;
-        writing->room = 2 * need;
-    }
-    for (; writing->step < step; writing->step++)
-        writing->used += (size_t)snprintf(writing->values + writing->used, writing->room - writing->used, "_ ");
-    writing->used += (size_t)snprintf(writing->values + writing->used, writing->room - writing->used, "%s ", value);
-    writing->step = step + 1;
-    if (writing->last < step) writing->last = step;
-    writing->zero = writing->zero && strcmp(value, "0") == 0;
-    writing->one = writing->one && strcmp(value, "1") == 0;
-    return true;
-}
-
-/* `name{labels} value time` */
-static bool add_sample(struct writing *writing, char *line)
-{
-    char *time = strrchr(line, ' ');
-
-    if (line[0] == '#' || time == NULL) return true;
-    *time++ = '\0';
-    char *value = strrchr(line, ' ');
-    if (value == NULL) return true;
-    *value++ = '\0';
-    if (writing->name == NULL || strcmp(writing->name, line) != 0) {
-        end_series(writing);
-        free(writing->name);
-        writing->name = strdup(line);
-        if (writing->name == NULL) return false;
-        size_t length = strcspn(line, "{");
-        line[length] = '\0';
-        writing->wanted = is_wanted(line, length);
-    }
-    return !writing->wanted || add_value(writing, value, (long)((strtod(time, NULL) - EPOCH) / STEP_S + 0.5));
-}
-
-static bool write_series(struct writing *writing, const struct fabric *fabric, const struct series *series)
-{
-    char *text = NULL, *rest = NULL;
-    size_t length = 0;
-    FILE *to = open_memstream(&text, &length);
-    bool good = to && sim_openmetrics(to, fabric, series, STRETCH);
-
-    if (to && fclose(to) != 0) good = false;
-    for (char *line = good ? strtok_r(text, "\n", &rest) : NULL; line && good; line = strtok_r(NULL, "\n", &rest))
-        good = add_sample(writing, line);
-    end_series(writing);
-    free(writing->name);
-    free(writing->values);
-    free(text);
-    return good;
-}
-
-/* A file for `promtool test rules`, which expects that nothing fires, and says what did. */
-static bool write_test(const struct alerts *alerts, const struct fabric *fabric, const struct series *series)
-{
-    char path[PATH];
-    FILE *to = fopen(path_in(alerts, "test.yml", path), "w");
-    struct writing writing = {.to = to, .first = true, .zero = true, .one = true};
-
-    if (to == NULL) return false;
-    fprintf(to,
-            "{\"rule_files\": [\"rules.yml\"], \"evaluation_interval\": \"%ds\", \"tests\": [{\"interval\": \"%ds\", "
-            "\"input_series\": [\n",
-            STEP_S, STEP_S);
-    bool good = write_series(&writing, fabric, series);
-    fprintf(to,
-            "],\n\"promql_expr_test\": [{\"expr\": \"group by (alertname, severity) (max_over_time(" FIRED
-            "[1d]))\", \"eval_time\": \"%lds\", \"exp_samples\": []}]}]}\n",
-            writing.last * STEP_S);
-    return fclose(to) == 0 && good;
 }
 
 /* --- what fired --- */
@@ -254,9 +108,18 @@ static void ask_promtool(const struct alerts *alerts, const struct plant *plant)
         validate_tell(alerts->of, VALIDATE_FAIL, plant->name, "promtool test rules ends", "%.250s", printed);
 }
 
+static bool write_test(const struct alerts *alerts, const struct fabric *fabric, const struct series *series)
+{
+    char path[PATH];
+    FILE *to = fopen(path_in(alerts, "test.yml", path), "w");
+    bool good = to && rules_input_write(to, fabric, series);
+
+    return to && fclose(to) == 0 && good;
+}
+
 static void judge_plant(const struct alerts *alerts, const struct failures *failures, const struct plant *plant)
 {
-    const struct sim_series_options options = {.step = STEP_PS, .most_bytes = SERIES_BYTES};
+    const struct sim_series_options options = {.step = RULES_STEP_PS, .most_bytes = SERIES_BYTES};
     struct series *series = NULL;
     struct variant variant;
     const char *why;
@@ -264,7 +127,8 @@ static void judge_plant(const struct alerts *alerts, const struct failures *fail
     if (!plant_open(alerts->of, failures, plant, &variant)) return;
     bool good = sim_series_create(variant.sim, &options, &series) == 0;
     if (good) sim_watch(variant.sim, series);
-    if (good && variant_run(alerts->of, plant->name, &variant, plant->until < LONGEST ? plant->until : LONGEST)) {
+    if (good && variant_run(alerts->of, plant->name, &variant,
+                            plant->until < RULES_LONGEST_PS ? plant->until : RULES_LONGEST_PS)) {
         if (!plant_works(plant, &variant, &why)) {
             validate_skip(alerts->of, plant->name, "%s", why);
         } else if (sim_imbalance(variant.sim, &variant.result) == 0) {
