@@ -18,54 +18,90 @@
 
 /* --- diagnosis --- */
 
-/* Named exactly: the port that was planted, or the other end of its cable; the device, or a port of it. */
-static bool is_named(const char *name, const char *culprit)
-{
-    size_t length = strlen(culprit);
-
-    return length && strncmp(name, culprit, length) == 0 && (name[length] == '\0' || name[length] == ':');
-}
-
-static bool is_culprit(const struct evidence *evidence, uint32_t object, const struct plant *plant)
+/* Named exactly: the port that was planted; the device, or a port of it. */
+static bool is_named(const struct evidence *evidence, uint32_t object, const struct plant_cause *cause)
 {
     const char *name = object == EVIDENCE_NONE ? "" : evidence->object[object].name;
 
-    if (plant->any_switch)
-        return object != EVIDENCE_NONE && !evidence_is_host(evidence, evidence_device_of(evidence, object));
-    return is_named(name, plant->culprit[0]) || is_named(name, plant->culprit[1]);
+    for (unsigned i = 0; i < PLANT_CULPRITS && cause->culprit[i][0]; i++) {
+        size_t length = strlen(cause->culprit[i]);
+        if (strncmp(name, cause->culprit[i], length) == 0 && (name[length] == '\0' || name[length] == ':')) return true;
+    }
+    return false;
 }
 
-/* Answers what is wrong: causes that are not found, warnings about a good run. */
-static uint32_t judge_findings(struct validate_case *of, const struct plant *plant, const struct diagnose *diagnose)
+static bool is_culprit(const struct evidence *evidence, uint32_t object, const struct plant_cause *cause)
 {
-    const struct evidence *evidence = diagnose->evidence;
-    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "nothing was found";
-    bool good = plant->rules[0] == '\0';
-    uint32_t wrong = !good;
+    if (object == EVIDENCE_NONE) return false;
+    if (cause->any_switch) return !evidence_is_host(evidence, evidence_device_of(evidence, object));
+    return is_named(evidence, object, cause) ||
+           (cause->both_ends && is_named(evidence, evidence->object[object].peer, cause));
+}
 
-    if (good)
-        snprintf(subject, sizeof subject, "%s: warnings about a good run", plant->name);
-    else
-        snprintf(subject, sizeof subject, "%s: the culprit, %.100s, is not found", plant->name,
-                 plant->any_switch ? "a switch" : plant->culprit[0]);
-    for (uint32_t i = 0; i < diagnose->findings; i++) {
+/* The finding that says it; as many as there are: none does. */
+static uint32_t find_cause(const struct diagnose *diagnose, const struct plant *plant, const struct plant_cause *cause)
+{
+    uint32_t i = 0;
+
+    for (; i < diagnose->findings; i++) {
         const struct diagnose_finding *finding = &diagnose->finding[i];
         const struct diagnose_rule *rule = &diagnose_rules[finding->rule];
-        if (i == 0)
-            snprintf(why, sizeof why, "%s, %.60s: %.200s", rule->id,
-                     finding->culprit == EVIDENCE_NONE ? "" : evidence->object[finding->culprit].name, finding->what);
-        if (good)
-            wrong += finding->severity > DIAGNOSE_INFO;
-        else if (strstr(plant->rules, rule->id) && diagnose_runbook_title(rule->runbook) &&
-                 is_culprit(evidence, finding->culprit, plant))
-            wrong = 0;
+        if (strstr(cause->rules, rule->id) && is_culprit(diagnose->evidence, finding->culprit, cause) &&
+            (finding->severity > DIAGNOSE_INFO) != plant->chance)
+            break;
     }
+    return i;
+}
+
+/* Nothing is named before the cause but what the traffic is by itself. */
+static bool is_first(const struct diagnose *diagnose, const struct plant *plant, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++)
+        if (!plant->beside || !strstr(plant->beside, diagnose_rules[diagnose->finding[i].rule].id)) return false;
+    return diagnose->finding[at].consequence_of == EVIDENCE_NONE;
+}
+
+/* Causes that are not found, or not in their order; warnings about what is good.  A fabric that is not clean has a
+ * cause of its own, which may be named first. */
+static uint32_t count_wrong(const struct diagnose *diagnose, const struct plant *plant, bool clean)
+{
+    uint32_t wrong = plant->acquits && !diagnose->acquitted, last = 0;
+
+    for (uint32_t i = 0; i < diagnose->findings && (plant->good || plant->chance || plant->acquits); i++)
+        wrong += diagnose->finding[i].severity > DIAGNOSE_INFO &&
+                 !(plant->acquits && diagnose->finding[i].rule == DIAGNOSE_D17);
+    for (unsigned c = 0; c < PLANT_CAUSES && plant->cause[c].rules && !plant->good; c++) {
+        uint32_t at = find_cause(diagnose, plant, &plant->cause[c]);
+        wrong += at == diagnose->findings || at < last || (c == 0 && clean && !is_first(diagnose, plant, at));
+        last = at;
+    }
+    return wrong;
+}
+
+/* Answers what is wrong. */
+static uint32_t judge_findings(struct validate_case *of, const struct plant *plant, const struct diagnose *diagnose,
+                               bool clean)
+{
+    const struct diagnose_finding *first = diagnose->findings ? &diagnose->finding[0] : NULL;
+    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "nothing was found";
+    uint32_t wrong = count_wrong(diagnose, plant, clean);
+
+    if (plant->good)
+        snprintf(subject, sizeof subject, "%s: warnings about a good run", plant->name);
+    else
+        snprintf(subject, sizeof subject, "%s: the culprit, %.100s, is not found%s", plant->name,
+                 plant->cause[0].any_switch ? "a switch" : plant->cause[0].culprit[0],
+                 plant->acquits ? ", or the network is blamed" : "");
+    if (first)
+        snprintf(why, sizeof why, "%s, %.60s: %.200s", diagnose_rules[first->rule].id,
+                 first->culprit == EVIDENCE_NONE ? "" : diagnose->evidence->object[first->culprit].name, first->what);
     validate_judge(of, &(struct validate_finding){
                            .subject = subject, .criterion = CRITERION_DIAGNOSIS, .value = wrong, .why = why});
     return wrong;
 }
 
-static uint32_t diagnose_variant(struct validate_case *of, const struct plant *plant, struct variant *variant)
+static uint32_t diagnose_variant(struct validate_case *of, const struct plant *plant, struct variant *variant,
+                                 bool clean)
 {
     const struct sim_report report = {.fabric = variant->fabric, .result = &variant->result};
     struct diagnose diagnose = {0};
@@ -81,7 +117,7 @@ static uint32_t diagnose_variant(struct validate_case *of, const struct plant *p
         evidence_read_text(&evidence, NULL, "run.json", 0, NULL, text, length);
         evidence_finish(&evidence, variant->fabric);
         diagnose_run(&diagnose, &evidence, NULL);
-        wrong = judge_findings(of, plant, &diagnose);
+        wrong = judge_findings(of, plant, &diagnose, clean);
         diagnose_release(&diagnose);
         evidence_release(&evidence);
     } else {
@@ -91,30 +127,71 @@ static uint32_t diagnose_variant(struct validate_case *of, const struct plant *p
     return wrong;
 }
 
+/* --- runbooks --- */
+
+extern const char runbook_index[]; /* docs/runbooks/README.md: every page, as the program was built with them */
+extern const char alert_rules[];
+
+/* `[RB02: Pause storm or deadlock](RB02.md)` */
+static bool has_page(const char *runbook)
+{
+    char link[16];
+
+    snprintf(link, sizeof link, "](%.8s.md)", runbook);
+    return strstr(runbook_index, link) != NULL;
+}
+
+/* Whatever is found or fires leads to a page. */
+static void judge_runbooks(struct validate_case *of)
+{
+    static const char alert[] = "- alert: ", page[] = "runbook: \"docs/runbooks/";
+    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "", runbook[8];
+    uint32_t missing = 0, alerts = 0;
+
+    for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)
+        if (!has_page(diagnose_rules[i].runbook) && missing++ == 0)
+            snprintf(why, sizeof why, "%s: no page for %s", diagnose_rules[i].id, diagnose_rules[i].runbook);
+    for (const char *at = alert_rules; (at = strstr(at, alert)); alerts++) {
+        at += strlen(alert);
+        const char *next = strstr(at, alert), *its = strstr(at, page);
+        bool names = its && (!next || its < next);
+        snprintf(runbook, sizeof runbook, "%.4s", names ? its + strlen(page) : "");
+        if (!(names && has_page(runbook)) && missing++ == 0)
+            snprintf(why, sizeof why, "%.*s: no page for %s", (int)strcspn(at, "\n"), at, runbook);
+    }
+    snprintf(subject, sizeof subject, "runbooks: of %u rules and %u alerts, those whose page is not there",
+             (unsigned)DIAGNOSE_RULES, alerts);
+    validate_judge(of, &(struct validate_finding){
+                           .subject = subject, .criterion = CRITERION_DIAGNOSIS, .value = missing, .why = why});
+}
+
 void test_diagnosis(struct validate_case *of)
 {
-    struct plant plant[PLANTS_MOST];
     struct failures failures;
     struct variant variant;
     bool clean = of->fabric->faults == 0;
     const char *why;
+    uint32_t count;
 
-    if (!failures_choose(of, PS_MS, &failures)) return;
-    uint32_t count = plants_choose(of, &failures, plant);
+    judge_runbooks(of);
+    if (!plants_traffic(of, &failures)) return;
+    struct plant *plant = plants_choose(of, &failures, &count);
     for (uint32_t i = 0; i < count; i++) {
-        if (!plant[i].rules) continue;
-        if (plant[i].needs_clean && !clean) {
-            validate_skip(of, plant[i].name, "this fabric has a cause of its own, which would hide it");
+        if (!plant[i].cause[0].rules) continue;
+        if (plant[i].lacks || (plant[i].needs_clean && !clean)) {
+            validate_skip(of, plant[i].name, "%s",
+                          plant[i].lacks ? plant[i].lacks : "this fabric has a cause of its own, which would hide it");
             continue;
         }
         if (!plant_open(of, &failures, &plant[i], &variant)) continue;
         if (!variant_run(of, plant[i].name, &variant, plant[i].until)) continue;
         if (!plant_works(&plant[i], &variant, &why))
             validate_skip(of, plant[i].name, "%s", why);
-        else if (diagnose_variant(of, &plant[i], &variant) && plant[i].rules[0] == '\0')
+        else if (diagnose_variant(of, &plant[i], &variant, clean) && i == 0 && plant[i].good)
             clean = false;
         variant_close(&variant);
     }
+    free(plant);
 }
 
 /* --- metrics, owners --- */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plants at hosts: a NIC that pauses without end, a slow receiver, a cable with wrong bits.
+ */
+#include <string.h>
+
+#include "validate/plants/plants_int.h"
+
+void plants_of_hosts(struct planting *planting)
+{
+    const struct fabric *fabric = planting->fabric;
+    const struct fabric_class *class = &fabric->classes[planting->class];
+    struct plant *plant;
+
+    if (fabric->system == FABRIC_ROCEV2 && class->lossless) {
+        plant = plant_add(planting, "NIC storm", "D02", "PauseStorm|WatchdogActed", PLANT_ALWAYS);
+        plant->until = 20 * planting->failures->length + 10 * PS_MS;
+        snprintf(plant->fault, sizeof plant->fault, "pause %.90s priority %u at %lluns",
+                 blame_port(fabric, &plant->cause[0], planting->host), class->priority, planting->at);
+        plant = plant_add(planting, "slow receiver", "D03", "HostPausesFabric", PLANT_PAUSES);
+        snprintf(plant->fault, sizeof plant->fault, "receive %.90s rate %lluM at %lluns",
+                 blame_port(fabric, &plant->cause[0], planting->host),
+                 (unsigned long long)(fabric->port[planting->host].rate_bps / 4 / 1000000), planting->at);
+    }
+    plant = plant_add(planting, "cable of a host with wrong bits", "D13", "LinkErrors", PLANT_LOST);
+    snprintf(plant->fault, sizeof plant->fault, "corrupt %.90s ber 1e-7",
+             blame_port(fabric, &plant->cause[0], planting->host));
+}
