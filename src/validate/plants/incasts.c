@@ -8,7 +8,9 @@
 #include "validate/plants/plants_int.h"
 
 #define INCAST_PS (3 * PS_MS)
+#define SILENT_PS (12 * PS_MS) /* marks enough that one CNP is next to none */
 #define LEAST_RANKS 3u
+#define RANKS_BOTH_WAYS 4u
 
 /* All send to the first. */
 static struct plant *add_incast(struct planting *planting, const char *name, const char *rules, const char *alerts,
@@ -53,4 +55,45 @@ void plants_of_incasts(struct planting *planting)
     blame_port(fabric, &plant->cause[1], port);
     plant->alerts[1] = paused;
     plant_set(plant, "none", "nics.congestion");
+}
+
+/* CNPs that are not sent, are dropped, or wait behind what they are to slow down. */
+void plants_of_cnps(struct planting *planting)
+{
+    const struct fabric *fabric = planting->fabric;
+    const struct failures *failures = planting->failures;
+    const struct fabric_endpoint *first = &fabric->endpoint[failures->rank[0]];
+    const struct fabric_nic *nic = &fabric->nic[first->nic];
+    uint32_t leaf = fabric->port[fabric->port[first->port].peer].node;
+    bool own = nic->cnp_class != FABRIC_NONE && nic->cnp_class != planting->class;
+    struct plant *plant;
+
+    plant = add_incast(planting, "receiver that sends no CNPs", "D10", NULL, PLANT_MARKS);
+    blame_port(fabric, &plant->cause[0], first->port);
+    plant_set(plant, "{min_time_between_cnps: 1000s, cnp_per_nic: true}", "devices.%.90s.congestion",
+              fabric->node[first->host].name); /* but the first */
+    plant->until = SILENT_PS;
+    if (!nic->congestion || strncmp(nic->congestion, "dcqcn", 5) != 0)
+        plant->lacks = "congestion control here is another than DCQCN";
+    plant = add_incast(planting, "leaf without room for CNPs", "D11", "CnpLost", PLANT_CNPS_LOST);
+    blame_node(fabric, &plant->cause[0], leaf);
+    if (own)
+        plant_set(plant, "1B", "devices.%.90s.classes.%.60s.limit", fabric->node[leaf].name,
+                  fabric->classes[nic->cnp_class].name);
+    else
+        plant->lacks = "CNPs have no class of their own";
+    plant = plant_add(planting, "CNPs in the class of data", "D11", NULL, PLANT_CNPS_SENT);
+    plant->needs_clean = true;
+    plant->beside = "D04";
+    plant->until = INCAST_PS;
+    if (!own || failures->ranks < RANKS_BOTH_WAYS) {
+        plant->lacks = own ? "there are no four hosts" : "CNPs have no class of their own";
+        return;
+    }
+    static const struct plant_pair both_ways[] = {{2, 0}, {3, 0}, {0, 2}, {1, 2}};
+    for (size_t i = 0; i < sizeof both_ways / sizeof both_ways[0]; i++)
+        plant_flow(plant, failures->rank[both_ways[i].from], failures->rank[both_ways[i].to]);
+    blame_port(fabric, &plant->cause[0], first->port);
+    blame_port(fabric, &plant->cause[0], fabric->endpoint[failures->rank[2]].port);
+    plant_set(plant, fabric->classes[planting->class].name, "nics.cnp-class");
 }

@@ -120,11 +120,13 @@ struct plant *plants_choose(const struct validate_case *of, const struct failure
     else
         plant_add(&planting, "faults of the file", NULL, "", PLANT_ALWAYS)->own = true;
     plants_of_hosts(&planting);
+    plants_of_gpus(&planting);
     plants_of_links(&planting);
     plants_of_switches(&planting);
     plants_of_settings(&planting);
     if (pauses) {
         plants_of_incasts(&planting);
+        plants_of_cnps(&planting);
     } else {
         plant_add(&planting, "causes of pauses, marks and CNPs", "", NULL, PLANT_ALWAYS)->lacks =
             "this fabric has none of them";
