@@ -127,6 +127,8 @@ struct plant *plants_choose(const struct validate_case *of, const struct failure
     if (pauses) {
         plants_of_incasts(&planting);
         plants_of_cnps(&planting);
+        plants_of_a_spine(&planting);
+        plants_of_a_circle(&planting);
     } else {
         plant_add(&planting, "causes of pauses, marks and CNPs", "", NULL, PLANT_ALWAYS)->lacks =
             "this fabric has none of them";
