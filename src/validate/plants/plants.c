@@ -129,6 +129,7 @@ struct plant *plants_choose(const struct validate_case *of, const struct failure
         plants_of_cnps(&planting);
         plants_of_a_spine(&planting);
         plants_of_a_circle(&planting);
+        plants_of_hashes(&planting);
     } else {
         plant_add(&planting, "causes of pauses, marks and CNPs", "", NULL, PLANT_ALWAYS)->lacks =
             "this fabric has none of them";
