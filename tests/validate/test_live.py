@@ -17,6 +17,7 @@ topology: {leaf-spine: {leaves: 1, spines: 1, hosts: 2}}
 links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}}
 jobs: [{incast: 1, size: 1MB}]
 """
+FIGURES = 5 if shutil.which("ucx_perftest") else 3
 
 
 def cpu():
@@ -57,12 +58,12 @@ class Live(unittest.TestCase):
             self.assertTrue(row["verdict"] == "pass" or busy or printed or "not installed" in row["why"], row)
         tests = {row["test"] for row in rows}
         self.assertEqual(tests, {"point to point, live", "latency, live", "UCX, live", "through the fabric, live"})
-        self.assertEqual(len([row for row in rows if ": latency" in row["subject"] or ": bandwidth" in row["subject"]]), 5)
+        self.assertEqual(len([row for row in rows if ": latency" in row["subject"] or ": bandwidth" in row["subject"]]), FIGURES)
 
     def test_baseline(self):
         """Figures that no machine misses pass, those that none reaches fail; what is not there, or of another machine, is skipped.
 
-        A machine that is busy skips them all, before it looks at the baseline."""
+        A machine that is busy skips what it would have to measure."""
         live = [{"program": "ib_write_bw", "message_bytes": 65536, "bits_per_s": 1},
                 {"program": "ib_write_lat", "message_bytes": 8, "latency_ns": 0.001},
                 {"program": "ib_send_lat", "message_bytes": 64, "latency_ns": 1e9}]
@@ -70,12 +71,12 @@ class Live(unittest.TestCase):
         want = {"ib_write_bw of": ("pass", "1bps = "), "ib_write_lat": ("fail", "1ps"), "ib_send_lat": ("skipped", "no figure of it")}
         for machine, other in ((here, None), ({**here, "processors": 999}, "999 x "), ({**here, "kernel": "0.1"}, "Linux 0.1; this one is")):
             rows = [row for row in self.rows(baseline={"machine": machine, "live": live}) if ": latency" in row["subject"] or ": bandwidth" in row["subject"]]
-            self.assertEqual(len(rows), 5, rows)
+            self.assertEqual(len(rows), FIGURES, rows)
             for row in rows:
-                if "busy" in row["why"] or "not installed" in row["why"]:
+                if other:
                     self.assertEqual(row["verdict"], "skipped")
-                elif other:
                     self.assertIn(other, row["why"])
+                elif "busy" in row["why"]:
                     self.assertEqual(row["verdict"], "skipped")
                 else:
                     verdict, words = next((value for name, value in want.items() if name in row["subject"]), ("skipped", "no figure of it"))

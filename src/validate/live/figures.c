@@ -63,6 +63,7 @@ uint32_t live_runs(const struct validate_case *of)
 {
     char why[VALIDATE_TEXT];
 
+    if (of->plan->live_fault) return 1; /* what is lost is waited for, and no median is needed to find it */
     return of->plan->signer || !is_useless(of->plan, why) ? RUNS : 1;
 }
 
@@ -121,13 +122,18 @@ void live_hold(struct validate_case *of, struct validate_finding *finding, struc
 {
     const struct diagnose_baseline *baseline = of->plan->baseline;
     char why[VALIDATE_TEXT];
+    bool useless = is_useless(of->plan, why);
     double base = 0;
 
-    if (figures->count < live_runs(of) &&
-        live_skip_busy(of, finding->subject, figures->others, "its figure is neither judged nor kept"))
+    if (figures->count < live_runs(of)) { /* a baseline of another machine says nothing at any other time either */
+        if (baseline && useless)
+            validate_skip(of, finding->subject, "%s", why);
+        else
+            live_skip_busy(of, finding->subject, figures->others, "its figure is neither judged nor kept");
         return;
+    }
     finding->value = median(figures);
-    if (!is_useless(of->plan, why)) {
+    if (!useless) {
         base = baseline_figure(baseline->live, baseline->lives, finding);
         snprintf(why, sizeof why, "the baseline has no figure of it");
     }
@@ -139,20 +145,24 @@ void live_hold(struct validate_case *of, struct validate_finding *finding, struc
 void live_hold_program(struct validate_case *of, const struct live_program *program)
 {
     bool time = live_is_time(program);
-    char subject[VALIDATE_TEXT], name[VALIDATE_TEXT], runs[LIVE_RUNS_TEXT];
+    char subject[VALIDATE_TEXT], name[VALIDATE_TEXT], runs[LIVE_RUNS_TEXT], why[VALIDATE_TEXT];
     struct live_figures figures = {0};
 
+    snprintf(subject, sizeof subject, "%.200s: %s%s", live_pair_name(program, program->many, name),
+             time ? "latency" : "bandwidth", live_runs_text(of, runs));
+    if (of->plan->live_fault && is_useless(of->plan, why)) {
+        validate_skip(of, subject, "with --fault it is only held against a baseline; %.250s", why);
+        return;
+    }
     for (uint32_t tried = 0; live_more(of, &figures, tried) && live_wait_idle(&figures); tried++) {
         struct live_pair pair = {.program = program, .fault = of->plan->live_fault};
         const char *wrong = live_pair_try(&pair);
         if (wrong && pair.others <= LIVE_BUSY_MOST) {
-            validate_tell(of, VALIDATE_FAIL, program->name, "it completes", "%s", wrong);
+            validate_tell(of, VALIDATE_FAIL, subject, "it completes", "%s", wrong);
             return;
         }
         live_add(&figures, pair.figure, pair.others);
     }
-    snprintf(subject, sizeof subject, "%.200s: %s%s", live_pair_name(program, program->many, name),
-             time ? "latency" : "bandwidth", live_runs_text(of, runs));
     live_hold(of,
               &(struct validate_finding){.subject = subject,
                                          .criterion = time ? CRITERION_LIVE_LATENCY : CRITERION_LIVE_RATE,

@@ -16,7 +16,7 @@ struct live_figures { /* of runs while the machine was idle */
     uint32_t count;
     double others; /* the most that others used of the processors, of runs that do not count */
 };
-/* How many runs a figure is the median of: one where it is only printed, neither held against a baseline nor kept. */
+/* How many runs a figure is the median of: one with --fault, and where it is only printed. */
 uint32_t live_runs(const struct validate_case *of);
 /* ", median of 9 runs"; "": of one. */
 #define LIVE_RUNS_TEXT 40
