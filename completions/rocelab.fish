@@ -163,7 +163,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from up" -l no-spin-proof -d 'do 
 complete -c rocelab -n "__fish_seen_subcommand_from up" -l audit -d 'say what of each program was not virtual'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l device -d 'devices and their order, as in eth0,lo'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l wire -a 'auto udp shm packet' -d 'how packets travel'
-complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fault -d 'faults on the wire, as in loss=1%'
+complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fault -d 'faults on what is sent, as in loss=1%'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fabric -d 'run on a host of this fabric'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l host -d 'the host of the fabric'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -r -l pcap -d 'write every packet to a capture'
