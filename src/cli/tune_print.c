@@ -165,6 +165,7 @@ static void print_change(const struct tune *tune, const struct text_style *style
                                                   {"matters", true, true, 0, 1}};
     const struct tune_point *answer = tune->point[tune->answer];
     struct table table;
+    bool shares = false;
 
     heading(out, style, "CHANGE");
     table_init(&table, columns, sizeof columns / sizeof columns[0]);
@@ -173,6 +174,7 @@ static void print_change(const struct tune *tune, const struct text_style *style
         tune_value_text(tune, tune->point[0], i, now);
         tune_value_text(tune, answer, i, then);
         if (strcmp(now, then) == 0) continue;
+        shares |= !isnan(tune->sensitivity[i].share);
         if (!isnan(tune->sensitivity[i].share)) snprintf(share, CELL, "%.0f%%", 100 * tune->sensitivity[i].share);
         const char *cell[] = {tune->parameter[i].path, now, then, tune_has(answer, i) ? back_text(tune, i, back) : "",
                               share};
@@ -180,10 +182,17 @@ static void print_change(const struct tune *tune, const struct text_style *style
     }
     table_print(&table, out, style, 2);
     table_release(&table);
+    char line[256] = "";
+    if (tune->sensitivity_known)
+        snprintf(line, sizeof line, "if set back: how the goal changes when this value alone stays as it is. ");
+    if (shares)
+        snprintf(line + strlen(line), sizeof line - strlen(line),
+                 "matters: the share of the differences between all settings drawn that goes with this key.");
+    if (!tune->sensitivity_known)
+        snprintf(line + strlen(line), sizeof line - strlen(line), "%sMore --runs show which of these values can stay.",
+                 shares ? " " : "");
     fputs("  ", out);
-    text_wrap(out, style, 2, 2,
-              "if set back: how the goal changes when this value alone stays as it is, and the others are tuned. "
-              "matters: the share of the differences between all settings drawn that goes with this key.");
+    text_wrap(out, style, 2, 2, line);
 }
 
 /* The keys that were searched and stay, in one sentence; with their ranges where nothing helped. */

@@ -11,6 +11,7 @@
 #include "tune/tune_int.h"
 
 #define JOBS_SAID 4
+#define PAUSED_WORTH 0.001 /* of the time: less is no price */
 
 __attribute__((format(printf, 2, 3))) static void say(struct tune *tune, const char *format, ...)
 {
@@ -139,24 +140,34 @@ static void explain_values(struct tune *tune)
         say(tune, "Of the values that change, %s is the one that matters.", tune->parameter[first].path);
 }
 
-/* What else gets worse, beyond the interval and a per cent. */
+/* Over the fresh seeds: of the time and all ports. */
+static double paused_share(const struct tune *tune, const struct tune_point *point)
+{
+    double sum = 0;
+
+    for (uint32_t seed = TUNE_SEARCH_SEEDS; seed < TUNE_SEARCH_SEEDS + tune->plan.fresh_seeds; seed++)
+        sum += tune_cost(tune, tune_row(point, 0, seed), TUNE_FOR_PAUSED) - TUNE_PAUSED_LEAST;
+    return sum / tune->plan.fresh_seeds;
+}
+
+/* What else gets worse, beyond the interval and a per cent; of pauses, a thousandth of the time and more. */
 static void explain_price(struct tune *tune)
 {
-    static const char *const names[] = {"", "p99", "the paused share"};
     const struct tune_point *answer = tune->point[tune->answer];
+    double share = paused_share(tune, answer);
 
     for (uint32_t k = 0; k < TUNE_OBJECTIVES; k++) {
         const struct tune_interval *at = &answer->objective[k];
         enum tune_goal what = tune_objective(tune, k);
-        if (what == tune->goal || isnan(at->mean) || isnan(at->half)) continue;
-        if (at->mean - at->half <= 0.01) continue;
+        if (what == tune->goal || isnan(at->mean) || isnan(at->half) || at->mean - at->half <= 0.01) continue;
         if (what == TUNE_FOR_BUSBW)
             say(tune, "The price: bus bandwidth is %.0f%% lower.", -100 * expm1(-at->mean));
-        else if (at->mean > M_LN10)
-            say(tune, "The price: %s is %.0f times what it was.", k ? names[k] : "the time", exp(at->mean));
-        else
-            say(tune, "The price: %s is %.0f%% %s.", k ? names[k] : "the time", 100 * expm1(at->mean),
+        else if (what != TUNE_FOR_PAUSED)
+            say(tune, "The price: %s is %.0f%% %s.", k ? "p99" : "the time", 100 * expm1(at->mean),
                 k ? "higher" : "longer");
+        else if (share >= PAUSED_WORTH)
+            say(tune, "The price: ports are paused %.2f%% of the time instead of %.2f%%.", 100 * share,
+                100 * paused_share(tune, tune->point[0]));
     }
 }
 
