@@ -299,8 +299,7 @@ bool diagnose_baseline_save(const struct diagnose_baseline *baseline, const char
         good = !ferror(out);
         good = fclose(out) == 0 && good;
         if (good && !figures) {
-            cli_error("--write-baseline '%s': not written, because nothing says of a job or program what it took",
-                      path);
+            cli_error("--write-baseline '%s': not written: the input has no time of a job or program", path);
             unlink(beside);
             free(beside);
             return false;
