@@ -51,7 +51,7 @@ void plants_of_switches(struct planting *planting)
 {
     const struct fabric *fabric = planting->fabric;
     const struct failures *failures = planting->failures;
-    unsigned long long half = failures->length / 2 / PS_NS, ahead = 2 * failures_routes_ps(failures) / PS_NS;
+    unsigned long long half = failures->length / 2 / PS_NS;
     struct plant *plant;
 
     if (failures->spine == FABRIC_NONE) return; /* where no link can go, no spine can */
@@ -65,7 +65,8 @@ void plants_of_switches(struct planting *planting)
     blame_node(fabric, &plant->cause[0], failures->spine);
     plant->cause[0].both_ends = true;
     plant = plant_add(planting, "spine that is drained", NULL, "LinkDown", PLANT_ALWAYS);
-    snprintf(plant->fault, sizeof plant->fault, "drain %.90s at 0s for %lluns ahead %lluns", spine, half, ahead);
+    snprintf(plant->fault, sizeof plant->fault, "drain %.90s at 0s for %lluns ahead %lluns", spine, half, planting->at);
+    plant_set(plant, "{detect: 20us, step: 10us, ordered: true}", "converge"); /* routes are away before it is down */
     plant->follows = "";
     plant = plant_add(planting, "routes that avoid a spine", NULL, "", PLANT_ALWAYS);
     snprintf(plant->fault, sizeof plant->fault, "withdraw %.90s at %lluns", spine, planting->at);

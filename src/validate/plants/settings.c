@@ -33,8 +33,8 @@ static void plant_map(struct planting *planting, uint32_t leaf)
 /* Packets over all links, to adapters that take a gap for a loss. */
 static void plant_spray(struct planting *planting)
 {
-    struct plant *plant = plant_add(planting, "sprayed packets, and adapters that take order for loss", "D12",
-                                    "Retransmissions", PLANT_AGAIN);
+    struct plant *plant = plant_add(planting, "sprayed packets, and adapters that take order for loss", "D12", NULL,
+                                    PLANT_AGAIN); /* how often something is sent again is chance */
 
     plant->cause[0].any_switch = plant->needs_clean = true;
     plant_set(plant, "spray", "switches.balance");

@@ -186,12 +186,13 @@ static bool find_square(const struct planting *planting, struct square *ret)
     return false;
 }
 
-/* Endpoints of other leaves that a host of the circle reaches; answers how many. */
+/* Endpoints of other leaves that a host of the circle reaches, the last first: the first hosts send.  Answers how
+ * many. */
 static uint32_t find_ways_out(const struct fabric *fabric, const struct square *square, uint32_t *ret, uint32_t most)
 {
     uint32_t count = 0;
 
-    for (uint32_t e = 0; e < fabric->endpoints && count < most; e++) {
+    for (uint32_t e = fabric->endpoints; e-- > 0 && count < most;) {
         uint32_t leaf = leaf_of(fabric, e);
         if (leaf == FABRIC_NONE || leaf == square->a || leaf == square->b) continue;
         if (fabric_reaches(fabric, square->from_a, e)) ret[count++] = e;
