@@ -346,12 +346,8 @@ void tune_print_next(const struct tune *tune, const char *folder, bool configs, 
     if (folder) {
         print_folder(folder, configs, tune->path, &style, out);
     } else {
-        fputs("  rocelab tune ", out);
-        text_outside(out, &style, tune->path);
-        fprintf(out, " --for %s%s", tune_goal_names[tune->goal], tune->class_name ? ":" : "");
-        if (tune->class_name) text_outside(out, &style, tune->class_name);
-        fputs(" --out DIR writes the file with these values;\n"
-              "  with --nos SYSTEM also the configurations of all devices, and the lines that change\n",
+        fputs("  The same command with --out DIR writes the file with these values, DIR/tuned.yaml; with --nos\n"
+              "  SYSTEM also configurations of all devices and the lines that change.\n",
               out);
     }
     for (uint32_t i = 0; i < tune->parameters; i++)
