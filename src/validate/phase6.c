@@ -89,9 +89,9 @@ static uint32_t judge_findings(struct validate_case *of, const struct plant *pla
     if (plant->good)
         snprintf(subject, sizeof subject, "%s: warnings about a good run", plant->name);
     else
-        snprintf(subject, sizeof subject, "%s: the culprit, %.100s, is not found%s", plant->name,
+        snprintf(subject, sizeof subject, "%s, at %.100s: missing or wrong findings%s", plant->name,
                  plant->cause[0].any_switch ? "a switch" : plant->cause[0].culprit[0],
-                 plant->acquits ? ", or the network is blamed" : "");
+                 plant->acquits ? " (the network is not the cause)" : "");
     if (first)
         snprintf(why, sizeof why, "%s, %.60s: %.200s", diagnose_rules[first->rule].id,
                  first->culprit == EVIDENCE_NONE ? "" : diagnose->evidence->object[first->culprit].name, first->what);
@@ -159,7 +159,7 @@ static void judge_runbooks(struct validate_case *of)
         if (!(names && has_page(runbook)) && missing++ == 0)
             snprintf(why, sizeof why, "%.*s: no page for %s", (int)strcspn(at, "\n"), at, runbook);
     }
-    snprintf(subject, sizeof subject, "runbooks: of %u rules and %u alerts, those whose page is not there",
+    snprintf(subject, sizeof subject, "runbooks: of %u rules and %u alerts, those without a page",
              (unsigned)DIAGNOSE_RULES, alerts);
     validate_judge(of, &(struct validate_finding){
                            .subject = subject, .criterion = CRITERION_DIAGNOSIS, .value = missing, .why = why});

@@ -116,7 +116,7 @@ static void judge_fired(const struct alerts *alerts, const struct plant *plant, 
     else if (!plant->alerts[0][0])
         snprintf(subject, sizeof subject, "%s: critical alerts", plant->name);
     else
-        snprintf(subject, sizeof subject, "%s: %s%s%s does not fire, or another critical alert does", plant->name,
+        snprintf(subject, sizeof subject, "%s: raises %s%s%s; missing alerts and other critical ones", plant->name,
                  plant->alerts[0], plant->alerts[1] ? " and " : "", plant->alerts[1] ? plant->alerts[1] : "");
     validate_judge(alerts->of, &(struct validate_finding){.subject = subject,
                                                           .criterion = CRITERION_ALERTS,
