@@ -32,9 +32,10 @@ struct validate_finding {
     enum criterion warn; /* that makes a warning of what is beyond the first; CRITERION_NONE: a failure at once */
     enum validate_unit unit;
     double value;
-    double base;     /* the limit is the criterion's value times this; 0: the criterion's value alone */
-    const char *of;  /* what base is, in words with its numbers: "payload rate 400G x 4096/4178"; NULL with base 0 */
-    const char *why; /* said where it does not pass; NULL: nothing */
+    double base;        /* the limit is the criterion's value times this; 0: the criterion's value alone */
+    const char *of;     /* what base is, in words with its numbers: "payload rate 400G x 4096/4178"; NULL with base 0 */
+    const char *why;    /* said where it does not pass; NULL: nothing */
+    const char *excuse; /* why a value that does not pass is skipped instead of failing; NULL: it fails */
     const char *unjudged; /* why the value is told and not judged, with `of` beside it; NULL: it is judged */
     const char *job; /* a baseline keeps the value by this, ranks and bytes, and holds it against; NULL: it does not */
     uint64_t ranks, bytes; /* 0: it has none */

@@ -161,9 +161,9 @@ void validate_judge(struct validate_case *of, const struct validate_finding *fin
     else if (finding->warn && holds(finding->warn, finding->value, limit_of(of, finding, finding->warn)))
         verdict.verdict = VALIDATE_WARN;
     else
-        verdict.verdict = VALIDATE_FAIL;
-    put_row(of, &verdict, finding->subject, formula,
-            verdict.verdict != VALIDATE_PASS && finding->why ? finding->why : "");
+        verdict.verdict = finding->excuse ? VALIDATE_SKIPPED : VALIDATE_FAIL;
+    const char *why = verdict.verdict == VALIDATE_SKIPPED ? finding->excuse : finding->why;
+    put_row(of, &verdict, finding->subject, formula, verdict.verdict != VALIDATE_PASS && why ? why : "");
     baseline_judge(of, finding);
 }
 

@@ -5,7 +5,8 @@
  *
  * A figure is the median of RUNS runs without a capture.  A run waits until others leave the processors, and does not
  * count where they used them meanwhile; where too few are left the row is skipped with their share, and a baseline that
- * is written does not get the figure.
+ * is written does not get the figure.  Nor does it from a machine that is not steady (steady.c), where what is too slow
+ * is skipped as well.
  */
 #include "validate/live/figures.h"
 
@@ -24,6 +25,17 @@ bool live_skip_busy(struct validate_case *of, const char *subject, double others
     validate_skip(of, subject, "the machine is busy: others used %.0f %% of its processors meanwhile; %s", others * 100,
                   what);
     return true;
+}
+
+const char *live_unsteady(const struct validate_case *of, const struct machine_steady *steady, char buf[VALIDATE_TEXT])
+{
+    double deviation = machine_deviation(steady);
+
+    if (of->plan->live_fault || deviation <= LIVE_UNSTEADY) return NULL;
+    snprintf(buf, VALIDATE_TEXT,
+             "the machine is not steady: copies in memory on its processors deviated by %.0f %% between the runs",
+             deviation * 100);
+    return buf;
 }
 
 static bool same_machine(const struct baseline_machine *one, const struct baseline_machine *other)
@@ -87,6 +99,7 @@ void live_add(struct live_figures *figures, double value, double others)
     }
     CHECK(figures->count < LIVE_RUNS_MOST);
     figures->value[figures->count++] = value;
+    machine_steady_look(&figures->steady);
 }
 
 bool live_wait_idle(struct live_figures *figures)
@@ -121,7 +134,7 @@ static double median(struct live_figures *figures)
 void live_hold(struct validate_case *of, struct validate_finding *finding, struct live_figures *figures)
 {
     const struct diagnose_baseline *baseline = of->plan->baseline;
-    char why[VALIDATE_TEXT];
+    char why[VALIDATE_TEXT], unsteady[VALIDATE_TEXT];
     bool useless = is_useless(of->plan, why);
     double base = 0;
 
@@ -130,6 +143,11 @@ void live_hold(struct validate_case *of, struct validate_finding *finding, struc
             validate_skip(of, finding->subject, "%s", why);
         else
             live_skip_busy(of, finding->subject, figures->others, "its figure is neither judged nor kept");
+        return;
+    }
+    finding->excuse = live_unsteady(of, &figures->steady, unsteady);
+    if (finding->excuse && of->plan->signer) {
+        validate_skip(of, finding->subject, "%s; its figure is not kept", finding->excuse);
         return;
     }
     finding->value = median(figures);

@@ -15,7 +15,10 @@ struct live_figures { /* of runs while the machine was idle */
     double value[LIVE_RUNS_MOST];
     uint32_t count;
     double others; /* the most that others used of the processors, of runs that do not count */
+    struct machine_steady steady;
 };
+/* What a row says where the yardstick deviates too much; NULL: it does not, or a fault is looked for. */
+const char *live_unsteady(const struct validate_case *of, const struct machine_steady *steady, char buf[VALIDATE_TEXT]);
 /* How many runs a figure is the median of: one with --fault, and where it is only printed. */
 uint32_t live_runs(const struct validate_case *of);
 /* ", median of 9 runs"; "": of one. */

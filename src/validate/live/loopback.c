@@ -94,17 +94,20 @@ static void judge_program(struct validate_case *of, const struct live_program *p
 
 void test_live_reproducible(struct validate_case *of)
 {
-    char subject[VALIDATE_TEXT], name[VALIDATE_TEXT];
+    char subject[VALIDATE_TEXT], name[VALIDATE_TEXT], unsteady[VALIDATE_TEXT];
     double sum = 0, squares = 0, others = 0;
+    struct machine_steady steady = {0};
 
     snprintf(subject, sizeof subject, "%.200s, %u runs: deviation of its bandwidth over the mean",
              live_pair_name(&write_bw, write_bw.many, name), RUNS);
     for (uint32_t i = 0; i < RUNS; i++) {
         struct live_pair pair = {.program = &write_bw, .fault = of->plan->live_fault};
+        machine_steady_look(&steady);
         if (!live_pair_run(of, &pair)) return;
         sum += pair.figure;
         squares += pair.figure * pair.figure;
         others = fmax(others, pair.others);
+        machine_steady_look(&steady);
     }
     if (live_skip_busy(of, subject, others, "bandwidth would say nothing")) return;
     double mean = sum / RUNS, variance = squares / RUNS - mean * mean;
@@ -112,6 +115,7 @@ void test_live_reproducible(struct validate_case *of)
                                                   .criterion = CRITERION_LIVE_SPREAD,
                                                   .unit = VALIDATE_RATIO,
                                                   .value = sqrt(variance > 0 ? variance : 0) / mean,
+                                                  .excuse = live_unsteady(of, &steady, unsteady),
                                                   .why = "packets are lost, or processors change their speed"});
 }
 

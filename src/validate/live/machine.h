@@ -16,6 +16,7 @@
 #define LIVE_PATH 256
 #define LIVE_PATIENCE_NS (UINT64_C(30) * 1000000000)
 #define LIVE_BUSY_MOST 0.1 /* of the processors, that others may use where time is measured */
+#define LIVE_UNSTEADY 0.05 /* deviation of the yardstick over its mean, from which slow figures say nothing */
 
 /* A folder in /tmp; false: there is none.  It is removed with these files of it; NULL ends the list. */
 bool machine_open(char folder[LIVE_PATH]);
@@ -43,6 +44,14 @@ struct machine_watch {
 void machine_watch(struct machine_watch *watch);
 /* Share of the processors that others used since; of programs started here those count that have ended. */
 double machine_others(const struct machine_watch *since);
+
+/* steady.c: copies in memory on two processors for a moment, a yardstick between runs of programs; zeroed at first. */
+struct machine_steady {
+    double sum, squares;
+    uint32_t looks;
+};
+void machine_steady_look(struct machine_steady *steady);
+double machine_deviation(const struct machine_steady *steady); /* over the mean; 0 before the second look */
 
 /* perftest's last row of output: bytes, iterations, then figures; the one asked for, from 0.  0: there is none. */
 double machine_figure(const char *folder, const char *output, int which);
