@@ -50,8 +50,8 @@ ALERTS = [
      "increase(rocelab_switch_watchdog_detected_total[1m]) > 0",
      "the pause watchdog has cut off {{ $labels.port }}, priority {{ $labels.priority }}"),
     ("PauseStorm", "critical", "2m", "RB02", "network",
-     "rate(rocelab_switch_rx_pause_seconds_total[1m]) > 0.95 and on (fabric, switch, port, priority) "
-     "rate(rocelab_switch_tx_bytes_total[1m]) == 0 unless on (fabric, switch, port, priority) "
+     "rate(rocelab_switch_rx_pause_seconds_total[1m]) > 0.95 unless on (fabric, switch, port, priority) "
+     "rate(rocelab_switch_tx_bytes_total[1m]) > 0 unless on (fabric, switch, port, priority) "
      "rate(rocelab_switch_watchdog_seconds_total[1m]) > 0",
      "{{ $labels.port }} has been paused without end and sends nothing in priority {{ $labels.priority }}"),
     ("HostPausesFabric", "warning", "2m", "RB03", "network",
@@ -65,7 +65,8 @@ ALERTS = [
      "sum by (fabric, switch, priority) (rate(rocelab_switch_ecn_marked_total[1m])) > 0",
      "{{ $labels.switch }} pauses in priority {{ $labels.priority }} and marks nothing"),
     ("CnpLost", "warning", "5m", "RB06", "network",
-     "1 - sum by (fabric) (rate(rdma_rp_cnp_handled_total[5m])) / (sum by (fabric) (rate(rdma_np_cnp_sent_total[5m])) > 0) > 0.02",
+     "1 - (sum by (fabric) (rate(rdma_rp_cnp_handled_total[5m])) or 0 * sum by (fabric) (rate(rdma_np_cnp_sent_total[5m]))) / "
+     "(sum by (fabric) (rate(rdma_np_cnp_sent_total[5m])) > 0) > 0.02",
      "{{ $value | humanizePercentage }} of the CNPs that were sent were not handled"),
     ("Retransmissions", "warning", "1m", "RB07", "network",
      "rate(rdma_retransmitted_packets_total[5m]) / (rate(rdma_tx_data_packets_total[5m]) > 0) > 1e-5",

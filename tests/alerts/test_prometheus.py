@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,31 @@ class Tools(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(["promtool", "test", "rules", str(runs.rules_test(chosen, folder))], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-4000:] + done.stderr[-4000:])
+
+
+@unittest.skipUnless(shutil.which("promtool"), "promtool is not installed (Debian: prometheus)")
+class Missing(unittest.TestCase):
+    def test_a_counter_that_is_not_there_counts_nothing(self):
+        """CNPs that nobody handled, and a paused queue that never sent, have no counter in some exporters."""
+        def series(name, labels, values):
+            return {"series": f'{name}{{fabric="f",{labels}}}', "values": values}
+
+        def queue(port):
+            return f'switch="leaf0",port="leaf0:{port}",priority="3"'
+
+        paused, sent = "rocelab_switch_rx_pause_seconds_total", "rocelab_switch_tx_bytes_total"
+        given = [series("rdma_np_cnp_sent_total", 'device="h0"', "0+100x120")]
+        given += [series(paused, queue(port), "0+10x120") for port in (1, 2, 3)]
+        given += [series(sent, queue(2), "0+1000x120"), series(sent, queue(3), "7x120")]
+        fired = [('{alertname="CnpLost"}', 1), ('{alertname="PauseStorm", port="leaf0:1"}', 1), ('{alertname="PauseStorm", port="leaf0:3"}', 1)]
+        test = {"rule_files": [str(runs.RULES)], "evaluation_interval": "10s", "tests": [{"interval": "10s", "input_series": given, "promql_expr_test": [
+            {"expr": 'count by (alertname, port) (ALERTS{alertstate="firing",alertname=~"PauseStorm|CnpLost"})', "eval_time": "15m",
+             "exp_samples": [{"labels": labels, "value": value} for labels, value in fired]}]}]}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "test.yml"
+            path.write_text(json.dumps(test))
+            done = subprocess.run(["promtool", "test", "rules", str(path)], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 @unittest.skipIf(servers.missing(), f"not here: {', '.join(servers.missing())}")
