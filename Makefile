@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 600
 NINJA = ninja $(if $(V),-v,--quiet)
 QUIET = $(if $(V),,>/dev/null)
 
-.PHONY: build built-gcc built-clang built-tsan demo test bench soak fuzz install format clean
+.PHONY: build built-gcc built-clang built-tsan demo test bench soak fuzz install uninstall format clean
 
 build: build/build.ninja
 	@$(NINJA) -C build
@@ -45,6 +45,10 @@ fuzz:
 install: build
 	@meson configure build --prefix=$(abspath $(PREFIX)) $(QUIET)
 	@meson install -C build $(if $(DESTDIR),--destdir $(abspath $(DESTDIR))) $(QUIET)
+
+# What the last `make install` of this folder put there.
+uninstall:
+	@$(NINJA) -C build uninstall $(QUIET)
 
 format:
 	@find src lib include tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +
