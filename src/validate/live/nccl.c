@@ -27,10 +27,10 @@
 
 #define PATIENCE_S 180
 #define RANKS_MOST 8u
-#define WORDS 160u
-#define WORD 256u
+#define WORDS (32u + 22u * RANKS_MOST) /* 19, two of --fault, 22 of a rank */
 #define PATH_BYTES 512u
-#define LINE 200 /* of NCCL's log, in a row */
+#define WORD (PATH_BYTES + 64u) /* a path behind the name of a variable */
+#define LINE 200                /* of NCCL's log, in a row */
 
 static const struct {
     const char *program, *kind; /* kind: as jobs of a fabric file are called */
@@ -143,7 +143,8 @@ __attribute__((format(printf, 2, 3))) static void add_word(struct words *words, 
 
     CHECK(words->count < WORDS);
     va_start(arguments, format);
-    vsnprintf(words->text[words->count], WORD, format, arguments);
+    int length = vsnprintf(words->text[words->count], WORD, format, arguments);
+    CHECK(length >= 0 && (unsigned)length < WORD);
     va_end(arguments);
     words->word[words->count] = words->text[words->count];
     words->word[++words->count] = NULL;
@@ -184,7 +185,8 @@ static void write_words(const struct validate_case *of, const struct launch *lau
     add_word(words, "lo");
     if (of->plan->live_fault) {
         add_word(words, "--fault");
-        add_word(words, "%s", of->plan->live_fault);
+        words->word[words->count] = of->plan->live_fault; /* of any length */
+        words->word[++words->count] = NULL;
     }
     add_word(words, "--");
     for (size_t i = 0; i < sizeof environment / sizeof environment[0]; i++)
@@ -300,8 +302,8 @@ static void read_all(const char *folder, const struct launch *launch, int status
                  warning[0] ? warning
                  : last[0]  ? last
                             : "it said nothing");
-    else
-        read_results(folder, launch, ret);
+    read_results(folder, launch, ret);
+    if (status > 0 && ret->checked && ret->wrong) ret->why[0] = '\0'; /* nccl-tests ends with an error for that alone */
 }
 
 /* False: no folder can be made. */
@@ -366,9 +368,11 @@ static void judge_collective(struct validate_case *of, const struct launch *laun
     snprintf(name, sizeof name, "%.80s over %u ranks on %u GPU%s", strrchr(launch->path, '/') + 1, launch->ranks,
              launch->gpus < launch->ranks ? launch->gpus : launch->ranks, launch->gpus == 1 ? "" : "s");
     for (uint32_t tried = 0; live_more(of, &figures, tried) && (!tried || live_wait_idle(&figures)); tried++) {
-        bool made = run_once(of, launch, &outcome);
-        if (!made) validate_tell(of, VALIDATE_FAIL, name, "it can be run", "no folder can be made in /tmp");
-        if (!made || outcome.why[0] || outcome.bad_line[0] || !outcome.on_ours || outcome.wrong) break;
+        if (!run_once(of, launch, &outcome)) {
+            validate_tell(of, VALIDATE_FAIL, name, "it can be run", "no folder can be made in /tmp");
+            return;
+        }
+        if (outcome.why[0] || outcome.bad_line[0] || !outcome.on_ours || outcome.wrong) break;
         live_add(&figures, outcome.busbw_bps, outcome.others);
     }
     if (!judge_run(of, name, &outcome)) return;
