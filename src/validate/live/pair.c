@@ -73,8 +73,8 @@ static double member(const struct json *file, const char *name)
     return json_real(json_get(file, name), &value) ? value : NAN;
 }
 
-/* False: it is none. */
-static bool read_capture(const char *folder, struct live_pair *pair)
+/* `arrived`: of the end that is written to.  False: it is none. */
+static bool read_capture(const char *folder, struct live_pair *pair, bool arrived)
 {
     static const char *const events[] = {"retransmitted", "naks", "icrc_errors", "ecn_marked", "reordered", "gaps"};
     double sent = (double)pair->program->bytes * strtod(pair->program->few, NULL);
@@ -87,7 +87,7 @@ static bool read_capture(const char *folder, struct live_pair *pair)
     arena_init(&arena, 0);
     const struct json *document = text ? json_parse(&arena, text, length, 1, &why, &line) : NULL;
     const struct json *files = json_get(document, "files"), *file = files ? files->child : NULL;
-    pair->goodput = member(file, "goodput_bytes") / sent;
+    if (arrived) pair->goodput = member(file, "goodput_bytes") / sent;
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
         pair->events += member(file, events[i]);
     arena_release(&arena);
@@ -95,15 +95,17 @@ static bool read_capture(const char *folder, struct live_pair *pair)
     return !isnan(pair->events) && !isnan(pair->goodput);
 }
 
-/* A client that comes before its server is listening says so and ends: it is started again. */
-static int run_client(const char *folder, const char *const *client, pid_t server, uint64_t until)
+/* A client that comes before its server is listening says so and ends: it is started again.  A server that has ended is
+ * -1 from then on. */
+static int run_client(const char *folder, const char *const *client, pid_t *server, uint64_t until)
 {
     int status;
 
     do {
         machine_pause();
         status = machine_finish(machine_start(folder, "client.out", NULL, client), until);
-    } while (status != 0 && status != -1 && waitpid(server, NULL, WNOHANG) == 0 && clock_now_ns() < until);
+        if (status > 0 && *server > 0 && waitpid(*server, NULL, WNOHANG) != 0) *server = -1;
+    } while (status > 0 && *server > 0 && clock_now_ns() < until);
     return status;
 }
 
@@ -152,18 +154,18 @@ static const char *run_both(const char *folder, struct live_pair *pair)
     write_words(pair, pcap[1], port, "127.0.0.1", client);
     machine_watch(&watch);
     pid_t listening = machine_start(folder, "server.out", NULL, server);
-    int status = run_client(folder, client, listening, until);
+    int status = run_client(folder, client, &listening, until);
     if (status != 0 && listening > 0) kill(listening, SIGKILL);
-    machine_finish(listening, until);
+    if (listening > 0) machine_finish(listening, until);
     pair->others = machine_others(&watch);
-    if (status != 0) return status < 0 ? "it did not end in 30 s" : "it ended with an error";
+    if (status != 0) return status < 0 ? "it was ended by a signal, or after 30 s" : "it ended with an error";
     pair->figure = read_figure(folder, pair->program->figure);
     if (!(pair->figure > 0)) return "its output has no figure";
     for (int i = 0; i < 2 && pair->capture;
          i++) { /* a mark is seen where it arrives, what is sent again at its sender */
         const char *const words[] = {"rocelab", "capture", "--json", pcap[i], NULL};
         machine_finish(machine_start(folder, "capture.json", NULL, words), clock_now_ns() + LIVE_PATIENCE_NS);
-        if (!read_capture(folder, pair)) return "the capture cannot be read";
+        if (!read_capture(folder, pair, i == 0)) return "the capture cannot be read";
     }
     return NULL;
 }
