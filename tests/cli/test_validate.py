@@ -214,6 +214,12 @@ nics: {mtu: 4096, reorder: true}
         self.assertEqual({row["why"] for row in hidden}, {"this fabric has a cause of its own, which would hide it"})
         self.assertEqual(len(hidden), 13)
 
+    def test_planted_causes_beside_a_link_that_is_not_there(self):
+        """An uplink of the first leaf is down in the file: no plant needs it."""
+        text = SMALL.replace("leaves: 2", "leaves: 4") + "devices: {leaf0: {ports: {2: {up: false}}}}\n"
+        rows = [row for row in self.document("--quick", "--phase", "6", text=text, status=None)["rows"] if row["test"] == "diagnosis"]
+        self.assertIn("NIC storm, at h2:0: missing or wrong findings", {row["subject"] for row in rows if row["verdict"] == "pass"})
+
     def test_alerts(self):
         """Planted causes raise their alerts by promtool; a slow host is an alert about a good run; without promtool the row is skipped."""
         [row] = [row for row in self.document("--quick", "--phase", "6", status=None)["rows"] if row["test"] == "alerts fire"]

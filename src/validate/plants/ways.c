@@ -29,7 +29,8 @@ static uint32_t above_both(const struct fabric *fabric, uint32_t leaf, uint32_t 
     bool past = last == FABRIC_NONE;
 
     for (uint32_t i = 0; i < fabric->node[leaf].ports; i++) {
-        uint32_t peer = fabric->port[fabric->node[leaf].first_port + i].peer;
+        uint32_t port = fabric->node[leaf].first_port + i;
+        uint32_t peer = fabric->port[port].up ? fabric->port[port].peer : FABRIC_NONE;
         uint32_t node = peer == FABRIC_NONE ? FABRIC_NONE : fabric->port[peer].node;
         if (node == FABRIC_NONE || node < fabric->hosts || fabric->node[node].tier <= fabric->node[leaf].tier) continue;
         if (past && node != last && port_to(fabric, node, other) != FABRIC_NONE) return node;
