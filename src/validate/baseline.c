@@ -44,8 +44,11 @@ void baseline_judge(struct validate_case *of, const struct validate_finding *fin
     double base = stored(baseline, finding);
     snprintf(subject, sizeof subject, "%.250s, against the baseline", finding->subject);
     if (base <= 0) {
-        validate_skip(of, subject, "the baseline%s%s has no '%.100s' of these ranks and bytes",
-                      baseline->level ? " of level " : "", baseline->level ? baseline->level : "", finding->job);
+        struct validate_finding left = *finding;
+        left.subject = subject;
+        left.criterion = rate ? CRITERION_BASELINE_RATE : CRITERION_BASELINE_STEP;
+        validate_leave(of, &left, "the baseline%s%s has no '%.100s' of these ranks and bytes",
+                       baseline->level ? " of level " : "", baseline->level ? baseline->level : "", finding->job);
         return;
     }
     snprintf(words, sizeof words, "the baseline's %s", validate_number(finding->unit, base, number));

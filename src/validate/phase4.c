@@ -66,20 +66,21 @@ static void judge_collective(struct validate_case *of, const struct kind *kind, 
         else
             snprintf(words, sizeof words, "the algorithm's limit at the adapters' line rate, %s for its bytes",
                      validate_number(VALIDATE_TIME, (double)job->ideal_ps, number));
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_BUSBW,
-                                                      .unit = VALIDATE_RATE,
-                                                      .value = ended ? busbw(job, job->end - job->start) : 0,
-                                                      .base = busbw(job, job->ideal_ps),
-                                                      .of = words,
-                                                      .why = "the fabric gives a collective less than its adapters "
-                                                             "could carry",
-                                                      .unjudged = small ? "below 256 MB latency counts, which no "
-                                                                          "criterion is about: a baseline is"
-                                                                        : NULL,
-                                                      .job = kind->name,
-                                                      .ranks = job->ranks,
-                                                      .bytes = job->bytes});
+        validate_judge(of,
+                       &(struct validate_finding){.subject = subject,
+                                                  .criterion = CRITERION_BUSBW,
+                                                  .unit = VALIDATE_RATE,
+                                                  .value = ended ? busbw(job, job->end - job->start) : 0,
+                                                  .base = busbw(job, job->ideal_ps),
+                                                  .of = words,
+                                                  .why = "the fabric gives a collective less than its adapters "
+                                                         "could carry",
+                                                  .unjudged = small && ended ? "below 256 MB latency counts, which no "
+                                                                               "criterion is about: a baseline is"
+                                                                             : NULL,
+                                                  .job = kind->name,
+                                                  .ranks = job->ranks,
+                                                  .bytes = job->bytes});
     }
     variant_close(&variant);
 }
