@@ -88,7 +88,10 @@ static const char *value_over(const struct tune *tune, const struct tune_point *
 static const char *value_text(const struct tune *tune, const struct tune_point *point, enum tune_goal what,
                               char buf[CELL])
 {
-    return value_over(tune, point, what, TUNE_SEARCH_SEEDS, tune->plan.fresh_seeds, buf);
+    bool other = tune->first_choice && point == tune->point[tune->answer]; /* chosen on the seeds of the rest */
+
+    return value_over(tune, point, what, other ? tune->plan.answer_from : TUNE_SEARCH_SEEDS,
+                      other ? tune->plan.answer_seeds : tune->plan.fresh_seeds, buf);
 }
 
 static void goal_words(const struct tune *tune, char buf[CELL])
@@ -147,11 +150,12 @@ static const char *back_text(const struct tune *tune, uint32_t i, char buf[CELL]
     const struct tune_interval loss = {tune->sensitivity[i].set_back, NAN, 0};
 
     buf[0] = '\0';
+    if (!tune->sensitivity_known) return buf;
     if (isinf(loss.mean))
         snprintf(buf, CELL, "fails");
     else if (!isnan(loss.mean))
         percent(&loss, tune->goal == TUNE_FOR_BUSBW, buf);
-    else if (tune->sensitivity_known)
+    else
         snprintf(buf, CELL, "refused");
     return buf;
 }
@@ -322,16 +326,22 @@ void tune_print(const struct tune *tune, FILE *out)
     print_left_out(tune, &style, out);
 }
 
-static void print_folder(const char *folder, bool configs, const char *path, const struct text_style *style, FILE *out)
+static void print_folder(const struct tune *tune, const char *folder, bool configs, const struct text_style *style,
+                         FILE *out)
 {
     fputs("  written into ", out);
     text_outside(out, style, folder);
-    fprintf(out, ": tuned.yaml (the file with these values), tune.json%s\n  rocelab diff ",
+    fprintf(out, ": tuned.yaml (the file %s), tune.json%s\n", tune->helps ? "with these values" : "as it is",
             configs ? ",\n  change.diff (the lines of each device), configurations in present/ and tuned/" : "");
-    text_outside(out, style, folder);
-    fputs("/tuned.yaml ", out);
-    text_outside(out, style, path);
-    fputs("\n  rocelab validate ", out);
+    if (!tune->helps) return;
+    if (strcmp(tune->path, "<stdin>") != 0) {
+        fputs("  rocelab diff ", out);
+        text_outside(out, style, folder);
+        fputs("/tuned.yaml ", out);
+        text_outside(out, style, tune->path);
+        fputs("\n", out);
+    }
+    fputs("  rocelab validate ", out);
     text_outside(out, style, folder);
     fputs("/tuned.yaml\n", out);
 }
@@ -344,10 +354,10 @@ void tune_print_next(const struct tune *tune, const char *folder, bool configs, 
     if (!tune->helps && folder == NULL) return;
     heading(out, &style, "NEXT");
     if (folder) {
-        print_folder(folder, configs, tune->path, &style, out);
+        print_folder(tune, folder, configs, &style, out);
     } else {
-        fputs("  The same command with --out DIR writes the file with these values, DIR/tuned.yaml; with --nos\n"
-              "  SYSTEM also configurations of all devices and the lines that change.\n",
+        fputs("  The same command with --out DIR writes the file with these values, DIR/tuned.yaml. With\n"
+              "  --nos SYSTEM it searches what that system can say, and writes configurations too.\n",
               out);
     }
     for (uint32_t i = 0; i < tune->parameters; i++)

@@ -22,10 +22,12 @@ static void json_interval(struct jout *jout, const char *key, const struct tune_
 static void json_mean(struct jout *jout, const struct tune *tune, const struct tune_point *point, const char *key,
                       enum tune_goal what)
 {
+    bool other = tune->first_choice && point == tune->point[tune->answer]; /* chosen on the seeds of the rest */
+    uint32_t from = other ? tune->plan.answer_from : TUNE_SEARCH_SEEDS, count = 0;
+    uint32_t to = from + (other ? tune->plan.answer_seeds : tune->plan.fresh_seeds);
     double sum = 0;
-    uint32_t count = 0;
 
-    for (uint32_t seed = TUNE_SEARCH_SEEDS; point->row && seed < TUNE_SEARCH_SEEDS + tune->plan.fresh_seeds; seed++) {
+    for (uint32_t seed = from; point->row && seed < to; seed++) {
         double cost = tune_cost(tune, point->row[seed], what);
         if (isnan(cost)) continue;
         sum += what == TUNE_FOR_BUSBW ? 1 / cost / 1e6 : what == TUNE_FOR_PAUSED ? cost - TUNE_PAUSED_LEAST : cost;
@@ -101,7 +103,7 @@ static void json_parameters(struct jout *jout, const struct tune *tune)
         jout_text(jout, "now", tune_value_text(tune, tune->point[0], i, text));
         jout_text(jout, "tuned", tune_value_text(tune, tune->point[tune->helps ? tune->answer : 0], i, text));
         jout_real(jout, "share", sensitivity->share);
-        jout_real(jout, "set_back_ratio", exp(sensitivity->set_back));
+        jout_real(jout, "set_back_ratio", tune->sensitivity_known ? exp(sensitivity->set_back) : NAN);
         jout_close(jout);
     }
     jout_close(jout);

@@ -5,7 +5,7 @@
  * trade (the knee).
  *
  * The answer was chosen by the search alone, so its interval is not flattered by the choice.  Where it does not hold,
- * the best of the others on these seeds is, and is judged with seeds of its own.
+ * another that is better beyond its interval on these seeds is, and is judged with seeds of its own.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -207,7 +207,7 @@ static bool judge_second(struct tune *tune, struct tune_point *const *valid, uin
     tune->first_choice = tune->point[tune->answer];
     if (!judge_seeds(tune, second, from, seeds)) return false;
     tune_worth(tune, second, from, from + seeds);
-    second->goal = tune_compare(tune, second, FABRIC_NONE, tune->goal, from, from + seeds);
+    fill(tune, second, from, from + seeds);
     second->judged = seeds;
     for (uint32_t i = 0; i < tune->points; i++)
         if (tune->point[i] == second) tune->answer = i;

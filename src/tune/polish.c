@@ -237,7 +237,7 @@ static bool set_back(struct tune *tune, const struct tune_point *answer, uint32_
     struct tune_work work = {run, runs, 0, seeds, false, 4000, "runs"};
     if (!tune_evaluate(tune, &work)) return false;
     double score = tune_score_over(tune, answer, 0, seeds);
-    tune->sensitivity_known = true;
+    tune->sensitivity_known = score < -TUNE_WORTH; /* else nothing can be missed on these seeds */
     for (uint32_t i = 0; i < tune->parameters; i++) {
         if (back[i] == NULL) continue;
         if (back[i]->searched < seeds) tune_score(tune, back[i], seeds);

@@ -118,10 +118,12 @@ static void explain_values(struct tune *tune)
 {
     const struct tune_point *answer = tune->point[tune->answer];
     uint32_t first = UINT32_MAX, second = UINT32_MAX, changed = 0;
+    bool refused = false;
 
     for (uint32_t i = 0; i < tune->parameters; i++) {
         double loss = tune->sensitivity[i].set_back;
         changed += tune_has(answer, i);
+        refused |= tune_has(answer, i) && isnan(loss);
         if (!tune_has(answer, i) || isnan(loss) || loss <= TUNE_WORTH) continue;
         if (first == UINT32_MAX || loss > tune->sensitivity[first].set_back) {
             second = first;
@@ -130,8 +132,8 @@ static void explain_values(struct tune *tune)
             second = i;
         }
     }
-    if (changed < 2) return; /* the change is the value */
-    if (first == UINT32_MAX && tune->sensitivity_known)
+    if (changed < 2 || !tune->sensitivity_known) return; /* the change is the value; it is not known */
+    if (first == UINT32_MAX && !refused)
         say(tune, "No single value does it: any one of them can be set back alone.");
     else if (first != UINT32_MAX && second != UINT32_MAX)
         say(tune, "Of the values that change, %s matters most, then %s.", tune->parameter[first].path,
@@ -222,6 +224,15 @@ static void explain_work(struct tune *tune)
             text_count((uint64_t)drops.before, b));
 }
 
+/* A setting against the file's, as the table has it: of bus bandwidth more is better. */
+static void say_goal(struct tune *tune, const char *what, const struct tune_interval *goal)
+{
+    double mean = tune->goal == TUNE_FOR_BUSBW ? -goal->mean : goal->mean;
+
+    say(tune, "%s: %+.1f%% (95%% interval %+.1f to %+.1f%%).", what, 100 * expm1(mean), 100 * expm1(mean - goal->half),
+        100 * expm1(mean + goal->half));
+}
+
 /* Which setting was judged, where the search's best did not hold. */
 static void explain_choice(struct tune *tune)
 {
@@ -233,11 +244,11 @@ static void explain_choice(struct tune *tune)
     else if (first->worthless)
         say(tune, "The best setting of the search is worth nothing on fresh seeds: %s.", first->why);
     else
-        say(tune, "The best setting of the search is not surely better on fresh seeds: %+.1f%% (%+.1f to %+.1f%%).",
-            100 * expm1(first->goal.mean), 100 * expm1(first->goal.mean - first->goal.half),
-            100 * expm1(first->goal.mean + first->goal.half));
+        say_goal(tune, "The best setting of the search is not surely better on fresh seeds", &first->goal);
     if (tune->helps)
-        say(tune, "The answer is another one, the best on these seeds; its interval is from further seeds alone.");
+        say(tune,
+            "The answer is another one, which is better beyond its interval on these seeds; what is said of it is "
+            "from further seeds alone.");
 }
 
 static void explain_none(struct tune *tune)
@@ -250,10 +261,11 @@ static void explain_none(struct tune *tune)
         say(tune, "The best setting %s is worth nothing there: %s.", where, answer->why);
     else if (tune->answer == 0)
         say(tune, "No setting that was tried is better than the file's own with the seeds of the search.");
-    else
-        say(tune, "The best setting %s is not better: %+.1f%% (95%% interval %+.1f to %+.1f%%).", where,
-            100 * expm1(answer->goal.mean), 100 * expm1(answer->goal.mean - answer->goal.half),
-            100 * expm1(answer->goal.mean + answer->goal.half));
+    else {
+        char what[128];
+        snprintf(what, sizeof what, "The best setting %s is not better", where);
+        say_goal(tune, what, &answer->goal);
+    }
     if (tune->goal == TUNE_FOR_PAUSED && paused.before == 0)
         say(tune, "No port is paused as the file is: there is nothing to gain.");
     else if (marks.known && marks.before == 0 && paused.before == 0)
