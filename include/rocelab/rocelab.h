@@ -64,7 +64,7 @@ int rocelab_open(const char *path, const char *text, const struct rocelab_settin
 void rocelab_close(struct rocelab *lab); /* NULL: nothing is done */
 void rocelab_text_free(char *text);
 
-/* Runs every event before `until_ps`; ROCELAB_NEVER: to the end, or to the `until` of the file.  What ROCELAB_UNTIL
+/* Runs every event before `until_ps`; ROCELAB_NEVER: to the end, or to the `stop` of the file.  What ROCELAB_UNTIL
  * stopped goes on with the next call. */
 enum rocelab_state rocelab_advance(struct rocelab *lab, uint64_t until_ps);
 /* A fault in the words of the file, now or at the time that it says: "down leaf0:3 for 5ms".  0, -EINVAL with a

@@ -161,9 +161,10 @@ void cli_suggest_text(const struct cli_suggested *suggested, FILE *out)
     }
     if (suggest->left_out) fprintf(out, "\n%u ports of further kinds are not listed.\n", suggest->left_out);
     if (impossible(suggest))
-        fputs("\nWhere no value satisfies the rules no line is printed: another value has to change first. `rocelab\n"
-              "suggest all` computes marking for pause thresholds and buffers that fit.\n",
-              out);
+        fputs(
+            "\nWhere no value satisfies the rules no line is printed: another value has to change first. For marking\n"
+            "alone, `rocelab suggest all` computes it for pause thresholds and buffers that fit.\n",
+            out);
     if (suggest->lines || !impossible(suggest))
         fputs(suggest->lines ? "\nFor the fabric file:\n" : "\nNo line of the fabric file has to change.\n", out);
     if (suggest->lines) qsort(suggest->line, suggest->lines, sizeof *suggest->line, by_path);

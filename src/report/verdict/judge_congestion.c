@@ -206,7 +206,7 @@ static void between(struct judge *judge)
                       judge_found(judge, VERDICT_LINK_DOWN) ? " without the links that were down" : "");
         else
             judge_why(finding,
-                      "The hash put several flows on this link and none on others: with few flows it is never even");
+                      "The hash put more flows on this link than on parallel ones: with few flows it is seldom even");
     }
     free(part[0]);
     free(part[1]);
