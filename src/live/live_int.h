@@ -147,10 +147,11 @@ struct live_qp {
     uint32_t pd, qpn;
     struct records records;
     bool signal_all;
-    uint8_t exact;      /* packets whose ICRC fitted the known IP identification, up to ICRC_TRUSTED */
-    bool foreign;       /* the peer's identifications cannot be known */
-    bool memory;        /* the peer is reached through memory: nothing is taken from sockets */
-    uint16_t peer_port; /* the UDP source port of the peer, one of us; 0: not known */
+    uint8_t exact;       /* packets whose ICRC fitted the known IP identification, up to ICRC_TRUSTED */
+    bool foreign;        /* the peer's identifications cannot be known */
+    bool memory;         /* the peer is reached through memory: nothing is taken from sockets */
+    uint16_t peer_port;  /* the UDP source port of the peer, one of us; 0: not known */
+    uint32_t peer_epoch; /* the registry's when it was asked for the peer */
     uint32_t groups;
     struct live_qp *next;
 };
@@ -362,7 +363,8 @@ int memory_bring_home(struct live_mw *mw, struct live *shard);           /* befo
 int memory_tell(struct live *shard); /* a new shard the keys there are; the first is locked */
 
 /* qp.c */
-void qp_learn(struct live_qp *qp, const struct wire_packet *packet); /* one that was taken: which port it came from */
+void qp_learn(struct live_qp *qp, const struct wire_packet *packet);     /* one that was taken: which way it came */
+bool qp_from_peer(struct live_qp *qp, const struct wire_packet *packet); /* what a packet from its address may be */
 
 /* path.c */
 int path_enter(struct live *live, const struct live_path *key, uint32_t *ret); /* finds or makes */

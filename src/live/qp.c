@@ -55,8 +55,8 @@ static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
     config->ack_every = 64;
 }
 
-/* Whose packets are taken (receive.c).  Of a process of this machine the registry knows the port that it sends from,
- * which no other user can have; of others it is learned. */
+/* Which way the peer's packets come (receive.c).  Of a process of this machine the registry knows whether it is reached
+ * through memory, and else the port that it sends from, which no other user can have; of others it is learned. */
 static void peer_set(struct live_qp *qp)
 {
     struct live *live = qp->live;
@@ -64,15 +64,27 @@ static void peer_set(struct live_qp *qp)
 
     qp->memory = false;
     qp->peer_port = 0;
+    qp->peer_epoch = registry_epoch(live->registry);
     if (qp->path == 0 || qp->config.transport == NIC_UD) return;
     qp->memory = wire_memory(live->wire, remote, qp->config.remote_qp);
     qp->peer_port = registry_source_port(live->registry, remote, live->env.port, qp->config.remote_qp, qp->qpn);
 }
 
-/* A peer that has shown itself to be one of us sends all that a queue pair gets from one port. */
+/* The peer may have begun after its queue pair was named here: the registry is asked again when it has grown since. */
+bool qp_from_peer(struct live_qp *qp, const struct wire_packet *packet)
+{
+    if (packet->memory) return true;
+    if (!qp->memory && qp->peer_port == 0 && qp->peer_epoch != registry_epoch(qp->live->registry)) peer_set(qp);
+    return !qp->memory && (qp->peer_port == 0 || qp->peer_port == packet->sport);
+}
+
+/* Who has come through memory is a process of this user, and stays there; a peer that has shown itself to be one of us
+ * sends all that a queue pair gets from one port. */
 void qp_learn(struct live_qp *qp, const struct wire_packet *packet)
 {
-    if (qp->peer_port == 0 && qp->live->path[qp->path].peer == PEER_OURS && !packet->memory)
+    if (packet->memory)
+        qp->memory = true;
+    else if (qp->live->path[qp->path].peer == PEER_OURS)
         qp->peer_port = packet->sport;
 }
 

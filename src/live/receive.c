@@ -39,14 +39,14 @@ static bool icrc_right(struct live_qp *qp, const struct wire_packet *w, uint32_t
     return fits;
 }
 
-static bool from_peer(const struct live_qp *qp, const struct wire_packet *w)
+static bool from_peer(struct live_qp *qp, const struct wire_packet *w)
 {
     const struct path *path = &qp->live->path[qp->path];
 
     if (qp->path == 0 || w->net != path->net || memcmp(&w->src, &path->key.remote, sizeof w->src) != 0 ||
         memcmp(&w->dst, &path->src, sizeof w->dst) != 0)
         return false;
-    return w->memory || (!qp->memory && (qp->peer_port == 0 || qp->peer_port == w->sport));
+    return qp_from_peer(qp, w);
 }
 
 /* The GRH and the payload of a datagram, or the part of a message. */
@@ -203,12 +203,12 @@ static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint
 }
 
 /* The adapter's verdict.  A packet that brings a queue pair further had the right PSN, so it is its peer's: only then
- * the port that it came from is believed. */
+ * the way that it came is believed. */
 static void judge(struct live *live, struct live_qp *qp, pkt_t id, const struct wire_packet *w, ps_t now)
 {
     uint32_t send, expected, expects;
 
-    if (qp == NULL || qp->peer_port || w->memory) {
+    if (qp == NULL || qp->peer_port || qp->memory) {
         nic_rx(live->nic, id, now, &live->io);
         return;
     }

@@ -75,7 +75,7 @@ struct listener {
 
 struct shared { /* everything under the lock */
     uint32_t magic;
-    uint32_t epoch;     /* joins so far; read without the lock */
+    uint32_t epoch;     /* slots and addresses joined so far; read without the lock */
     uint32_t last_slot; /* given out last: a number rests as long as it can, for the sake of late packets */
     uint64_t nonce;
     struct slot_record slot[REGISTRY_SLOTS + 2];
@@ -360,6 +360,7 @@ int registry_group_add(struct registry *registry, struct registry_group *group)
     group->round[group->members] = group->probe_round;
     group->members++;
     group->changes++;
+    __atomic_fetch_add(&registry->shared->epoch, 1, __ATOMIC_RELEASE);
     return 0;
 }
 

@@ -40,7 +40,8 @@ uint32_t registry_slot(const struct registry *);
 /* Before addresses are joined: the interface that this slot's link-local addresses belong to (0: none is known). */
 void registry_set_interface(struct registry *, unsigned ifindex);
 uint64_t registry_nonce(const struct registry *); /* a secret of the processes of this registry: in no name */
-/* Grows whenever a process joins: as long as it stands still, no slot has become another's.  Cheap, no lock. */
+/* Grows whenever a process joins, and when it joins an address (then its ports and its bell are known): as long as it
+ * stands still, no slot has become another's, and nobody new is at an address.  Cheap, no lock. */
 uint32_t registry_epoch(const struct registry *);
 /* The process behind a slot; 0: none.  Dead processes do not count. */
 int32_t registry_pid(struct registry *, uint32_t slot);

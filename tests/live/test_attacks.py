@@ -323,15 +323,20 @@ s.sendto(body + struct.pack("<I", crc), ("127.0.0.1", port))
 print("ready", flush=True)
 ''', body.hex(), PORT)
 
+    def refused(self, a, psn):
+        """The right address, QPN, PSN and key, and it changes nothing."""
+        before = int(a.ask("forged"))
+        self.write_from(a, 99, psn)
+        while int(a.ask("forged")) == before:
+            self.assertNotEqual(a.ask("byte 63"), "99")
+            time.sleep(0.001)
+        self.assertNotEqual(a.ask("byte 63"), "99")
+
     def forged(self, wire):
         a, b = self.connected(ROCELAB_WIRE=wire)
         for psn in range(3):  # each a message of its own: the next PSN is known
             self.good_write(a, b, 20 + psn)
-            before = int(b.ask("forged"))
-            self.write_from(b, 99, psn + 1)
-            while int(b.ask("forged")) == before:  # it has come
-                self.assertNotEqual(b.ask("byte 63"), "99")
-                time.sleep(0.001)
+            self.refused(b, psn + 1)
             self.assertEqual(b.ask("byte 63"), str(20 + psn))
         self.good_write(a, b, 30)
 
@@ -342,6 +347,21 @@ print("ready", flush=True)
     def test_socket_into_memory(self):
         """A connection through memory takes nothing from sockets."""
         self.forged("auto")
+
+    def test_before_the_peer(self):
+        """A queue pair was connected before its peer's process began: it is as closed as any, from the peer's start on."""
+        for wire in "udp", "auto":
+            a = self.peer(ROCELAB_WIRE=wire, ROCELAB_SEED="1").start()
+            self.assertEqual(a.ask(f"connect 0 {2 << 14} 15 7"), "ok")
+            b = self.peer(ROCELAB_WIRE=wire, ROCELAB_SEED="1").start()
+            self.assertEqual(b.ask("number 0"), str(2 << 14))
+            self.refused(a, 0)
+            self.assertEqual(b.ask(f"connect 0 {a.ask('number 0')} 15 7"), "ok")
+            for psn in range(2):
+                self.good_write(b, a, 20 + psn)
+                self.refused(a, psn + 1)
+            while self.peers:
+                self.peers.pop().end()
 
     def test_unknown_numbers(self):
         """QPNs and keys differ from one run to the next, unless they are asked not to."""
