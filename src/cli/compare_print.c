@@ -207,6 +207,7 @@ static void print_costs(const struct compare_view *view, FILE *out)
 void compare_print(const struct compare_view *view, FILE *out)
 {
     print_table(view, out);
+    rows_slices(out, view->sweep->row, view->sweep->points * view->sweep->seeds);
     fputc('\n', out);
     if (view->sets == 1) {
         print_whys(view, &view->set[0], out);

@@ -18,10 +18,12 @@ void seeds_json(struct jout *jout, const struct row *row, const struct row_summa
 /* A run's own members: state, failed, every measure. */
 void row_json(struct jout *jout, const struct row *row);
 void row_jobs_json(struct jout *jout, const struct row *row); /* its jobs, as a member */
-/* state, every measure, failed, error: as fields, the first without a comma before it. */
+/* Under a table: of which training jobs only a slice was run, once for all rows of which it is so. */
+void rows_slices(FILE *out, const struct row *row, uint32_t rows);
+/* state, every measure, failed, error, slice: as fields, the first without a comma before it. */
 void row_csv_head(FILE *out);
 void row_csv(FILE *out, const struct row *row);
-void seeds_csv_head(FILE *out); /* seeds, ended, state, KEY, KEY_ci95 ..., failed, error */
-void seeds_csv(FILE *out, const struct row_summary *summary);
+void seeds_csv_head(FILE *out); /* seeds, ended, state, KEY, KEY_ci95 ..., failed, error, slice */
+void seeds_csv(FILE *out, const struct row *row, const struct row_summary *summary);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/study.h"
+#include "report/sim_report.h"
 
 bool each_parse(const char *text, struct each_options *ret)
 {
@@ -89,6 +90,7 @@ static bool print_text(const struct each *each, bool seeds, FILE *out)
     fprintf(out, "%u failures: %u within %.1f times the expected slowdown, %u not; %u did not complete\n",
             each->count - 1, good, (double)EACH_MARGIN_NUM / EACH_MARGIN_DEN, each->count - 1 - good,
             each->count - 1 - ended);
+    fabric_slices_text(out, &style, each->fabric);
     return enough;
 }
 
@@ -125,6 +127,7 @@ static bool print_json(const struct each *each, bool seeds, FILE *out)
     jout_u64(jout, "version", 1);
     jout_text(jout, "kind", "sim-each");
     jout_text(jout, "fabric", each->fabric->name);
+    fabric_slices_json(jout, each->fabric);
     jout_text(jout, "each", each_names[each->options->what]);
     jout_time(jout, "at_ps", seeds ? each->options->at : at_of(each)); /* else each seed has its own */
     jout_time(jout, "for_ps", each->options->lasts_ps);

@@ -92,6 +92,7 @@ static void print_text(const struct seeds_report *report, FILE *out)
         if (row[i].failed) fprintf(out, ", %" PRIu64 " work requests failed", row[i].failed);
         fputc('\n', out);
     }
+    rows_slices(out, row, summary->runs);
 }
 
 static bool print_json(const void *context, FILE *out)

@@ -228,4 +228,5 @@ void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE 
     table_print(&table, out, &style, 0);
     table_release(&table);
     print_sentences(&sentences, out, &style);
+    rows_slices(out, sweep->row, sweep->points * sweep->seeds);
 }

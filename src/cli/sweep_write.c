@@ -164,7 +164,7 @@ void sweep_csv(const struct sweep *sweep, const struct sweep_view *view, FILE *o
             fputc(',', out);
         }
         if (view->summary) {
-            seeds_csv(out, &view->summary[p]);
+            seeds_csv(out, row, &view->summary[p]);
             csv_jobs_of_seeds(out, &view->summary[p], &jobs);
         } else {
             row_csv(out, row);

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/measures.h"
+#include "report/sim_report.h"
 #include "report/table.h"
 
 #define CELL 64
@@ -132,6 +133,7 @@ static void print_head(const struct tune *tune, const struct text_style *style, 
     char line[512];
 
     print_verdict(tune, style, out);
+    fabric_slices_text(out, style, tune->fabric);
     snprintf(line, sizeof line,
              "%u runs of %u; %u settings drawn, %u refused by check before a run; searched with seeds %llu to %llu, "
              "judged with seeds %llu to %llu",

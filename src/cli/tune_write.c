@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/tune_print.h"
 #include "report/json_out.h"
+#include "report/sim_report.h"
 
 static void json_interval(struct jout *jout, const char *key, const struct tune_interval *interval)
 {
@@ -134,6 +135,7 @@ static void json_document(struct jout *jout, const struct tune *tune)
     jout_text(jout, "kind", "tune");
     jout_text(jout, "file", tune->path);
     jout_text(jout, "fabric", tune->fabric->name);
+    fabric_slices_json(jout, tune->fabric);
     jout_text(jout, "goal", tune_goal_names[tune->goal]);
     jout_text(jout, "class", tune->class_name);
     jout_bool(jout, "robust", tune->robust);

@@ -61,6 +61,14 @@ void sim_collectives_text(FILE *out, const struct sim_report *report, const stru
 void sim_collectives_json(struct jout *jout, const struct sim_report *report);
 /* Training and inference: steps, and where their time goes. */
 void sim_training_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
+#define SIM_SLICES 512
+/* Of which training jobs only a slice is run, in words; "": of none. */
+const char *sim_slices(const struct fabric *fabric, char *buf, size_t size);
+/* What that means for the times beside it; nothing where there is none. */
+void sim_slices_text(FILE *out, const struct text_style *style, const char *const *slices, uint32_t count);
+/* Both of a fabric: under what was measured with it; as the member "slice" of an open object. */
+void fabric_slices_text(FILE *out, const struct text_style *style, const struct fabric *fabric);
+void fabric_slices_json(struct jout *jout, const struct fabric *fabric);
 void sim_training_json(struct jout *jout, const struct sim_report *report);
 
 /* sim_programs.c: programs and their queue pairs; nothing where a simulation ran alone. */

@@ -6,6 +6,9 @@
  * before or after is pp's, so the bubble of the pipeline is in it.  `busy` is how long something of the group was
  * under way, hidden behind compute or not.  All are means over ranks and steps, bytes are of the rank that sends
  * most.
+ *
+ * A job may be run in part, as a slice: then all times and bytes are the slice's, and there is no rate of tokens, for
+ * one would be read as the whole job's.
  */
 #include <inttypes.h>
 
@@ -29,7 +32,46 @@ static const struct fabric_training *made_of(const struct sim_report *report, co
     return report->fabric->job[report->result->job[training->job].job].training;
 }
 
-/* Of a slice, the slice's. */
+const char *sim_slices(const struct fabric *fabric, char *buf, size_t size)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (uint32_t j = 0; j < fabric->jobs && used < size; j++) {
+        const struct fabric_job *job = &fabric->job[j];
+        if (job->training == NULL || job->training->slice == NULL) continue;
+        used +=
+            (size_t)snprintf(buf + used, size - used, "%s%s: %s", used ? "; " : "", job->name, job->training->slice);
+    }
+    return buf;
+}
+
+void sim_slices_text(FILE *out, const struct text_style *style, const char *const *slices, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        fputs("Only a slice is run of ", out);
+        text_outside(out, style, slices[i]);
+        fputc('\n', out);
+    }
+    if (count) fputs("Times are the slice's, not the whole job's.\n", out);
+}
+
+void fabric_slices_text(FILE *out, const struct text_style *style, const struct fabric *fabric)
+{
+    char words[SIM_SLICES];
+    const char *slices = sim_slices(fabric, words, sizeof words);
+
+    sim_slices_text(out, style, &slices, slices[0] != '\0');
+}
+
+void fabric_slices_json(struct jout *jout, const struct fabric *fabric)
+{
+    char words[SIM_SLICES];
+
+    sim_slices(fabric, words, sizeof words);
+    jout_text(jout, "slice", words[0] ? words : NULL);
+}
+
 static uint64_t tokens_per_s(const struct sim_report *report, const struct sim_training *training)
 {
     uint64_t tokens = made_of(report, training)->tokens;
@@ -37,7 +79,8 @@ static uint64_t tokens_per_s(const struct sim_report *report, const struct sim_t
     return training->mean_ps ? (uint64_t)((double)tokens * 1e12 / (double)training->mean_ps) : 0;
 }
 
-static void head_lines(FILE *out, const struct sim_report *report, const struct sim_training *training)
+static void head_lines(FILE *out, const struct sim_report *report, const struct sim_training *training,
+                       const struct text_style *style)
 {
     const struct sim_job *job = &report->result->job[training->job];
     const struct fabric_training *from = made_of(report, training);
@@ -47,12 +90,19 @@ static void head_lines(FILE *out, const struct sim_report *report, const struct 
     fprintf(out, "  %s: %u ranks, %u of %u %s", job->name, job->ranks, training->steps_ended, training->steps,
             inference ? "tokens" : "steps");
     if (training->mean_ps) {
-        fprintf(out, ", %s a %s, GPUs idle %s", text_ps(training->mean_ps, step), inference ? "token" : "step",
-                share(training->idle_ppm, 1000000, idle));
-        if (from->tokens) fprintf(out, ", %s tokens/s", text_count(tokens_per_s(report, training), rate));
+        fprintf(out, ", %s a %s%s, GPUs idle %s", text_ps(training->mean_ps, step), inference ? "token" : "step",
+                from->slice ? " of the slice" : "", share(training->idle_ppm, 1000000, idle));
+        if (from->tokens && !from->slice)
+            fprintf(out, ", %s tokens/s", text_count(tokens_per_s(report, training), rate));
     }
     fputc('\n', out);
-    if (from->slice) fprintf(out, "  a slice of the job: %s; times are of the slice\n", from->slice);
+    if (from->slice) {
+        char words[SIM_SLICES];
+        snprintf(words, sizeof words, "a slice of the job: %s; times and bytes are the slice's, not the whole job's",
+                 from->slice);
+        fputs("  ", out);
+        text_wrap(out, style, 2, 4, words);
+    }
     if (from->trace) fprintf(out, "  read from %s\n", from->trace);
 }
 
@@ -110,7 +160,7 @@ void sim_training_text(FILE *out, const struct sim_report *report, const struct 
         text_colour(out, &options->style, TEXT_BOLD);
         fputs(i ? "\n" : "\nSTEPS (mean per step and rank)\n", out);
         text_colour(out, &options->style, TEXT_PLAIN);
-        head_lines(out, report, &result->training[i]);
+        head_lines(out, report, &result->training[i], &options->style);
         group_rows(out, &result->training[i], &options->style);
     }
 }
@@ -190,7 +240,10 @@ void sim_training_json(struct jout *jout, const struct sim_report *report)
         jout_u64(jout, "compute_ps", training->compute_ps);
         jout_u64(jout, "exposed_ps", training->exposed_ps);
         jout_fixed(jout, "idle", training->idle_ppm, 6);
-        jout_u64(jout, "tokens_per_s", tokens_per_s(report, training));
+        if (from->slice)
+            jout_null(jout, "tokens_per_s");
+        else
+            jout_u64(jout, "tokens_per_s", tokens_per_s(report, training));
         jout_open_line(jout, "each_step_ps", '[');
         for (uint32_t s = 0; s < training->steps_ended; s++)
             jout_u64(jout, NULL, training->step_ps[s]);

@@ -195,6 +195,15 @@ static void sum_jobs(const struct sim_result *result, uint64_t *value)
     }
 }
 
+static void print_slices(FILE *to, const struct fabric *fabric)
+{
+    char slices[SIM_SLICES];
+
+    if (sim_slices(fabric, slices, sizeof slices)[0] == '\0') return;
+    fputs("slices ", to);
+    row_print_line(to, slices);
+}
+
 /* A line a job of the file; its repetitions follow each other in the result or not. */
 static void print_jobs(FILE *to, const struct fabric *fabric, const struct sim_result *result)
 {
@@ -249,6 +258,7 @@ bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
         fprintf(to, "state %d\nfailed %" PRIu64 "\n", (int)result.state, result.work_failed);
         for (int i = 0; i < MEASURES; i++)
             if (value[i] != MEASURE_NOTHING) fprintf(to, "value %s %" PRIu64 "\n", measure_infos[i].name, value[i]);
+        print_slices(to, fabric);
         print_jobs(to, fabric, &result);
         good = row_print_classes(to, fabric, &result);
     }
@@ -340,6 +350,10 @@ static int parse_line(char *line, struct row *row)
         if (row->error == NULL) row->error = strdup(line + 6);
         return row->error ? 0 : -1;
     }
+    if (strncmp(line, "slices ", 7) == 0) {
+        if (row->slices == NULL) row->slices = strdup(line + 7);
+        return row->slices ? 0 : -1;
+    }
     if (strncmp(line, "job ", 4) == 0) return parse_job(line, row) ? 0 : -1;
     if (strncmp(line, "class ", 6) == 0) return row_parse_class(line, row) ? 0 : -1;
     if (strncmp(line, "program ", 8) == 0) return parse_program(line, row) ? 0 : -1;
@@ -373,6 +387,7 @@ bool row_parse(const char *text, struct row *ret)
 void row_release(struct row *row)
 {
     free(row->error);
+    free(row->slices);
     free(row->job);
     free(row->of_class);
     *row = (struct row){0};

@@ -61,6 +61,7 @@ struct row {
     uint64_t seed;   /* it was run with */
     uint32_t state;  /* enum sim_state */
     uint64_t failed; /* work requests */
+    char *slices;    /* training jobs that are run in part (sim_slices()); NULL: none */
     uint64_t value[MEASURES];
     uint32_t jobs, classes;
     struct row_job *job;

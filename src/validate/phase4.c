@@ -166,7 +166,7 @@ static double line_time(const struct sim_result *result, const struct fabric *fa
     return most;
 }
 
-static void judge_training(struct validate_case *of, const struct variant *variant, const char *name)
+static void judge_training(struct validate_case *of, const struct variant *variant, const char *name, bool slice)
 {
     const struct sim_training *training = &variant->result.training[0];
     char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], compute[VALIDATE_NUMBER], bytes[VALIDATE_NUMBER];
@@ -177,7 +177,8 @@ static void judge_training(struct validate_case *of, const struct variant *varia
     }
     uint64_t ranks = variant->result.job[training->job].ranks;
     double line = line_time(&variant->result, of->fabric, training->steps_ended);
-    snprintf(subject, sizeof subject, "job %.100s of the file: mean of %u steps", name, training->steps_ended);
+    snprintf(subject, sizeof subject, "job %.100s of the file: mean of %u steps%s", name, training->steps_ended,
+             slice ? " of its slice" : "");
     snprintf(words, sizeof words, "roofline, %s of compute + %s of the busiest adapter's bytes at line rate",
              validate_number(VALIDATE_TIME, (double)training->compute_ps, compute),
              validate_number(VALIDATE_TIME, line, bytes));
@@ -191,7 +192,8 @@ static void judge_training(struct validate_case *of, const struct variant *varia
                                                   .why = "the step waits longer than its bytes take",
                                                   .job = name,
                                                   .ranks = ranks});
-    snprintf(subject, sizeof subject, "job %.100s of the file: exposed share of a step", name);
+    snprintf(subject, sizeof subject, "job %.100s of the file: exposed share of a step%s", name,
+             slice ? " of its slice" : "");
     validate_judge(of, &(struct validate_finding){.subject = subject,
                                                   .criterion = CRITERION_EXPOSED_SHARE,
                                                   .unit = VALIDATE_RATIO,
@@ -215,7 +217,7 @@ void test_training(struct validate_case *of)
         if (of->fabric->job[j].kind != FABRIC_JOB_TRAINING) continue;
         count++;
         if (!variant_open_job(of, name, j, &variant) || !variant_run(of, name, &variant, 100 * PS_S)) continue;
-        judge_training(of, &variant, name);
+        judge_training(of, &variant, name, of->fabric->job[j].training->slice);
         variant_close(&variant);
     }
     if (count == 0) judge_synthetic(of);

@@ -2,6 +2,8 @@
 """Training, inference and traces, run by the program: against sums made by hand, and what is refused.
 
     test_train.py PROGRAM SOURCE [TEST...]"""
+import csv
+import io
 import json
 import os
 import pathlib
@@ -536,6 +538,68 @@ class Refused(unittest.TestCase):
                 self.check(body, message)
         done = run(fabric(f"- {{training: {{{model}, {compute}}}, repeat: 2}}"))
         self.assertIn("not by repeat", done.stderr)
+
+
+class Slices(unittest.TestCase):
+    """A slice's times are called so wherever they are told, and no rate is told that reads as the whole job's."""
+    JOB = """
+- training:
+    model: {layers: 8, hidden: 64, heads: 1, sequence: 16}
+    groups: {dp: 2}
+    micro-batches: 8
+    compute: {forward: 10us}
+    SLICE
+  name: gpt
+"""
+    WORDS = "gpt: 2 of 8 layers, 4 of 8 micro-batches"
+
+    def setUp(self):
+        self.text = fabric(self.JOB.replace("SLICE", "slice: {layers: 2, micro-batches: 4}"), hosts=2, gpus=1)
+
+    def told(self, *arguments, text=None):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(text or self.text)
+            file.flush()
+            done = subprocess.run([PROGRAM, arguments[0], file.name, *arguments[1:]], capture_output=True, text=True, check=False)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return done.stdout
+
+    def test_a_run(self):
+        text = self.told("sim")
+        self.assertIn("a step of the slice", text)
+        self.assertIn("2 of 8 layers, 4 of 8 micro-batches", text)
+        self.assertIn("the slice's, not the", text)
+        self.assertNotIn("tokens/s", text)
+        job = json.loads(self.told("sim", "--json"))["training"][0]
+        self.assertIsNone(job["tokens_per_s"])
+        self.assertEqual(job["slice"], self.WORDS.removeprefix("gpt: "))
+
+    def test_the_whole(self):
+        whole = fabric(self.JOB.replace("SLICE", ""), hosts=2, gpus=1)
+        text = self.told("sim", text=whole)
+        self.assertIn("tokens/s", text)
+        self.assertNotIn("slice", text)
+        job = json.loads(self.told("sim", "--json", text=whole))["training"][0]
+        self.assertEqual(job["tokens_per_s"], int(16 * 8 * 2 * 1e12 / job["step_ps"]))
+        self.assertNotIn("slice", self.told("sweep", "--vary", "seed=1,2", text=whole))
+        self.assertIsNone(json.loads(self.told("sweep", "--vary", "seed=1", "--json", text=whole))["points"][0]["slice"])
+
+    def test_many_runs(self):
+        for arguments in (("sweep", "--vary", "seed=1,2"), ("sweep", "--vary", "seed=1", "--show", "step"),
+                          ("sweep", "--vary", "nics.mtu=1024,4096", "--seeds", "2"), ("sim", "--seeds", "2"),
+                          ("compare", "--systems", "rocev2,infiniband"), ("tune", "--runs", "20", "--for", "time")):
+            with self.subTest(arguments=arguments):
+                text = self.told(*arguments)
+                self.assertEqual(text.count("Only a slice is run of " + self.WORDS), 1, text)
+                self.assertIn("Times are the slice's, not the whole job's.", text)
+        for arguments, rows in ((("sweep", "--vary", "seed=1,2"), "points"), (("sweep", "--vary", "nics.mtu=1024,4096", "--seeds", "2"), "points"),
+                                (("compare", "--systems", "rocev2,infiniband"), "systems")):
+            for row in json.loads(self.told(*arguments, "--json"))[rows]:
+                self.assertEqual(row["slice"], self.WORDS)
+        self.assertEqual(json.loads(self.told("sim", "--seeds", "2", "--json"))["slice"], self.WORDS)
+        self.assertEqual(json.loads(self.told("tune", "--runs", "20", "--for", "time", "--json"))["slice"], self.WORDS)
+        rows = list(csv.DictReader(io.StringIO(self.told("sweep", "--vary", "seed=1,2", "--csv"))))
+        self.assertEqual([row["slice"] for row in rows], [self.WORDS] * 2)
 
 
 class Examples(unittest.TestCase):

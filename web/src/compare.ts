@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Systems beside each other: a row each, why each is where it is, the answer with its weights, the prices in the sums.
 
-import { h, section } from "./dom";
+import { h, section, sliced } from "./dom";
 import { bytes, count, NOTHING, plural, share, time } from "./format";
 import { type Column, table } from "./table";
 import type { Comparison, ComparedSystem, Answer, Price } from "./types";
@@ -49,7 +49,7 @@ export function compare(data: Comparison): HTMLElement[] {
     system.left_out.length ? h("ul", {}, ...system.left_out.map((one) => h("li", { class: "soft" }, `left out, line ${one.line}: ${one.message}`))) : null));
   const prices: Column<Price>[] = [{ title: "price", value: (price) => price.price }, { title: "each", value: (price) => price.each }, { title: "unit", value: (price) => price.unit }, { title: "year", value: (price) => price.year ?? null }, { title: "source", value: (price) => (price.line ? `${price.source}, line ${price.line}` : price.source) }];
   return [
-    section("systems", "Systems", table({ id: "systems-table", caption: `${plural(data.systems.length, "row")}, a system each`, columns: columns(data), rows: data.systems, first: 60 })),
+    section("systems", "Systems", sliced(data.systems.map((system) => system.slice)), table({ id: "systems-table", caption: `${plural(data.systems.length, "row")}, a system each`, columns: columns(data), rows: data.systems, first: 60 })),
     section("why", "Why", h("ul", {}, ...whys)),
     section("answer", data.answers.length > 1 ? "Answers" : "Answer", ...data.answers.map((one) => answer(data, one))),
     section("prices", "Prices in the sums", h("p", {}, "All of them are assumptions; 'prices:' in the fabric file replaces any."), table({ id: "prices-table", caption: plural(data.prices.length, "price"), columns: prices, rows: data.prices })),

@@ -50,3 +50,9 @@ export function choice(label: string, options: [value: string, text: string][], 
   for (const [each, text] of options) select.append(h("option", { value: each, selected: each === value }, text));
   return h("label", { class: "choice" }, `${label} `, select);
 }
+
+/** Under what was measured: training jobs of which only a slice was run, each text once. */
+export function sliced(list: (string | null | undefined)[]): HTMLElement | null {
+  const known = [...new Set(list.filter((one): one is string => typeof one === "string"))];
+  return known.length ? h("p", { class: "slice" }, `Only a slice was run of ${known.slice(0, 20).join("; ")}. Times are the slice's, not the whole job's.`) : null;
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sweep: its points as a table, and each measure over the values that were varied.
 
-import { choice, clear, h, section } from "./dom";
+import { choice, clear, h, section, sliced } from "./dom";
 import { inUnit, NOTHING, plural } from "./format";
 import { type Line, lines } from "./lines";
 import { type Column, table } from "./table";
@@ -57,7 +57,7 @@ export function sweep(data: Sweep): HTMLElement[] {
   draw();
   const combinations = counts.reduce((product, one, i) => (i === axis ? product : product * one), 1);
   return [
-    section("points", "Points", table({ id: "points-table", caption: `${plural(data.points.length, "point")}, a row each`, columns: columns(data, measures), rows: data.points, first: 50 })),
+    section("points", "Points", sliced(data.points.map((point) => point.slice)), table({ id: "points-table", caption: `${plural(data.points.length, "point")}, a row each`, columns: columns(data, measures), rows: data.points, first: 50 })),
     section("measures", "Measures over what was varied", data.vary.length > 1 ? h("div", { class: "tools" }, choice("Over", data.vary.map((path, i) => [String(i), path]), String(axis), (chosen) => { axis = Number(chosen); draw(); }), combinations > 8 ? h("span", { class: "soft" }, "The first eight combinations of the other values; the table has all.") : null) : null,
       measures.length ? place : h("p", {}, "No point has a measure to draw.")),
   ];

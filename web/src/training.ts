@@ -68,8 +68,8 @@ function waits(job: Training): HTMLElement | null {
 
 function one(job: Training, number: number): HTMLElement {
   const x = job.each_step_ps.map((_, i) => i);
-  return h("div", {}, h("h3", {}, `${job.job}: ${time(job.step_ps)} a step, ${share(job.idle)} of it not computing${job.tokens_per_s ? `, ${count(job.tokens_per_s)} tokens/s` : ""}`),
-    job.slice ? h("p", { class: "soft" }, `What was run: ${job.slice}.`) : null, bar(job),
+  return h("div", {}, h("h3", {}, `${job.job}: ${time(job.step_ps)} a step${job.slice ? " of the slice" : ""}, ${share(job.idle)} of it not computing${job.tokens_per_s ? `, ${count(job.tokens_per_s)} tokens/s` : ""}`),
+    job.slice ? h("p", { class: "slice" }, `Only a slice of the job was run: ${job.slice}. Times and bytes are the slice's, not the whole job's.`) : null, bar(job),
     job.each_step_ps.length > 1 ? lines({ title: "Time of each step", unit: "ps", xTitle: "steps", x, xWhole: true, xText: (value) => (Number.isInteger(value) ? String(value) : ""), lines: [{ label: job.job, values: job.each_step_ps }], height: 160 }) : null, waits(job),
     table({ id: `groups-${number}`, caption: `Groups of ${job.job}, in a step`, rows: job.groups, filter: false, columns: [
       { title: "group", value: (group) => group.group }, { title: "ranks", value: (group) => group.ranks }, { title: "calls", value: (group) => group.calls }, { title: "bytes", value: (group) => group.bytes, text: (group) => bytes(group.bytes) },

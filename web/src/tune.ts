@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A search for settings: the answer and what to change, the front of settings that no other beats, what matters, why.
 
-import { h, section } from "./dom";
+import { h, section, sliced } from "./dom";
 import { NOTHING, plural, share, time, times } from "./format";
 import { lines } from "./lines";
 import { type Column, table } from "./table";
@@ -61,7 +61,7 @@ export function tune(data: Tuning): (HTMLElement | null)[] {
   const head = data.helps && tuned ? `${goalName(data)}: ${interval(tuned.goal, data.goal === "busbw")} on ${plural(data.fresh_seeds, "fresh seed")}.`
     : `${goalName(data)}: tuning cannot help: no setting that was tried is better than the file as it is, beyond the 95 % interval.`;
   return [
-    section("answer", "Answer", h("p", {}, h("strong", {}, head)), data.out_of_time ? h("p", {}, "--time ended the search before its runs were used: another machine may answer otherwise.") : null,
+    section("answer", "Answer", h("p", {}, h("strong", {}, head)), sliced([data.slice]), data.out_of_time ? h("p", {}, "--time ended the search before its runs were used: another machine may answer otherwise.") : null,
       data.change.length ? h("pre", {}, data.change.map((one) => `${one.key}: ${one.value}`).join("\n")) : null, h("ul", {}, ...data.why.map((why) => h("li", {}, why))),
       data.not_tuned.length ? h("ul", {}, ...data.not_tuned.map((why) => h("li", { class: "soft" }, `not tuned: ${why}`))) : null),
     section("front", "Front", h("p", {}, "Settings of the front are better in something than every other: speed, p99 or paused share. The knee is the least product of losses."),

@@ -16,7 +16,7 @@ export interface Collective {
 export interface Group { group: string; ranks: number; calls: number; bytes: number; busy_ps: number; exposed_ps: number; exposed_most_ps: number }
 export interface Training {
   job: string; as: string; ranks: number; steps: number; slice: string | null;
-  step_ps: number; compute_ps: number; exposed_ps: number; idle: number; tokens_per_s: number;
+  step_ps: number; compute_ps: number; exposed_ps: number; idle: number; tokens_per_s: number | null;
   each_step_ps: number[]; groups: Group[];
   rank_waits_ps?: number[][]; ranks_listed?: number[] | number;
 }
@@ -77,11 +77,11 @@ export interface Run {
   programs?: Program[]; queue_pairs?: QueuePair[]; stood_still_ns?: number; real_ns?: number;
 }
 
-export type SweepPoint = { set: string[]; error: string | null; state: string | null; jobs: { name: string; time_ps?: number | null; busbw_GBps?: number | null }[] } & Record<string, unknown>;
+export type SweepPoint = { set: string[]; error: string | null; state: string | null; slice?: string | null; jobs: { name: string; time_ps?: number | null; busbw_GBps?: number | null }[] } & Record<string, unknown>;
 export interface Sweep { version: 1; kind: "sweep"; file: string; vary: string[]; points: SweepPoint[] }
 
 export interface Price { price: string; each: number; unit: string; source: string; year?: number; line?: number }
-export type ComparedSystem = { system: string; set: string[]; why: string; error: string | null; state: string | null; left_out: { line: number; column: number; message: string }[] } & Record<string, unknown>;
+export type ComparedSystem = { system: string; set: string[]; why: string; error: string | null; state: string | null; slice?: string | null; left_out: { line: number; column: number; message: string }[] } & Record<string, unknown>;
 export interface Move { weight: number | null; system: string | null }
 export interface Answer { set: string[]; system: string | null; weights: { of: string; weight: number; counts: boolean; below: Move; above: Move }[] }
 export interface Comparison { version: 1; kind: "compare"; file: string; fabric: string; vary: string[]; systems: ComparedSystem[]; answers: Answer[]; prices: Price[] }
@@ -93,7 +93,7 @@ export interface TunedSetting {
 }
 export interface TunedParameter { key: string; now: string; tuned: string; share: number | null; set_back_ratio: number | null }
 export interface Tuning {
-  version: 1; kind: "tune"; file: string; fabric: string; goal: "time" | "busbw" | "p99" | "paused"; class: string | null; robust: boolean; runs: number; drawn: number; refused: number; fresh_seeds: number;
+  version: 1; kind: "tune"; file: string; fabric: string; slice?: string | null; goal: "time" | "busbw" | "p99" | "paused"; class: string | null; robust: boolean; runs: number; drawn: number; refused: number; fresh_seeds: number;
   out_of_time: boolean; helps: boolean; change: { key: string; value: string }[]; parameters: TunedParameter[]; settings: TunedSetting[]; under: { traffic: string; searched: boolean; ratio: number | null }[];
   robustness_ratio: number | null; robustness_worst_ratio: number | null; why: string[]; not_tuned: string[];
 }
