@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bins.h"
 #include "check/rule.h"
 
 #define DIALECTS 3 /* fabric_dcbx_names[] */
@@ -322,24 +323,40 @@ static uint32_t queue_pairs(const struct fabric *fabric)
     return most;
 }
 
-/* The load of the fullest of `bins` over the mean, in hundredths, expected of `balls` thrown evenly: the mean plus
- * sqrt(2 mean ln bins), which is good enough to tell 1.2 from 3. */
-static uint32_t expected_imbalance(uint32_t balls, uint32_t bins)
-{
-    uint64_t ln_hundredths = 0, mean_hundredths = (uint64_t)balls * 100 / bins, root = 0;
+#define THROWN_ABOUT 4000000u /* balls in all trials: the second digit of two over two is right */
+#define TRIALS_LEAST 64u
+#define TRIALS_MOST 65536u
 
-    for (uint32_t b = bins; b > 1; b /= 2)
-        ln_hundredths += 69;
-    uint64_t square = 2 * mean_hundredths * ln_hundredths; /* in ten thousandths: its root is in hundredths */
-    while ((root + 1) * (root + 1) <= square)
-        root++;
-    return mean_hundredths ? (uint32_t)((mean_hundredths + root) * 100 / mean_hundredths) : 100;
+struct uneven {
+    uint32_t balls, bins;
+    uint32_t hundredths; /* the fullest of the bins over the mean, as expected */
+    uint32_t *scratch;
+};
+
+/* Switches of a tier are alike: what the last one had is kept. */
+static bool expect_imbalance(struct check *check, uint32_t balls, uint32_t bins, struct uneven *ret)
+{
+    uint32_t trials = THROWN_ABOUT / (balls + bins);
+
+    if (ret->balls == balls && ret->bins == bins) return true;
+    if (!ret->scratch || ret->bins < bins) ret->scratch = ARENA_NEW(&check->arena, uint32_t, bins);
+    if (!ret->scratch) {
+        check->no_memory = true;
+        return false;
+    }
+    trials = trials < TRIALS_LEAST ? TRIALS_LEAST : trials > TRIALS_MOST ? TRIALS_MOST : trials;
+    uint64_t most = bins_throw(balls, ret->scratch, bins, trials).most_sum, one = (uint64_t)balls * trials;
+    ret->hundredths = (uint32_t)((most * bins * 100 + one / 2) / one);
+    ret->balls = balls;
+    ret->bins = bins;
+    return true;
 }
 
 RULE_FUNCTION(host_entropy)
 {
     const struct fabric *fabric = check->fabric;
     uint32_t qps = queue_pairs(fabric);
+    struct uneven uneven = {0};
 
     if (!qps) return;
     for (uint32_t s = 0; s < fabric->switches; s++) {
@@ -349,12 +366,13 @@ RULE_FUNCTION(host_entropy)
         if (!down || up < 2 || sw->balance.kind != SW_ECMP) continue;
         /* A hash that does not see queue pairs is TOP004's. */
         if (!(sw->hash_fields & (SW_HASH_SPORT | SW_HASH_QP)) || down * qps >= 2 * up) continue;
-        uint32_t imbalance = expected_imbalance(down * qps, up);
+        if (!expect_imbalance(check, down * qps, up, &uneven)) return;
         check_find(
             check, CHECK_WARNING, fabric->hosts + s, FABRIC_NONE, "ecmp",
             "%s hashes %u flows (%u hosts' links, %u queue pairs each) over %u uplinks: the fullest is expected to "
             "have %u.%02u times the mean",
-            fabric->node[fabric->hosts + s].name, down * qps, down, qps, up, imbalance / 100, imbalance % 100);
+            fabric->node[fabric->hosts + s].name, down * qps, down, qps, up, uneven.hundredths / 100,
+            uneven.hundredths % 100);
     }
 }
 

@@ -7,7 +7,7 @@
  */
 #include <math.h>
 
-#include "base/rng.h"
+#include "base/bins.h"
 #include "diagnose/graph_int.h"
 
 #define TIERS_MOST 4
@@ -15,27 +15,13 @@
 #define LINKS_MOST 512
 #define THROWN_MOST 4096 /* flows; of more the formula is good enough */
 
-/* Throws `count` flows `TRIALS` times: how uneven it was on the average, and at worst. */
 static struct hashing throw_flows(uint32_t count, uint32_t links)
 {
     uint32_t bin[LINKS_MOST];
-    struct hashing uneven = {0};
-    struct rng rng;
+    struct bins_thrown thrown = bins_throw(count, bin, links, TRIALS);
+    double mean = (double)count / links;
 
-    rng_init(&rng, count * 1000u + links, 0);
-    for (unsigned trial = 0; trial < TRIALS; trial++) {
-        uint32_t most = 0;
-        for (uint32_t i = 0; i < links; i++)
-            bin[i] = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            uint32_t at = rng_u32(&rng) % links;
-            if (++bin[at] > most) most = bin[at];
-        }
-        double ratio = (double)most * links / count;
-        uneven.expected += ratio / TRIALS;
-        if (ratio > uneven.rare) uneven.rare = ratio;
-    }
-    return uneven;
+    return (struct hashing){(double)thrown.most_sum / TRIALS / mean, thrown.most / mean};
 }
 
 struct hashing hashing_most(double flows, uint32_t links)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/bins.h"
 #include "base/rng.h"
 #include "support.h"
 
@@ -131,13 +132,45 @@ static void test_below_zero_aborts(void **state)
     ASSERT_ABORTS(below_zero, &rng, "bound > 0");
 }
 
+/* Every way that so many balls can fall, each as likely. */
+static double fullest_counted(uint32_t balls, uint32_t bins)
+{
+    uint64_t ways = 1, sum = 0;
+
+    for (uint32_t i = 0; i < balls; i++)
+        ways *= bins;
+    for (uint64_t way = 0; way < ways; way++) {
+        uint32_t in[8] = {0}, most = 0;
+        uint64_t rest = way;
+        for (uint32_t i = 0; i < balls; i++, rest /= bins)
+            if (++in[rest % bins] > most) most = in[rest % bins];
+        sum += most;
+    }
+    return (double)sum / (double)ways;
+}
+
+static void test_bins_are_as_counted(void **state)
+{
+    static const uint32_t thrown[][2] = {{1, 4}, {2, 2}, {3, 2}, {2, 4}, {5, 3}, {8, 4}};
+    uint32_t bin[8];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(thrown) / sizeof(thrown[0]); i++) {
+        uint32_t balls = thrown[i][0], bins = thrown[i][1];
+        struct bins_thrown got = bins_throw(balls, bin, bins, 65536);
+        double off = (double)got.most_sum / 65536 - fullest_counted(balls, bins);
+        assert_true(off > -0.02 && off < 0.02);
+        assert_true(got.most <= balls);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_answers),        cmocka_unit_test(test_layout),
         cmocka_unit_test(test_streams_do_not_touch), cmocka_unit_test(test_below_is_even),
         cmocka_unit_test(test_below_has_no_bias),    cmocka_unit_test(test_chance),
-        cmocka_unit_test(test_below_zero_aborts),
+        cmocka_unit_test(test_below_zero_aborts),    cmocka_unit_test(test_bins_are_as_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
