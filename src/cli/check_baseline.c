@@ -53,7 +53,13 @@ bool check_baseline_read(const char *path, uint64_t **ret, size_t *ret_count)
         known = more;
         known[knowns++] = one;
     }
+    int error = ferror(from) ? errno : 0;
     fclose(from);
+    if (error != 0) {
+        cli_error("%s: %s", path, strerror(error));
+        free(known);
+        return false;
+    }
     if (knowns) qsort(known, knowns, sizeof(*known), compare);
     *ret = known;
     *ret_count = knowns;

@@ -219,7 +219,9 @@ static bool read_inputs(const struct settings *settings, struct evidence *eviden
         return false;
     }
     const struct evidence_remark *first = evidence->remarks ? &evidence->remark[0] : NULL;
-    if (!evidence->values && first && first->line && first->file < evidence->files)
+    if (!evidence->values && evidence->unread)
+        cli_error("%s", evidence->first_unread);
+    else if (!evidence->values && first && first->line && first->file < evidence->files)
         cli_error("%s:%u: %s", evidence->file[first->file], first->line, first->text);
     else if (!evidence->values)
         cli_error("%s: no known counter in it; 'rocelab diagnose --list' lists what is read", input[0]);
@@ -249,9 +251,14 @@ static int answer(struct settings *settings, const struct diagnose_report *repor
 /* Half of the evidence, or of the findings, acquits nobody. */
 static bool is_whole(bool full, const struct evidence *evidence)
 {
-    if (!full && !evidence->full) return true;
-    cli_error("diagnose: memory ran out: the answer is not whole; give fewer inputs at a time, or more memory");
-    return false;
+    if (full || evidence->full)
+        cli_error("diagnose: memory ran out: the answer is not whole; give fewer inputs at a time, or more memory");
+    if (evidence->unread == 1)
+        cli_error("%s: the answer is not whole", evidence->first_unread);
+    else if (evidence->unread)
+        cli_error("%s, and %u more could not be read: the answer is not whole", evidence->first_unread,
+                  evidence->unread - 1);
+    return !full && evidence_is_whole(evidence);
 }
 
 /* Judges evidence that is read, and answers. */

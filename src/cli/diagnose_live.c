@@ -66,6 +66,11 @@ static void take_counter(struct reading *in, uint32_t port, const struct live_co
     reading_named(in, names, port, EVIDENCE_NO_PRIORITY, &key, &value);
 }
 
+static void was_read(struct reading *in, int error)
+{
+    if (error) evidence_unread(in->evidence, "live", strerror(-error));
+}
+
 /* Answers how many there are. */
 static unsigned look_at_adapters(struct reading *in)
 {
@@ -73,7 +78,7 @@ static unsigned look_at_adapters(struct reading *in)
     unsigned count = 0;
     char name[NAME];
 
-    if (live_counters_read(&set, &count) != 0) count = 0;
+    was_read(in, live_counters_read(&set, &count));
     for (unsigned i = 0; i < count; i++) {
         int length = snprintf(name, sizeof name, "%s[%u]", set[i].device, set[i].pid);
         uint32_t port = length > 0 ? evidence_port(in->evidence, in->device, name, (size_t)length) : EVIDENCE_NONE;
@@ -146,16 +151,19 @@ static bool look_twice(struct reading *in, ps_t interval)
     struct nccl_page *before = NULL, *page = NULL;
     unsigned befores = 0, pages = 0;
 
-    if (nccl_pages_read(&before, &befores) != 0) befores = 0;
+    was_read(in, nccl_pages_read(&before, &befores));
     uint64_t begin = clock_now_ns();
     unsigned adapters = look_at_adapters(in);
     bool good = adapters + befores > 0;
-    if (!good) cli_error("live: no program runs under 'rocelab run' now, none with NCCL's plugin");
+    if (!good && in->evidence->unread)
+        cli_error("%s", in->evidence->first_unread);
+    else if (!good)
+        cli_error("live: no program runs under 'rocelab run' now, none with NCCL's plugin");
     if (good && !(good = wait_for(interval))) cli_error("live: interrupted between the two looks");
     if (good) {
         in->source.at_s = (double)(clock_now_ns() - begin) / 1e9;
         look_at_adapters(in);
-        if (nccl_pages_read(&page, &pages) != 0) pages = 0;
+        was_read(in, nccl_pages_read(&page, &pages));
         take_communicators(in, page, pages, before, befores);
     }
     free(before);

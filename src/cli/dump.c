@@ -99,9 +99,13 @@ static bool empty_folder(const char *path)
         return false;
     }
     bool empty = true;
+    errno = 0;
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) empty = false;
+    error = errno;
     closedir(folder);
+    if (error != 0) cli_error("--dump %s: %s", path, strerror(error));
+    if (error != 0) return false;
     if (!empty) cli_error("--dump %s: there is something in it; give a folder that is empty or not there", path);
     return empty;
 }

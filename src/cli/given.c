@@ -100,7 +100,7 @@ static bool read_beside(struct arena *arena, struct lists *lists, const struct c
         char *path = arena_alloc(arena, length + sizeof(FACTS_FILE), 1, 1);
         if (!path) return false;
         snprintf(path, length + sizeof(FACTS_FILE), "%.*s" FACTS_FILE, (int)length, set->path[s]);
-        bool known = access(path, R_OK) != 0;
+        bool known = access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
         for (int i = 0; i < lists->count; i++)
             known |= strcmp(lists->list[i].path, path) == 0;
         if (!known && !read_list(arena, lists, path, true)) return false;

@@ -62,8 +62,12 @@ static bool sort_file(struct finding *finding, const char *path)
     char *text = NULL;
     bool fabric = false;
 
-    if (stat(path, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size > CONFIG_TEXT_MAX_BYTES)
-        return add(&finding->others, path);
+    if (stat(path, &found) != 0) {
+        if (errno == ENOENT) return add(&finding->others, path); /* a link to nothing */
+        cli_error("%s: %s", path, strerror(errno)); /* what it is, and whether it belongs to the fabric, nobody knows */
+        return false;
+    }
+    if (!S_ISREG(found.st_mode) || found.st_size > CONFIG_TEXT_MAX_BYTES) return add(&finding->others, path);
     if (!cli_read_file(path, CONFIG_TEXT_MAX_BYTES, &text, &length)) return false;
     if (!memchr(text, 0, length)) {
         fabric = cli_is_fabric(text);
@@ -93,10 +97,13 @@ static bool look_into(struct finding *finding, const char *folder, int depth)
     for (int i = 0; i < count; i++) {
         char path[4096];
         int length = snprintf(path, sizeof path, "%.*s/%s", (int)slash, folder, entry[i]->d_name);
-        bool fits = length > 0 && (size_t)length < sizeof path;
-        if (good && fits && is_folder(path))
+        if (good && (length < 0 || (size_t)length >= sizeof path)) {
+            cli_error("%s: %s", folder, strerror(ENAMETOOLONG));
+            good = false;
+        }
+        if (good && is_folder(path))
             good = depth > 0 ? look_into(finding, path, depth - 1) : add(&finding->others, path);
-        else if (good && fits)
+        else if (good)
             good = sort_file(finding, path);
         free(entry[i]);
     }

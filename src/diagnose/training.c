@@ -314,4 +314,5 @@ void training_judge(struct diagnose *diagnose, const struct diagnose_baseline *b
     for (uint32_t i = 0; i < diagnose->trainings; i++)
         if (diagnose->training[i].network == DIAGNOSE_YES && diagnose->training[i].slow != DIAGNOSE_NO)
             diagnose->acquitted = false;
+    if (!evidence_is_whole(evidence)) diagnose->acquitted = false;
 }

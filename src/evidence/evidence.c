@@ -18,6 +18,7 @@
 #define REMARKS 200          /* more are counted */
 #define VERSIONS_MOST 2048   /* of a device */
 #define VERSION_BYTES 200
+#define PATH_SHOWN 400
 
 const struct evidence_counter_info evidence_counters[EVIDENCE_COUNTERS] = {
 #define COUNTER(id, name, scope, kind, unit, help) {name, EVIDENCE_##scope, EVIDENCE_##kind, unit, help},
@@ -529,6 +530,16 @@ void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line, co
     if (grown) evidence->remark = grown;
     if (!grown || !copy) return;
     grown[evidence->remarks++] = (struct evidence_remark){file, line, copy, 0};
+}
+
+void evidence_unread(struct evidence *evidence, const char *path, const char *why)
+{
+    char text[PATH_SHOWN + 128];
+
+    evidence_remark(evidence, evidence_file(evidence, path), 0, "%s", why);
+    if (evidence->unread++) return;
+    snprintf(text, sizeof text, "%.*s: %s", PATH_SHOWN, path, why);
+    evidence->first_unread = kept(evidence, text, strlen(text));
 }
 
 void evidence_tie(struct evidence *evidence, uint32_t a, uint32_t b)

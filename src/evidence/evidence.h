@@ -147,6 +147,8 @@ struct evidence {
     uint32_t broken_line;
     size_t memory;                  /* bytes: evidence_bound() */
     bool full;                      /* too much to keep: later values are missing, and a remark says so */
+    uint32_t unread;                /* files and folders that could not be read: evidence_unread() */
+    const char *first_unread;       /* "PATH: why" */
     struct evidence_tables *tables; /* private */
 };
 
@@ -195,6 +197,12 @@ void evidence_set_version(struct evidence *evidence, uint32_t device, enum fabri
                           const char *text, size_t length, const struct evidence_source *source);
 __attribute__((format(printf, 4, 5))) void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line,
                                                            const char *format, ...);
+/* A file or folder of the input that could not be read: a remark says why, and what is judged is not whole. */
+void evidence_unread(struct evidence *evidence, const char *path, const char *why);
+static inline bool evidence_is_whole(const struct evidence *evidence)
+{
+    return !evidence->full && !evidence->unread;
+}
 /* A port's peer, where the input itself says it. */
 void evidence_tie(struct evidence *evidence, uint32_t a, uint32_t b);
 

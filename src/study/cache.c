@@ -62,6 +62,7 @@ bool cache_open(struct cache *cache, const char *out, struct study_error *error)
     if (snprintf(cache->folder, sizeof cache->folder, "%s/points", out) >= (int)sizeof cache->folder - HEAD)
         return study_fail(error, "--out: the name is too long");
     cache->program = cache_program();
+    if (cache->program == 0) return study_fail(error, "--out: the program's own file, /proc/self/exe, cannot be read");
     cache->used = has_files(cache->folder);
     return make_folder(out, error) && make_folder(cache->folder, error);
 }
@@ -76,8 +77,9 @@ uint64_t cache_program(void)
 
     while (file && (got = fread(part, 1, sizeof part, file)) > 0)
         hash = hash_bytes(hash, part, got);
+    bool whole = file && !ferror(file);
     if (file) fclose(file);
-    return hash;
+    return whole ? hash : 0;
 }
 
 /* What made the row, in words. */

@@ -58,6 +58,16 @@ class Given(unittest.TestCase):
             self.assertEqual(f"- {name}\n" in result.stdout, there, name)
         self.assertIn('{a: "leaf0:1", b: "spine0:0"', result.stdout)
 
+    def test_what_cannot_be_looked_at(self):
+        for name in ("cfg/leaf2.cfg", "cfg/spines/circle", "cfg/rocelab.yaml"):
+            circle = self.folder / name
+            circle.symlink_to(circle)
+            self.assertIn(f"{name}: Too many levels of symbolic links\n", self.run_verb("import", "cfg", status=2).stderr)
+            circle.unlink()
+        (self.folder / "cfg" / "nowhere").symlink_to("nothing")
+        self.assertIn("passed over, no configuration of a known format: cfg/nowhere\n", self.run_verb("import", "cfg").stderr)
+        self.assertIn("cfg: Is a directory\n", self.run_verb("check", "cfg", "--baseline", "cfg", status=2).stderr)
+
     def test_models(self):
         text = self.fabric("--model", "tomahawk4", "--model", "leaf*=DCS-7060X6-64PE")
         self.assertEqual((text.count("model: tomahawk5"), text.count("model: tomahawk4")), (2, 1))

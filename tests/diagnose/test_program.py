@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rocelab diagnose` from outside: options, wrong use, what it says of its rules."""
 import json
+import os
 import re
 import resource
 import subprocess
@@ -63,6 +64,57 @@ class Program(Case):
                 self.assertNotIn("Nothing found", done.stdout)
                 said += done.stderr
         self.assertIn("memory ran out", said)
+
+    def dumps(self):
+        """Two looks at a fabric with a bad cable, in folders."""
+        folder = self.folder / "dumps"
+        rocelab("sim", "--dump", folder, "--as", "nxos", SOURCE / "examples/cases/C12-ber.yaml")
+        self.assertEqual(rocelab("diagnose", folder).returncode, 1)
+        return folder, sorted(look for look in folder.iterdir() if look.is_dir())
+
+    def not_whole(self, folder, *said, limited=()):
+        """Part of it cannot be read: path and reason, exit status 2, and nobody acquitted, however it is asked."""
+        for options in ((), ("--json",), ("--walk",), ("--walk", "--json")):
+            done = subprocess.run([*limited, PROGRAM, "diagnose", *options, folder], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, (options, done.stdout, done.stderr))
+            for words in said:
+                self.assertIn(words, done.stderr)
+            self.assertNotIn("Nothing found", done.stdout)
+            self.assertNotIn("not the cause", done.stdout)
+            if "--json" in options and done.stdout:
+                document = json.loads(done.stdout)
+                self.assertFalse(document["whole"])
+                self.assertFalse(document.get("acquitted"))
+                self.assertIn(said[-1], str(document["remarks"]))
+
+    def test_folders_that_may_not_be_read_acquit_nobody(self):
+        folder, looks = self.dumps()
+        limited = ["setpriv", "--inh-caps=-all", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+        if limited and subprocess.run([*limited, "true"], capture_output=True, check=False).returncode:
+            self.skipTest("root reads everything, and setpriv cannot take that away here")
+        device = next(one for one in sorted(looks[1].iterdir()) if one.is_dir())
+        file = next(one for one in sorted(device.iterdir()) if one.is_file())
+        for path in (looks[1], device, file):
+            mode = path.stat().st_mode
+            for less in (0, 0o444) if path.is_dir() else (0,):
+                path.chmod(less)
+                try:
+                    self.not_whole(folder, str(path), "Permission denied", limited=limited)
+                finally:
+                    path.chmod(mode)
+
+    def test_files_that_cannot_be_opened_acquit_nobody(self):
+        folder, looks = self.dumps()
+        device = next(one for one in sorted(looks[0].iterdir()) if one.is_dir())
+        circle = device / "circle.txt"
+        circle.symlink_to(circle)
+        self.not_whole(folder, str(circle), "Too many levels of symbolic links")
+        circle.unlink()
+        (device / "nowhere.txt").symlink_to("/nowhere/at/all")  # nothing is behind it: a note
+        self.assertEqual(rocelab("diagnose", folder).returncode, 1)
+        deep = device.joinpath(*"abcdefghijklmnop")
+        deep.mkdir(parents=True)
+        self.not_whole(folder, "more folders inside each other than are followed")
 
     def test_owners_are_those_of_the_runbooks(self):
         teams = dict(re.findall(r"^RUNBOOK\((RB\d\d), (\w+),", (SOURCE / "src/diagnose/runbooks.def").read_text(), re.M))

@@ -2,6 +2,9 @@
 /*
  * INPUT of the command line: a file, or a folder of dumps DIR/TIME/DEVICE/file.  TIME is a time of day in UTC
  * (2026-11-15T10:00:00Z) or seconds; the oldest is read first.  DIR/DEVICE/file is one look.
+ *
+ * Of what cannot be read, a folder or a file, a remark says why, and the evidence says that it is not whole: a look that
+ * is missing would acquit whoever stands in it.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -78,36 +81,72 @@ static void entries_free(struct entries *list)
     *list = (struct entries){0};
 }
 
-/* What is in a folder, hidden things apart, in order. */
-static bool entries_of(const char *path, struct entries *list)
+static bool entry_add(struct entries *list, const char *name)
+{
+    struct entry *grown = realloc(list->entry, (list->count + 1) * sizeof grown[0]);
+    char *copy = strdup(name);
+
+    if (grown) list->entry = grown;
+    if (!grown || !copy) {
+        free(copy);
+        return false;
+    }
+    grown[list->count].name = copy;
+    grown[list->count].is_time = time_of(copy, &grown[list->count].at_s);
+    list->count++;
+    return true;
+}
+
+/* What is in a folder, hidden things apart, in order.  0, or -errno: the list is empty, or ends where it could not be
+ * read any further. */
+static int entries_of(const char *path, struct entries *list)
 {
     DIR *dir = opendir(path);
     struct dirent *one;
+    int error = 0;
 
     *list = (struct entries){0};
-    if (!dir) return false;
-    while ((one = readdir(dir))) {
-        if (one->d_name[0] == '.') continue;
-        struct entry *grown = realloc(list->entry, (list->count + 1) * sizeof grown[0]);
-        char *name = strdup(one->d_name);
-        if (grown) list->entry = grown;
-        if (!grown || !name) {
-            free(name);
-            break;
-        }
-        grown[list->count].name = name;
-        grown[list->count].is_time = time_of(name, &grown[list->count].at_s);
-        list->count++;
-    }
+    if (!dir) return -errno;
+    while (!error && (errno = 0, one = readdir(dir)))
+        if (one->d_name[0] != '.' && !entry_add(list, one->d_name)) error = -ENOMEM;
+    if (!error) error = -errno;
     closedir(dir);
     if (list->count) qsort(list->entry, list->count, sizeof list->entry[0], by_time);
-    return true;
+    return error;
+}
+
+static const char *why_unread(int error)
+{
+    return error == -EINVAL ? "not a file" : strerror(-error);
+}
+
+/* The entries of a folder of the input; what cannot be listed is said. */
+static void entries_or_said(struct evidence *evidence, const char *path, struct entries *list)
+{
+    int error = entries_of(path, list);
+
+    if (error) evidence_unread(evidence, path, strerror(-error));
+}
+
+/* PATH/NAME; false: it is too long for any call, and that was said. */
+static bool join(struct evidence *evidence, const char *path, const char *name, char at[PATH])
+{
+    if (snprintf(at, PATH, "%s/%s", path, name) < PATH) return true;
+    evidence_unread(evidence, path, strerror(ENAMETOOLONG));
+    return false;
 }
 
 static bool is_folder(const char *path)
 {
     struct stat info;
     return !stat(path, &info) && S_ISDIR(info.st_mode);
+}
+
+/* A link to nothing, which a copy of sysfs is full of: there is nothing behind it to be read. */
+static bool leads_nowhere(const char *path)
+{
+    struct stat info;
+    return !lstat(path, &info) && S_ISLNK(info.st_mode) && stat(path, &info) && errno == ENOENT;
 }
 
 /* A file of a copy of sysfs holds its value alone: its path says what it is. */
@@ -127,31 +166,42 @@ static bool read_sysfs(struct evidence *evidence, const char *device, const char
     return true;
 }
 
-/* False: it cannot be read, errno says why. */
-static bool read_one(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from)
+/* 0, or -errno: it cannot be read; -EINVAL: it is no file. */
+static int read_one(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int error = 0;
     struct stat info;
-    void *bytes = NULL;
-    bool done = false;
 
-    if (fd < 0) return false;
-    if (fstat(fd, &info)) goto out;
-    if (!S_ISREG(info.st_mode)) {
-        errno = EINVAL;
-        goto out;
+    if (fd < 0) return -errno;
+    if (fstat(fd, &info)) {
+        error = -errno;
+    } else if (!S_ISREG(info.st_mode)) {
+        error = -EINVAL;
+    } else if (info.st_size) {
+        void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) {
+            error = -errno;
+        } else {
+            if (!read_sysfs(evidence, device, path, at_s, bytes, (size_t)info.st_size))
+                evidence_read_text(evidence, device, path, at_s, from, bytes, (size_t)info.st_size);
+            munmap(bytes, (size_t)info.st_size);
+        }
     }
-    if (info.st_size) {
-        bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED) goto out;
-        if (!read_sysfs(evidence, device, path, at_s, bytes, (size_t)info.st_size))
-            evidence_read_text(evidence, device, path, at_s, from, bytes, (size_t)info.st_size);
-        munmap(bytes, (size_t)info.st_size);
-    }
-    done = true;
-out:
     close(fd);
-    return done;
+    return error;
+}
+
+/* Reads a file of a folder.  What is no file, or leads nowhere, holds no counter: a remark is enough. */
+static bool read_or_said(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from)
+{
+    int error = read_one(evidence, device, path, at_s, from);
+
+    if (error == -EINVAL || (error == -ENOENT && leads_nowhere(path)))
+        evidence_remark(evidence, evidence_file(evidence, path), 0, "%s", why_unread(error));
+    else if (error)
+        evidence_unread(evidence, path, strerror(-error));
+    return !error;
 }
 
 /* All files of a device's folder.  Links to folders are not followed: a few that lead back to theirs have no end. */
@@ -162,16 +212,15 @@ static void read_device(struct evidence *evidence, const char *device, const cha
     struct stat info;
     char at[PATH];
 
-    if (!entries_of(path, &list)) return;
+    entries_or_said(evidence, path, &list);
     for (size_t i = 0; i < list.count && !evidence->full; i++) {
-        if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at) continue;
-        if (lstat(at, &info) || !S_ISDIR(info.st_mode)) {
-            if (!read_one(evidence, device, at, at_s, from))
-                evidence_remark(evidence, evidence_file(evidence, at), 0, "%s",
-                                errno == EINVAL ? "not a file" : strerror(errno));
-        } else if (depth < DEPTH) {
+        if (!join(evidence, path, list.entry[i].name, at)) continue;
+        if (lstat(at, &info) || !S_ISDIR(info.st_mode))
+            read_or_said(evidence, device, at, at_s, from);
+        else if (depth < DEPTH)
             read_device(evidence, device, at, at_s, from, depth + 1);
-        }
+        else
+            evidence_unread(evidence, at, "more folders inside each other than are followed");
     }
     entries_free(&list);
 }
@@ -182,10 +231,7 @@ static bool read_loose(struct evidence *evidence, const char *path, double at_s,
 {
     uint32_t before = evidence->values;
 
-    if (!read_one(evidence, NULL, path, at_s, from))
-        evidence_remark(evidence, evidence_file(evidence, path), 0, "%s",
-                        errno == EINVAL ? "not a file" : strerror(errno));
-    else if (evidence->values == before)
+    if (read_or_said(evidence, NULL, path, at_s, from) && evidence->values == before)
         evidence_remark(evidence, evidence_file(evidence, path), 0,
                         "not read: it is in no device's folder; dumps are DIR/TIME/DEVICE/*.txt");
     return evidence->values > before;
@@ -198,9 +244,9 @@ static uint32_t read_look(struct evidence *evidence, const char *path, double at
     uint32_t devices = 0;
     char at[PATH];
 
-    if (!entries_of(path, &list)) return 0;
+    entries_or_said(evidence, path, &list);
     for (size_t i = 0; i < list.count; i++) {
-        if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at) continue;
+        if (!join(evidence, path, list.entry[i].name, at)) continue;
         if (!is_folder(at)) {
             devices += read_loose(evidence, at, at_s, from);
             continue;
@@ -220,12 +266,14 @@ static bool read_folder(struct evidence *evidence, const char *path, const char 
     double last_s = 0;
     char at[PATH];
 
-    if (!entries_of(path, &list)) {
-        snprintf(why, size, "%s", strerror(errno));
+    int error = entries_of(path, &list);
+    if (error) {
+        entries_free(&list);
+        snprintf(why, size, "%s", strerror(-error));
         return false;
     }
     for (size_t i = 0; i < list.count; i++) {
-        if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at || !is_folder(at)) continue;
+        if (!join(evidence, path, list.entry[i].name, at) || !is_folder(at)) continue;
         if (!list.entry[i].is_time) {
             unread = true;
             continue;
@@ -242,6 +290,10 @@ static bool read_folder(struct evidence *evidence, const char *path, const char 
                         "folders in it whose names are no time were not read: TIME is as 2026-11-15T10:00:00Z or "
                         "seconds");
     if (!times) devices = read_look(evidence, path, 0, from);
+    if (!devices && evidence->unread) {
+        snprintf(why, size, "%s", evidence->first_unread);
+        return false;
+    }
     if (!devices) {
         snprintf(why, size,
                  "no dumps in it: DIR/TIME/DEVICE/*.txt is looked for, TIME as 2026-11-15T10:00:00Z or seconds");
@@ -294,7 +346,7 @@ bool evidence_read(struct evidence *evidence, const char *path, const char *from
         if (fd >= 0) close(fd);
         return done;
     }
-    if (read_one(evidence, NULL, path, 0, from)) return true;
-    snprintf(why, size, "%s", errno == EINVAL ? "not a file" : strerror(errno));
-    return false;
+    int error = read_one(evidence, NULL, path, 0, from);
+    if (error) snprintf(why, size, "%s", why_unread(error));
+    return !error;
 }

@@ -33,10 +33,8 @@ char *file_read(struct loader *loader, const char *path, struct fabric_at at, si
         size *= 2;
     }
     bool failed = ferror(file) || used > FILE_BYTES_MAX;
-    if (!text || failed) {
+    if (text && failed)
         read_error(loader, at, "cannot read '%s': %s", path, ferror(file) ? strerror(errno) : "too large");
-        loader->no_memory = false; /* it is told */
-    }
     if (!in) fclose(file);
     if (!text || failed) return NULL;
     text[used] = 0;

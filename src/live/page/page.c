@@ -148,7 +148,7 @@ static int visit_one(const struct walk *walk, const char *folder, const char *en
 
     snprintf(name, sizeof name, "%s/%s", folder, entry);
     int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) return 0;
+    if (fd < 0) return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
     bool file = fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_uid == geteuid();
     bool whole = file && read(fd, walk->copy, walk->bytes) == (ssize_t)walk->bytes;
     bool ours = whole && head->magic == walk->magic && head->bytes == walk->bytes, alive = lives(fd);
@@ -161,11 +161,13 @@ static int visit_one(const struct walk *walk, const char *folder, const char *en
 static int visit_folder(const struct walk *walk, const char *name, const char *prefix)
 {
     DIR *folder = opendir(name);
+    const struct dirent *entry;
     int answer = 0;
 
-    if (folder == NULL) return 0;
-    for (const struct dirent *entry; answer == 0 && (entry = readdir(folder));)
+    if (folder == NULL) return errno == ENOENT ? 0 : -errno; /* whoever writes into it may be ending it */
+    while (answer == 0 && (errno = 0, entry = readdir(folder)))
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) answer = visit_one(walk, name, entry->d_name);
+    if (answer == 0 && errno) answer = -errno;
     closedir(folder);
     return answer;
 }

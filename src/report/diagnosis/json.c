@@ -157,7 +157,7 @@ static void json_missing(struct jout *jout, const struct diagnose *diagnose)
         jout_text(jout, NULL, diagnose->missing[i]);
     jout_close(jout);
     diagnose_json_remarks(jout, diagnose->evidence);
-    jout_bool(jout, "whole", !diagnose->full && !diagnose->evidence->full);
+    jout_bool(jout, "whole", !diagnose->full && evidence_is_whole(diagnose->evidence));
 }
 
 static void json_seen(struct jout *jout, const struct evidence *evidence)

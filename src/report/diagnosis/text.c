@@ -231,6 +231,7 @@ static void looked_at(const struct page *page)
         say(page, 0, "Read %u device%s with %u port%s%s, once: counters are since they were cleared.", seen.devices,
             text_plural(seen.devices), seen.ports, text_plural(seen.ports), jobs);
     if (page->diagnose->full || evidence->full) say(page, 0, "Memory ran out: the answer is incomplete.");
+    if (evidence->unread) say(page, 0, "Not everything could be read: the answer is incomplete.");
 }
 
 void diagnose_text(FILE *out, const struct diagnose_report *report, const struct text_style *style, bool quiet)
@@ -244,10 +245,11 @@ void diagnose_text(FILE *out, const struct diagnose_report *report, const struct
         return;
     }
     findings(&page);
-    bool whole = !report->diagnose->full && !report->diagnose->evidence->full;
-    if (!report->diagnose->findings && whole) say(&page, 0, "Nothing found.");
+    const struct evidence *evidence = report->diagnose->evidence;
+    bool kept = !report->diagnose->full && !evidence->full;
+    if (!report->diagnose->findings && kept && !evidence->unread) say(&page, 0, "Nothing found.");
     training(&page);
-    if (whole) missing(&page);
+    if (kept) missing(&page);
     looked_at(&page);
 }
 

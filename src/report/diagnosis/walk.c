@@ -128,6 +128,7 @@ void walk_text(FILE *out, const struct walk *walk, const struct text_style *styl
             text_plural(walk->links), text_count(walk->problems, problems), text_plural(walk->problems), bad);
     if (!walk->links) fputs("Cables are not known: give --fabric FILE, or dumps of LLDP\n", out);
     if (walk->full) fputs("Memory ran out: the walk is incomplete\n", out);
+    if (walk->evidence->unread) fputs("Not everything could be read: the walk is incomplete\n", out);
     diagnose_text_remarks(out, walk->evidence, style);
 }
 
@@ -171,7 +172,7 @@ void walk_json(struct jout *jout, const struct walk *walk)
 
     jout_u64(jout, "version", 1);
     jout_text(jout, "kind", "walk");
-    jout_bool(jout, "whole", !walk->full && !walk->evidence->full);
+    jout_bool(jout, "whole", !walk->full && evidence_is_whole(walk->evidence));
     jout_u64(jout, "problems", walk->problems);
     jout_open(jout, "links", '[');
     for (uint32_t i = 0; i < walk->links; i++) {

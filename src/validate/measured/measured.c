@@ -311,6 +311,10 @@ static bool is_of(const struct evidence *evidence, const struct fabric *fabric, 
 static bool read_all(struct evidence *evidence, const char *path, char *why, size_t size)
 {
     if (!evidence_read(evidence, path, NULL, why, size)) return false;
+    if (evidence->unread) {
+        snprintf(why, size, "%s", evidence->first_unread);
+        return false;
+    }
     if (evidence->broken) {
         snprintf(why, size, "line %u: broken JSON: %s", evidence->broken_line, evidence->broken);
         return false;
