@@ -54,6 +54,18 @@ static void print_row(struct table *table, const struct each *each, const struct
     table_row(table, cell);
 }
 
+/* What the column stands for: without it a large number beside a run that lost nothing is a riddle. */
+static void print_expected(const struct each *each, const struct text_style *style, FILE *out)
+{
+    char outage[TEXT_COUNT], line[256];
+
+    snprintf(line, sizeof line,
+             "expected: the slowdown that is explained by the capacity towards higher tiers that is gone, and by %s "
+             "until routes have changed (detect + 4 x step); 1.00: no job uses what fails",
+             text_ps(ps_add(each->converge.detect_ps, 4 * each->converge.step_ps), outage));
+    text_wrap(out, style, 0, 2, line);
+}
+
 static bool print_text(const struct each *each, bool seeds, FILE *out)
 {
     static const struct table_column columns[] = {
@@ -87,6 +99,7 @@ static bool print_text(const struct each *each, bool seeds, FILE *out)
     bool enough = !seeds || each_seeds_table(each, &table, &good, &ended);
     table_print(&table, out, &style, 0);
     table_release(&table);
+    print_expected(each, &style, out);
     fprintf(out, "%u failures: %u within %.1f times the expected slowdown, %u not; %u did not complete\n",
             each->count - 1, good, (double)EACH_MARGIN_NUM / EACH_MARGIN_DEN, each->count - 1 - good,
             each->count - 1 - ended);

@@ -5,8 +5,9 @@
  * faults too.  A run with a failure is held against the one without that has the same seed.
  *
  * What a failure may cost is computed, not fitted: the time without it, times the share of capacity that is gone
- * where it is scarcest, plus the time for which routes were wrong or a host was cut off.  A failure degrades
- * predictably when the jobs complete and take at most EACH_MARGIN times that.
+ * where it is scarcest, plus the time for which routes were wrong or a host was cut off; nothing where the run without
+ * it sent no packet over that capacity.  A failure degrades predictably when the jobs complete and take at most
+ * EACH_MARGIN times that.
  */
 #include "study/each.h"
 
@@ -77,6 +78,39 @@ static ps_t failure_at(const struct each *each, const struct each_one *one)
     return each->options->at != PS_NEVER ? each->options->at : base_of(each, one)->time_ps / 4;
 }
 
+static size_t used_bytes(const struct fabric *fabric)
+{
+    return fabric->ports / 8 + 1u;
+}
+
+/* Did the link carry packets, either way? */
+static bool carried(const struct fabric *fabric, const uint8_t *used, uint32_t port)
+{
+    uint32_t peer = fabric->port[port].peer;
+
+    return (used[port / 8] >> port % 8 & 1) || (peer != FABRIC_NONE && (used[peer / 8] >> peer % 8 & 1));
+}
+
+/* Without the failure no packet used what fails, nor the other links to higher tiers of a switch that loses one: over
+ * those, flows would be shared out anew. */
+static bool touches_nothing(const struct each *each, const struct each_one *one)
+{
+    const struct fabric *fabric = each->fabric;
+    const uint8_t *used = each->used + (one->seed - each->options->sim.seed) * used_bytes(fabric);
+
+    for (uint32_t n = 0; n < fabric->nodes; n++) {
+        const struct fabric_node *node = &fabric->node[n];
+        bool loses = false, busy = false;
+        for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
+            bool fail = fails(fabric, one->node, one->port, p);
+            loses |= fail;
+            busy |= (fail || (n >= fabric->hosts && above(fabric, &fabric->port[p]))) && carried(fabric, used, p);
+        }
+        if (loses && busy) return false;
+    }
+    return true;
+}
+
 static void predict(const struct each *each, struct each_one *one)
 {
     const struct fabric_converge *converge = &each->converge;
@@ -88,6 +122,10 @@ static void predict(const struct each *each, struct each_one *one)
     /* Jobs that complete though an adapter is cut off for good do not need it, or were done before. */
     bool for_good = one->cut_off && lasts == PS_NEVER;
     if (base == PS_NEVER || (for_good && !one->completed)) return;
+    if (touches_nothing(each, one)) {
+        one->predicted_ps = base;
+        return;
+    }
     ps_t outage = ps_add(converge->detect_ps, ps_add(2 * converge->step_ps, 2 * converge->step_ps));
     if (one->cut_off && !for_good) outage = ps_add(outage, lasts);
     one->predicted_ps = ps_add((ps_t)((u128)base * num / den), outage);
@@ -253,8 +291,20 @@ static void explain(struct each_one *one, const struct sim_report *report)
         snprintf(one->why, sizeof(one->why), "the time to stop was reached");
 }
 
-/* Creates, runs and reads one; false with errors, or without for want of memory. */
-static bool simulate(const struct each *each, struct each_one *one, struct fabric *fabric, struct fabric_errors *errors)
+/* Ports that sent something else than pauses and credits. */
+static void note_used(const struct sim_result *result, uint8_t *used)
+{
+    for (uint32_t i = 0; i < result->ports; i++) {
+        const struct sim_port *port = &result->port[i];
+        if (port->frames > port->pauses_sent + port->credits_sent)
+            used[port->port / 8] |= (uint8_t)(1u << port->port % 8);
+    }
+}
+
+/* Creates, runs and reads one, and of a run without a failure which ports it used; false with errors, or without for
+ * want of memory. */
+static bool simulate(const struct each *each, struct each_one *one, struct fabric *fabric, uint8_t *used,
+                     struct fabric_errors *errors)
 {
     struct sim_options options = each->options->sim;
     struct sim *sim = NULL;
@@ -268,6 +318,7 @@ static bool simulate(const struct each *each, struct each_one *one, struct fabri
     if (sim_result(sim, &result) == 0) {
         struct sim_report report = {.fabric = fabric, .result = &result};
         sum_up(one, &report);
+        if (used) note_used(&result, used);
         judge(each, one);
         explain(one, &report);
         good = true;
@@ -282,8 +333,8 @@ struct making { /* of a row, in a process of its own */
     struct each_one one;
 };
 
-/* The row is the struct as it is, and behind it, for a run that was refused, the errors: it is read by this very
- * program, which the cache sees to. */
+/* The row is the struct as it is, and behind it, for a run that was refused, the errors, for one without a failure the
+ * ports it used: it is read by this very program, which the cache sees to. */
 static bool make_row(const void *context, FILE *to)
 {
     const struct making *making = context;
@@ -292,8 +343,9 @@ static bool make_row(const void *context, FILE *to)
     struct fabric fabric = *each->fabric;
     struct fabric_fault *fault = calloc(fabric.faults + 1u, sizeof(*fault));
     struct fabric_errors errors = {.path = fabric.path};
+    uint8_t *used = one.node == FABRIC_NONE ? calloc(1, used_bytes(&fabric)) : NULL;
 
-    CHECK(fault);
+    CHECK(fault && (used || one.node != FABRIC_NONE));
     if (fabric.faults) memcpy(fault, fabric.fault, fabric.faults * sizeof(*fault));
     fabric.fault = fault;
     if (one.node != FABRIC_NONE) {
@@ -305,9 +357,11 @@ static bool make_row(const void *context, FILE *to)
                                                        .word = "down"};
     }
     fabric.converge = each->converge;
-    one.ran = simulate(each, &one, &fabric, &errors);
+    one.ran = simulate(each, &one, &fabric, used, &errors);
     fwrite(&one, sizeof(one), 1, to);
     if (!one.ran) fwrite(&errors, sizeof(errors), 1, to);
+    if (one.ran && used) fwrite(used, used_bytes(&fabric), 1, to);
+    free(used);
     free(fault);
     return one.ran;
 }
@@ -350,6 +404,8 @@ static bool take_row(void *context, uint32_t point, const struct pool_row *got)
     if (got->why == NULL && length >= sizeof(*one)) memcpy(one, row, sizeof(*one));
     if (got->why == NULL && !one->ran && length == sizeof(*one) + sizeof(errors))
         memcpy(&errors, row + sizeof(*one), sizeof(errors));
+    if (one->ran && one->node == FABRIC_NONE && length == sizeof(*one) + used_bytes(each->fabric))
+        memcpy(each->used + point * used_bytes(each->fabric), row + sizeof(*one), used_bytes(each->fabric));
     if (one->ran) return origin == CACHE_FOUND;
     one->time_ps = one->predicted_ps = PS_NEVER;
     snprintf(one->why, sizeof(one->why), "%s",
@@ -386,6 +442,9 @@ bool each_run(struct each *each)
 
     CHECK(each->seeds > 0);
     each->converge = each->fabric->converge.on ? each->fabric->converge : usual;
+    each->used = malloc(each->seeds * used_bytes(each->fabric));
+    if (each->used == NULL) return study_fail(each->error, "not enough memory");
+    memset(each->used, 0xff, each->seeds * used_bytes(each->fabric));
     if (!find_targets(each) || !run_some(each, 0, each->seeds)) return false;
     for (uint32_t k = 0; k < each->seeds; k++) {
         const struct each_one *base = &each->one[k];
@@ -398,5 +457,7 @@ bool each_run(struct each *each)
 void each_release(struct each *each)
 {
     free(each->one);
+    free(each->used);
     each->one = NULL;
+    each->used = NULL;
 }

@@ -54,6 +54,7 @@ struct each {
     struct study_error *error;
     struct fabric_converge converge;
     struct each_one *one; /* [count][seeds]; those of [0] are without a failure */
+    uint8_t *used;        /* [seeds][]: bit p, port p sent packets in the run without a failure */
     uint32_t count, done; /* targets; runs that are over */
     uint32_t first;       /* of the runs the pool has */
     struct cache_count rows;

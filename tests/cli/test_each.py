@@ -100,6 +100,22 @@ class Each(Case):
         document = self.each("--each", "link", "--at", "1s", status=0)
         self.assertTrue(all(run["predictable"] for run in document["runs"]))
 
+    def test_a_failure_of_what_no_job_uses_is_expected_to_cost_nothing(self):
+        """A ring on rails stays below its leaves: neither the spines nor the time until routes change is its business."""
+        rails = POD.replace("leaf-spine: {leaves: 2, spines: 2, hosts: 2}", "rail: {hosts: 4, gpus: 2, leaves: 2, spines: 2}")
+        for jobs, spared in (("[{allreduce: ring, size: 1MB}]", True), ("[{flows: [{src: h0:0, dst: h1:1, size: 1MB}]}]", False)):
+            path = self.file("rails.yaml", (rails.split("jobs:")[0] + f"jobs: {jobs}\n").encode())
+            for more in ((), ("--seeds", "2")):
+                document = json.loads(rocelab("sim", "--json", "--each", "spine", *more, path, cwd=self.folder).stdout)
+                for run in document["runs"]:
+                    self.assertEqual(run["explained_ps"] == document["base"]["time_ps"], spared, run)
+                    self.assertTrue(run["predictable"])
+            text = rocelab("sim", "--each", "spine", path, cwd=self.folder).stdout
+            row = next(line for line in text.splitlines() if line.startswith("spine0"))
+            self.assertEqual(row.split()[3] == "1.00", spared, text)
+            self.assertIn("expected: the slowdown that is explained by", text)
+            self.assertIn("40us\n", text.replace(" ", "\n"))
+
     def test_wrong(self):
         path = self.file("pod.yaml", POD.encode())
         for arguments, said in ((("--each", "cable"), "--each 'cable': link, leaf, spine, core or switch"),
