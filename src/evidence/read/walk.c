@@ -3,8 +3,8 @@
  * INPUT of the command line: a file, or a folder of dumps DIR/TIME/DEVICE/file.  TIME is a time of day in UTC
  * (2026-11-15T10:00:00Z) or seconds; the oldest is read first.  DIR/DEVICE/file is one look.
  *
- * Of what cannot be read, a folder or a file, a remark says why, and the evidence says that it is not whole: a look that
- * is missing would acquit whoever stands in it.
+ * Of what cannot be read, a folder or a file, a remark says why, and the evidence is not whole: a look that is missing
+ * would acquit whoever stands in it.
  */
 #include <ctype.h>
 #include <dirent.h>
