@@ -75,6 +75,8 @@ static bool set_option(void *into, int id, const char *argument)
         return setenv("ROCELAB_WIRE", argument, 1) == 0;
     case RUN_OPTION_FAULT:
         return setenv("ROCELAB_FAULT", argument, 1) == 0;
+    case RUN_OPTION_STRICT_RNR:
+        return setenv("ROCELAB_STRICT_RNR", "on", 1) == 0;
     case RUN_OPTION_PCAP:
         return set_pcap(argument);
     case RUN_OPTION_TRACE:

@@ -199,11 +199,11 @@ bool live_environment_frames(void)
     return wire && strcmp(wire, "packet") == 0;
 }
 
-bool live_environment_verbose(void)
+bool live_environment_is(const char *variable, const char *word)
 {
-    const char *verbose = getenv("ROCELAB_VERBOSE");
+    const char *set = getenv(variable);
 
-    return verbose && strcmp(verbose, "on") == 0;
+    return set && strcmp(set, word) == 0;
 }
 
 int live_environment_read(struct live_environment *ret, char *why, size_t why_bytes)

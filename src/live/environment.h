@@ -23,7 +23,7 @@ struct live_environment {
     const char *device, *pcap, *trace, *registry; /* "" when not set; point into the environment */
     const char *nccl_file;                        /* src/nccl reads it, in another library */
     uint8_t wire;                                 /* enum live_wire */
-    bool thread, verbose;
+    bool thread, verbose, strict_rnr;
     bool has_fault;
     uint16_t port;
     uint16_t source_ports;
@@ -44,8 +44,8 @@ int live_environment_read(struct live_environment *ret, char *why, size_t why_by
 /* Whether ROCELAB_WIRE names a wire that carries whole Ethernet frames: only there RoCE v1 exists. */
 bool live_environment_frames(void);
 
-/* Whether ROCELAB_VERBOSE is on: for those who have no opened device to ask. */
-bool live_environment_verbose(void);
+/* Whether a variable that is on or off was set to the one or the other: for those who have no opened device to ask. */
+bool live_environment_is(const char *variable, const char *word);
 
 struct live_variable {
     const char *name, *fallback, *help;

@@ -290,7 +290,7 @@ uint64_t adapter_qpn_heard(struct live *live, uint32_t qpn)
 
 void adapter_qpn_be_patient(struct live *live, uint32_t qpn, uint64_t patience_ns)
 {
-    if (shard_enter_all(live) < 0) return;
+    if (live->env.strict_rnr || shard_enter_all(live) < 0) return;
     for (unsigned i = 0; i < live->shards; i++) {
         struct live *shard = live->shard[i];
         struct nic_qp *nic = shard ? nic_qp_find(shard->nic, qpn) : NULL;

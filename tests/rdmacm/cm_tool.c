@@ -4,8 +4,8 @@
  *
  *   cm_tool serve PORT BACKLOG   accepts whoever asks, for ever; says "listening", and each event with its connection
  *   cm_tool connect ADDRESS PORT connects, says "connected", and stays until its input ends or the connection does
- *
- * No data is sent.
+ *   cm_tool send ADDRESS PORT    connects, sends one message, for which there is no receive, and says what became of it
+ *                                and after how many milliseconds
  */
 #include <errno.h>
 #include <netdb.h>
@@ -13,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
 
 static int fail(const char *what)
 {
@@ -99,18 +101,59 @@ static int resolve(struct rdma_cm_id *id, const char *host, const char *port)
     return 0;
 }
 
-static int connect_to(const char *host, const char *port)
+/* NULL: said why. */
+static struct rdma_cm_id *connected(const char *host, const char *port)
 {
     struct rdma_event_channel *channel = rdma_create_event_channel();
     struct rdma_conn_param param = {.responder_resources = 1, .initiator_depth = 1, .retry_count = 7};
+    const char *failed = NULL;
     struct rdma_cm_id *id;
+
+    if (channel == NULL || rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) != 0)
+        failed = "creating an id";
+    else if (resolve(id, host, port) != 0 || take(channel, RDMA_CM_EVENT_ADDR_RESOLVED) != 0)
+        failed = "resolving";
+    else if (rdma_resolve_route(id, 2000) != 0 || take(channel, RDMA_CM_EVENT_ROUTE_RESOLVED) != 0)
+        failed = "routing";
+    else if (make_qp(id) != 0)
+        failed = "creating a queue pair";
+    else if (rdma_connect(id, &param) != 0 || take(channel, RDMA_CM_EVENT_ESTABLISHED) != 0)
+        failed = "connecting";
+    if (failed == NULL) return id;
+    (void)fail(failed);
+    return NULL;
+}
+
+static double milliseconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static int send_to(const char *host, const char *port)
+{
+    struct rdma_cm_id *id = connected(host, port);
+    static char text[64] = "no receive is there for this";
+    struct ibv_wc wc;
+
+    if (id == NULL) return 1;
+    struct ibv_mr *mr = rdma_reg_msgs(id, text, sizeof text);
+    double begin = milliseconds();
+    if (mr == NULL || rdma_post_send(id, NULL, text, sizeof text, mr, IBV_SEND_SIGNALED) != 0) return fail("sending");
+    if (rdma_get_send_comp(id, &wc) != 1) return fail("waiting for a completion");
+    printf("%s after %.3f ms\n", ibv_wc_status_str(wc.status), milliseconds() - begin);
+    return wc.status == IBV_WC_RNR_RETRY_EXC_ERR ? 0 : 3;
+}
+
+static int connect_to(const char *host, const char *port)
+{
+    struct rdma_cm_id *id = connected(host, port);
     char byte;
 
-    if (channel == NULL || rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) != 0) return fail("creating an id");
-    if (resolve(id, host, port) != 0 || take(channel, RDMA_CM_EVENT_ADDR_RESOLVED) != 0) return fail("resolving");
-    if (rdma_resolve_route(id, 2000) != 0 || take(channel, RDMA_CM_EVENT_ROUTE_RESOLVED) != 0) return fail("routing");
-    if (make_qp(id) != 0) return fail("creating a queue pair");
-    if (rdma_connect(id, &param) != 0 || take(channel, RDMA_CM_EVENT_ESTABLISHED) != 0) return fail("connecting");
+    if (id == NULL) return 1;
+    struct rdma_event_channel *channel = id->channel;
     puts("connected");
     for (;;) {
         struct pollfd fds[2] = {{.fd = channel->fd, .events = POLLIN}, {.fd = 0, .events = POLLIN}};
@@ -136,6 +179,7 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc == 4 && strcmp(argv[1], "serve") == 0) return serve(argv[2], (int)strtoul(argv[3], NULL, 10));
     if (argc == 4 && strcmp(argv[1], "connect") == 0) return connect_to(argv[2], argv[3]);
-    fputs("usage: cm_tool serve PORT BACKLOG | connect ADDRESS PORT\n", stderr);
+    if (argc == 4 && strcmp(argv[1], "send") == 0) return send_to(argv[2], argv[3]);
+    fputs("usage: cm_tool serve PORT BACKLOG | connect ADDRESS PORT | send ADDRESS PORT\n", stderr);
     return 2;
 }

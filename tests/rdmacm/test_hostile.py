@@ -37,8 +37,8 @@ def resident_mb(pid):
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
 
 
-def start(*arguments):
-    return subprocess.Popen([TOOL, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+def start(*arguments, **more):
+    return subprocess.Popen([TOOL, *arguments], env=dict(os.environ, **more), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)
 
 
@@ -52,8 +52,8 @@ def await_line(process, text):
         guard.cancel()
 
 
-def serve(test):
-    serving = start("serve", str(CM_PORT), "16")
+def serve(test, **more):
+    serving = start("serve", str(CM_PORT), "16", **more)
     test.addCleanup(finish, serving)
     test.assertTrue(await_line(serving, "listening"))
     return serving
@@ -64,6 +64,26 @@ def visit(test):
     client = start("connect", HOST, str(CM_PORT))
     said = client.communicate(timeout=LIMIT)[0]
     test.assertEqual((client.returncode, said), (0, "connected\n"))
+
+
+class LateReceives(unittest.TestCase):
+    """No receive comes, and no RNR retry was agreed on."""
+
+    PATIENCE_MS = 500
+
+    def refused_after_ms(self):
+        client = start("send", HOST, str(CM_PORT))
+        said = client.communicate(timeout=LIMIT)[0]
+        self.assertTrue(said.startswith("RNR retry counter exceeded after "), said)
+        return float(said.split()[-2])
+
+    def test_strict(self):
+        serve(self, ROCELAB_STRICT_RNR="on")
+        self.assertTrue(any(self.refused_after_ms() < self.PATIENCE_MS / 2 for _ in range(5)))  # a busy machine
+
+    def test_lenient(self):
+        serve(self)
+        self.assertGreater(self.refused_after_ms(), self.PATIENCE_MS / 2)
 
 
 class Flood(unittest.TestCase):

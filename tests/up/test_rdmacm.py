@@ -77,6 +77,14 @@ class Connections(Case):
         self.need("udaddy")
         self.pair("udaddy -c 2 -C 20", "udaddy -s h0 -c 2 -C 20", r"^h0: return status 0", r"^h1: return status 0")
 
+    @unittest.skipUnless("ROCELAB_CM_TOOL" in os.environ, "built without verbs")
+    def test_late_receives(self):
+        """No receive and no RNR retry: the first message ends the connection, as with hardware, and at once."""
+        tool = os.environ["ROCELAB_CM_TOOL"]
+        text = self.pair(f"timeout 2 {tool} serve 7000 4 || true", f"{tool} send 10.0.0.1 7000")
+        after = re.search(r"(?m)^h1: RNR retry counter exceeded after (\S+) ms", text)
+        self.assertTrue(after and float(after[1]) < 1, text)
+
     def test_two_of_a_host(self):
         self.need("rping")
         text = self.up("h0: rping -s -C 3 -v\nh0 after 1ms: rping -c -a h0 -C 3 -v\n")

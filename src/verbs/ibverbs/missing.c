@@ -24,7 +24,7 @@ int verbs_missing(enum missing what)
 {
     static atomic_uint told; /* a bit for each */
 
-    if (live_environment_verbose() && !(atomic_fetch_or(&told, 1u << what) & 1u << what))
+    if (live_environment_is("ROCELAB_VERBOSE", "on") && !(atomic_fetch_or(&told, 1u << what) & 1u << what))
         fprintf(stderr, "rocelab: %s: not supported, the program gets EOPNOTSUPP\n", names[what]);
     return EOPNOTSUPP;
 }
