@@ -85,7 +85,19 @@ class Findings(unittest.TestCase):
     def test_link_down(self):
         text = SPINE % (2, 4, "100G") + ACROSS % flows([(0, 4), (1, 5), (2, 6), (3, 7)]) + \
             "nics: {timeout: 8}\nfaults: [{down: 'leaf0:4', at: 20us, for: 10us}]\n"
-        self.expect(text, "V-LINK-DOWN", "warning", "leaf0:4", others=("V-SENT-AGAIN",))
+        one = self.expect(text, "V-LINK-DOWN", "warning", "leaf0:4", others=("V-SENT-AGAIN",))
+        self.assertIn("Packets in flight were lost", one["why"])
+        self.assertRegex(one["what"], r"\d lost on the line")
+
+    def test_a_link_that_was_down_before_anything_was_sent(self):
+        """Nothing was in flight, and nothing is said to have been lost; with routes that do not change, nor with."""
+        text = SPINE % (2, 4, "100G") + "jobs: [{name: late, at: 5ms, flows: [%s]}]\n" % flows([(0, 4)])
+        for more in ("faults: [{down: 'leaf0:4', at: 1us, for: 10us}]\n",
+                     "faults: [{down: 'leaf0:4', at: 1us}]\nconverge: {detect: 10us, step: 5us}\n",
+                     "faults: [{down: h7, at: 1us}]\n"):
+            one = self.expect(text + more, "V-LINK-DOWN", "warning")
+            self.assertIn("No packet was lost", one["why"])
+            self.assertNotIn("lost on", one["what"])
 
     def test_lanes_are_no_wrong_class(self):
         found = verdict(SINGLE % 5 + INCAST + "system: infiniband\nvls: 2\n")

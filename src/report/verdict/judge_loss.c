@@ -31,11 +31,45 @@ static uint64_t down_drops(const struct judge *judge)
     return drops;
 }
 
+static uint64_t lost_at(const struct judge *judge, uint32_t port)
+{
+    uint32_t peer = judge->fabric->port[port].peer;
+    uint64_t lost = judge->port[port] ? judge->port[port]->lost : 0;
+
+    return lost + (peer != FABRIC_NONE && judge->port[peer] ? judge->port[peer]->lost : 0);
+}
+
+/* On the lines that the fault took down. */
+static uint64_t down_lost(const struct judge *judge, const struct fabric_fault *fault)
+{
+    uint64_t lost = 0;
+
+    if (fault->port != FABRIC_NONE) return lost_at(judge, fault->port);
+    const struct fabric_node *node = &judge->fabric->node[fault->node];
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
+        lost += lost_at(judge, p);
+    return lost;
+}
+
+/* What it did to packets, as the counters have it, and to routes. */
+static void down_why(const struct judge *judge, struct verdict_finding *finding, uint64_t lost, uint64_t drops)
+{
+    const char *happened = lost    ? "Packets in flight were lost"
+                           : drops ? "Packets that should leave there were dropped"
+                                   : "No packet was lost by it";
+
+    if (judge->fabric->converge.on)
+        judge_why(finding, "%s; until the link is back routes lead around it where there is another way", happened);
+    else
+        judge_why(finding, "%s; routes do not change (no `converge` in the file)", happened);
+}
+
 static void link_faults(struct judge *judge, uint8_t kind, enum verdict_id id)
 {
     const struct fabric *fabric = judge->fabric;
     struct verdict_finding *finding = NULL;
     char name[FABRIC_NAME], at[TEXT_COUNT], lasts[TEXT_COUNT], share[TEXT_COUNT];
+    uint64_t lost = 0;
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < fabric->faults; i++) {
@@ -52,18 +86,18 @@ static void link_faults(struct judge *judge, uint8_t kind, enum verdict_id id)
             if (kind == FABRIC_FAULT_SLOW)
                 judge_what(finding, ", at %s of its rate", text_share(fault->ppm, 1000000, share));
         }
+        lost += down_lost(judge, fault);
         judge_object(finding, fault_port(judge, fault));
     }
     if (finding == NULL) return;
     if (count > 1) judge_what(finding, "; and %u more fault%s", count - 1, text_plural(count - 1));
     uint64_t drops = kind == FABRIC_FAULT_DOWN ? down_drops(judge) : 0;
+    if (kind == FABRIC_FAULT_DOWN && lost) judge_what(finding, "; %s lost on the line", text_count(lost, at));
     if (drops) judge_what(finding, "; %s packets dropped there", text_count(drops, at));
     if (kind == FABRIC_FAULT_SLOW)
         judge_why(finding, "It carries less than its parallel links, but the hash gives it as many flows");
-    else if (fabric->converge.on)
-        judge_why(finding, "Packets in flight were lost; until the link is back other links carry its traffic");
     else
-        judge_why(finding, "Packets in flight were lost, and routes do not change (no `converge` in the file)");
+        down_why(judge, finding, lost, drops);
 }
 
 static uint64_t wire_loss(const struct judge *judge, const struct sim_port *port)
