@@ -120,42 +120,42 @@ static const struct cli_command command = {
     .set = set_option,
 };
 
-/* A name of --systems; false after a message. */
-static bool judge_name(const char *name, const char *before)
+/* A name of --systems, as a bit of *given; FABRIC_SYSTEMS after a message. */
+static enum fabric_system judge_name(const char *name, uint32_t *given)
 {
+    enum fabric_system system = fabric_system_find(name);
     struct nearest nearest;
 
     nearest_init(&nearest, name);
-    for (int s = 0; s < FABRIC_SYSTEMS; s++) {
+    for (int s = 0; s < FABRIC_SYSTEMS; s++)
         nearest_try(&nearest, fabric_system_names[s]);
-        if (strcmp(fabric_system_names[s], name) != 0) continue;
-        for (const char *at = before; (at = strstr(at, name)); at += strlen(name)) {
-            bool begins = at == before || at[-1] == ',';
-            if (!begins || (at[strlen(name)] != ',' && at[strlen(name)])) continue;
-            cli_error("--systems: '%s' is there twice", name);
-            return false;
-        }
-        return true;
+    if (system != FABRIC_SYSTEMS && *given & FABRIC_SYSTEM(system)) {
+        cli_error("--systems: '%s' is there twice", fabric_system_names[system]);
+        return FABRIC_SYSTEMS;
     }
-    if (nearest.word)
+    if (system != FABRIC_SYSTEMS)
+        *given |= FABRIC_SYSTEM(system);
+    else if (nearest.word)
         cli_error("--systems '%s': there is no such system; did you mean '%s'?", name, nearest.word);
     else
         cli_error("--systems '%s': there is no such system; there are rocev2, rocev1, infiniband, uet, tcp, iwarp",
                   name);
-    return false;
+    return system;
 }
 
 /* The first axis of the sweep, then those of --vary; false after a message. */
 static bool make_axes(struct settings *settings)
 {
     char argument[NAMES + 8] = "system=", *list = argument + 7;
+    uint32_t given = 0;
 
     for (const char *at = settings->systems; at;) {
         size_t length = strcspn(at, ",");
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
-        if (!judge_name(name, list)) return false;
-        snprintf(list + strlen(list), NAMES - strlen(list), "%s%s", *list ? "," : "", name);
+        enum fabric_system system = judge_name(name, &given);
+        if (system == FABRIC_SYSTEMS) return false;
+        snprintf(list + strlen(list), NAMES - strlen(list), "%s%s", *list ? "," : "", fabric_system_names[system]);
         at = at[length] ? at + length + 1 : NULL;
     }
     for (int s = 0; settings->systems == NULL && s < FABRIC_SYSTEMS; s++)

@@ -17,7 +17,6 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "base/units.h"
 #include "config/ends.h"
 #include "config/links.h"
@@ -46,18 +45,15 @@ static bool add(struct arena *arena, struct facts *facts, struct fact fact)
 static const char *wrong_model(const char *value, char buf[FACTS_WRONG])
 {
     char all[ALL_NAMES] = "";
-    struct nearest nearest;
     size_t used = 0;
 
     if (switch_model_find(value) || switch_model_of_product(value)) return NULL;
-    nearest_init(&nearest, value);
-    for (uint32_t m = 0; m < switch_model_count; m++) {
-        nearest_try(&nearest, switch_models[m].name);
+    const char *near = switch_model_nearest(value);
+    for (uint32_t m = 0; m < switch_model_count; m++)
         if (used + 40 < sizeof(all))
             used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", switch_models[m].name);
-    }
-    if (nearest.word)
-        snprintf(buf, FACTS_WRONG, "'%.60s' is no known chip or product; did you mean '%s'?", value, nearest.word);
+    if (near)
+        snprintf(buf, FACTS_WRONG, "'%.60s' is no known chip or product; did you mean '%s'?", value, near);
     else
         snprintf(buf, FACTS_WRONG, "'%.60s' is no known chip or product; chips: %s", value, all);
     return buf;

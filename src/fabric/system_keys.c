@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "fabric/file/read.h"
 
 #define DATA_CLASS_TEXT 512
 
@@ -191,9 +190,18 @@ static uint8_t system_named(const struct tree *map, uint8_t otherwise)
 {
     const struct tree *value = tree_get(map, "system");
 
-    for (uint8_t s = 0; value && value->type == TREE_SCALAR && s < FABRIC_SYSTEMS; s++)
-        if (strcmp(value->text, fabric_system_names[s]) == 0) return s;
-    return otherwise;
+    enum fabric_system named = value && value->type == TREE_SCALAR ? fabric_system_find(value->text) : FABRIC_SYSTEMS;
+    return named == FABRIC_SYSTEMS ? otherwise : (uint8_t)named;
+}
+
+bool system_read(struct loader *loader, const struct tree *value, uint8_t *ret)
+{
+    enum fabric_system named = value->type == TREE_SCALAR ? fabric_system_find(value->text) : FABRIC_SYSTEMS;
+    uint32_t choice = named;
+
+    if (named == FABRIC_SYSTEMS && !read_choice(loader, value, fabric_system_names, &choice)) return false;
+    *ret = (uint8_t)choice;
+    return true;
 }
 
 uint8_t tree_system(const struct tree *root)

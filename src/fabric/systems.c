@@ -9,6 +9,7 @@
 #include "fabric/systems.h"
 
 #include <stddef.h>
+#include <strings.h>
 
 #include "switch/config.h"
 
@@ -123,3 +124,20 @@ const struct fabric_system_row fabric_systems[FABRIC_SYSTEMS] = {
 
 const char *const fabric_system_names[FABRIC_SYSTEMS + 1] = {"rocev2", "rocev1", "infiniband", "uet",
                                                              "tcp",    "iwarp",  NULL};
+
+static const struct {
+    const char *name;
+    enum fabric_system system;
+} other_names[] = {
+    {"roce", FABRIC_ROCEV2},    {"roce2", FABRIC_ROCEV2},  {"roce-v2", FABRIC_ROCEV2},     {"roce1", FABRIC_ROCEV1},
+    {"roce-v1", FABRIC_ROCEV1}, {"ib", FABRIC_INFINIBAND}, {"ultra-ethernet", FABRIC_UET}, {"uec", FABRIC_UET},
+};
+
+enum fabric_system fabric_system_find(const char *name)
+{
+    for (unsigned s = 0; s < FABRIC_SYSTEMS; s++)
+        if (strcasecmp(name, fabric_system_names[s]) == 0) return (enum fabric_system)s;
+    for (size_t i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
+        if (strcasecmp(name, other_names[i].name) == 0) return other_names[i].system;
+    return FABRIC_SYSTEMS;
+}

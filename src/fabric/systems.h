@@ -59,5 +59,7 @@ struct fabric_system_row {
 
 extern const struct fabric_system_row fabric_systems[FABRIC_SYSTEMS];
 extern const char *const fabric_system_names[FABRIC_SYSTEMS + 1];
+/* A system by its name, or by what else people call it (`ib`), in letters of either case; FABRIC_SYSTEMS: none. */
+enum fabric_system fabric_system_find(const char *name);
 
 #endif

@@ -56,13 +56,11 @@ static void read_converge(struct loader *loader, const struct tree *value, void 
 static void read_system(struct loader *loader, const struct tree *value, void *into)
 {
     struct fabric *fabric = into;
-    uint32_t choice;
 
-    if (!read_choice(loader, value, fabric_system_names, &choice)) return;
-    fabric->system = (uint8_t)choice;
+    if (!system_read(loader, value, &fabric->system)) return;
     fabric->system_at = value->at;
-    if (!fabric_systems[choice].runs)
-        read_error(loader, value->at, "system '%s' cannot be run yet", fabric_system_names[choice]);
+    if (!fabric_systems[fabric->system].runs)
+        read_error(loader, value->at, "system '%s' cannot be run yet", fabric_system_names[fabric->system]);
 }
 
 static const char *const behaviours[] = {"native", "hpcc-ns3", "uet-htsim", "ns3-tcp", NULL};

@@ -214,6 +214,7 @@ class Compare(Case):
     def test_wrong(self):
         for arguments, words in (
                 (("--systems", "rocev2,infinband"), "--systems 'infinband': there is no such system; did you mean 'infiniband'?"),
+                (("--systems", "rocev2,infiniband,ib"), "--systems: 'infiniband' is there twice"),
                 (("--systems", "rocev2,tcp,rocev2"), "--systems: 'rocev2' is there twice"),
                 (("--systems", ""), "--systems '': there is no such system"),
                 (("--systems", "rocev2", "--vary", "system=tcp"), "systems are chosen by --systems"),

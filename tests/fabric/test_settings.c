@@ -383,13 +383,54 @@ static void test_pool(void **state)
     fabric_free(fabric);
 }
 
+/* A product stands for its chip; systems have the names that people give them. */
+static void test_names_people_use(void **state)
+{
+    static const struct {
+        const char *written, *model;
+    } product[] = {{"SN5600", "spectrum4"},
+                   {"DCS-7060X6-64PE", "tomahawk5"},
+                   {"sn4700", "spectrum3"},
+                   {"N9K-C9364D-GX2A", "cloudscale-gx2a"},
+                   {"tomahawk5", "tomahawk5"}};
+    static const struct {
+        const char *written;
+        enum fabric_system system;
+    } name[] = {{"ib", FABRIC_INFINIBAND}, {"InfiniBand", FABRIC_INFINIBAND}, {"roce", FABRIC_ROCEV2},
+                {"RoCEv2", FABRIC_ROCEV2}, {"ultra-ethernet", FABRIC_UET},    {"tcp", FABRIC_TCP}};
+    char text[400];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(product) / sizeof(product[0]); i++) {
+        snprintf(text, sizeof(text), "%sswitches: {model: %s}\n", LEAF_SPINE, product[i].written);
+        struct fabric *fabric = must_load("m.yaml", text);
+        assert_string_equal(sw_of(fabric, "leaf0")->model, product[i].model);
+        fabric_free(fabric);
+    }
+    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+        snprintf(text, sizeof(text), "%ssystem: %s\n", LEAF_SPINE, name[i].written);
+        struct fabric *fabric = must_load("s.yaml", text);
+        assert_int_equal(fabric->system, name[i].system);
+        fabric_free(fabric);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pod64),  cmocka_unit_test(test_gpu_links),   cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_layers), cmocka_unit_test(test_class_keys),  cmocka_unit_test(test_hpcc),
-        cmocka_unit_test(test_system), cmocka_unit_test(test_system_rows), cmocka_unit_test(test_system_left_out),
-        cmocka_unit_test(test_pool),   cmocka_unit_test(test_receive),     cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_pod64),
+        cmocka_unit_test(test_gpu_links),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_class_keys),
+        cmocka_unit_test(test_hpcc),
+        cmocka_unit_test(test_system),
+        cmocka_unit_test(test_system_rows),
+        cmocka_unit_test(test_system_left_out),
+        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_receive),
+        cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_names_people_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

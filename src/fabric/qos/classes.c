@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/system_keys.h"
 
 #define TRIM_BYTES 64    /* that are left, where the file does not say */
 #define CLASSES_TEXT 400 /* of the usual ones */
@@ -160,10 +161,10 @@ static void read_dscp(struct loader *loader, const struct tree *value, void *int
 static void read_class_system(struct loader *loader, const struct tree *value, void *into)
 {
     const struct fabric_system_row *own = fabric_system(loader->fabric);
-    uint32_t choice;
+    uint8_t choice;
 
-    if (!read_choice(loader, value, fabric_system_names, &choice)) return;
-    ((struct definition *)into)->as.system = (uint8_t)choice;
+    if (!system_read(loader, value, &choice)) return;
+    ((struct definition *)into)->as.system = choice;
     if (choice == loader->fabric->system) return;
     if (choice != FABRIC_TCP || own->link != FABRIC_LINK_PFC)
         read_error(loader, value->at, "a class of '%s' in a fabric of '%s': only 'tcp' beside rocev2 or rocev1 can be",

@@ -15,21 +15,19 @@
 static void read_model(struct loader *loader, const struct tree *value, void *into)
 {
     struct switch_raw *sw = into;
-    struct nearest nearest;
     const char *name = NULL;
 
     if (!read_text(loader, value, &name)) return;
     const struct switch_model *model = switch_model_find(name);
+    if (!model) model = switch_model_of_product(name);
     if (model) {
         sw->model = model;
         sw->model_at = value->at;
         return;
     }
-    nearest_init(&nearest, name);
-    for (uint32_t i = 0; i < switch_model_count; i++)
-        nearest_try(&nearest, switch_models[i].name);
-    if (nearest.word)
-        read_error(loader, value->at, "unknown switch model '%s'; did you mean '%s'?", name, nearest.word);
+    const char *near = switch_model_nearest(name);
+    if (near)
+        read_error(loader, value->at, "unknown switch model '%s'; did you mean '%s'?", name, near);
     else
         read_error(loader, value->at, "unknown switch model '%s'; generic, with buffer and cell, can stand for any",
                    name);

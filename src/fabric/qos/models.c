@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/nearest.h"
+
 #define S false
 #define A true
 #define MODEL(name_, buffer_, buffer_from, cell_, cell_from, ports_, rate_, most_, most_from, latency_, latency_from,  \
@@ -53,4 +55,16 @@ const struct switch_model *switch_model_of_product(const char *name)
     for (size_t p = 0; p < sizeof(products) / sizeof(products[0]); p++)
         if (strcasestr(name, products[p].part)) return switch_model_find(products[p].model);
     return NULL;
+}
+
+const char *switch_model_nearest(const char *name)
+{
+    struct nearest nearest;
+
+    nearest_init(&nearest, name);
+    for (uint32_t m = 0; m < switch_model_count; m++)
+        nearest_try(&nearest, switch_models[m].name);
+    for (size_t p = 0; p < sizeof(products) / sizeof(products[0]); p++)
+        nearest_try(&nearest, products[p].part);
+    return nearest.word;
 }

@@ -26,5 +26,7 @@ extern const uint32_t switch_model_count;
 const struct switch_model *switch_model_find(const char *name); /* NULL: none of that name */
 /* The chip of a product by its name, as in `DCS-7060X6-64PE` or `ACS-MSN3700`; NULL: not known. */
 const struct switch_model *switch_model_of_product(const char *name);
+/* The model or product that a mistyped name may stand for, in the words of the lists; NULL: none is near. */
+const char *switch_model_nearest(const char *name);
 
 #endif
