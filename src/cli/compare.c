@@ -256,7 +256,6 @@ static int run(struct settings *settings, FILE *out)
     struct fabric_with as_is = {.judge = plant_judge_nic};
     struct fabric *fabric = NULL;
     uint64_t points = sweep_points(&sweep->grid);
-    size_t length;
     int status = CLI_WRONG;
 
     if (points * sweep->seeds > SWEEP_POINTS) {
@@ -264,15 +263,12 @@ static int run(struct settings *settings, FILE *out)
         return CLI_WRONG;
     }
     sweep->points = (uint32_t)points;
-    if (!cli_read_file(sweep->path, FILE_BYTES, &sweep->text, &length)) return CLI_WRONG;
+    if (!cli_read_text(sweep->path, FILE_BYTES, &sweep->text)) return CLI_WRONG;
     if (strcmp(sweep->path, "-") == 0) sweep->path = "<stdin>";
     sweep->of_several = !names_system(sweep->text);
     if (sweep->of_several) as_is.left_out = &others;
-    if (memchr(sweep->text, 0, length)) {
-        cli_error("%s: not a text file: it has zero bytes", sweep->path);
-    } else if (fabric_load_with(sweep->path, sweep->text, &as_is, &fabric, &settings->error.loader) == 0 &&
-               sweep_check(sweep) &&
-               (settings->out == NULL || cache_open(&sweep->cache, settings->out, &settings->error))) {
+    if (fabric_load_with(sweep->path, sweep->text, &as_is, &fabric, &settings->error.loader) == 0 &&
+        sweep_check(sweep) && (settings->out == NULL || cache_open(&sweep->cache, settings->out, &settings->error))) {
         cli_catch_stop(1);
         if (sweep_run(sweep)) {
             status = conclude(settings, fabric, out);

@@ -267,11 +267,10 @@ int sim_seeds(const struct sim_seeds *settings, FILE *out)
                           .points = 1,
                           .error = &error};
     int status = CLI_WRONG;
-    size_t length;
 
     sweep.sim.threads = 1;
     if (settings->csv && !cli_folder("csv", settings->csv)) return CLI_WRONG;
-    if (!cli_read_file(settings->path, FILE_BYTES, &sweep.text, &length)) return CLI_WRONG;
+    if (!cli_read_text(settings->path, FILE_BYTES, &sweep.text)) return CLI_WRONG;
     if (sweep_check(&sweep) && (settings->out == NULL || cache_open(&sweep.cache, settings->out, &error))) {
         cli_catch_stop(1);
         if (sweep_run(&sweep)) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/lines.h"
 #include "cli/cli.h"
 #include "load/load.h"
 #include "plant/plant.h"
@@ -66,6 +67,29 @@ bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_l
     *ret_text = text;
     *ret_length = length;
     return true;
+}
+
+bool cli_is_text(const char *path, const char *text, size_t length)
+{
+    uint32_t line, column;
+
+    if (!zero_byte_at(text, length, &line, &column)) return true;
+    cli_error("%s:%u:%u: a zero byte: a text is expected", path, line, column);
+    return false;
+}
+
+bool cli_read_text(const char *path, size_t most, char **ret_text)
+{
+    size_t length;
+    char *text;
+
+    if (!cli_read_file(path, most, &text, &length)) return false;
+    if (cli_is_text(path, text, length)) {
+        *ret_text = text;
+        return true;
+    }
+    free(text);
+    return false;
 }
 
 bool cli_is_fabric(const char *text)
@@ -284,6 +308,7 @@ bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs)
             return false;
         }
         if (fabric || !config_format_guess(source->read, length)) {
+            if (!cli_is_text(source->path, source->read, length)) return false;
             if (cli_given_any(inputs->given)) {
                 cli_error("%s: --model, --cable and --facts belong to configurations; a fabric file says it itself",
                           source->path);

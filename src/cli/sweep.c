@@ -122,13 +122,8 @@ static const struct cli_command command = {
 static char *read_all(const char *path)
 {
     char *text = NULL;
-    size_t length;
 
-    if (!cli_read_file(path, FILE_BYTES, &text, &length)) return NULL;
-    if (memchr(text, 0, length) == NULL) return text;
-    cli_error("%s: not a text file: it has zero bytes", path);
-    free(text);
-    return NULL;
+    return cli_read_text(path, FILE_BYTES, &text) ? text : NULL;
 }
 
 static bool write_csv(const void *context, FILE *out)

@@ -198,13 +198,10 @@ static int run(struct settings *settings, FILE *out)
 {
     struct tune *tune = &settings->tune;
     int status = CLI_WRONG;
-    size_t length;
 
-    if (!cli_read_file(tune->path, FILE_BYTES, &tune->text, &length)) return CLI_WRONG;
+    if (!cli_read_text(tune->path, FILE_BYTES, &tune->text)) return CLI_WRONG;
     if (strcmp(tune->path, "-") == 0) tune->path = "<stdin>";
-    if (memchr(tune->text, 0, length)) {
-        cli_error("%s: not a fabric file", tune->path);
-    } else if (tune_open(tune)) {
+    if (tune_open(tune)) {
         if (settings->list) tune_print_list(tune, out);
         status = settings->list ? CLI_DONE : search(settings, out);
     }

@@ -16,9 +16,8 @@ bool cli_script_read(const char *path, struct fabric *fabric, struct up_script *
 {
     struct fabric_errors errors = {0};
     char *text = NULL;
-    size_t length;
 
-    if (!cli_read_file(path, SCRIPT_BYTES, &text, &length)) return false;
+    if (!cli_read_text(path, SCRIPT_BYTES, &text)) return false;
     int error = up_script_parse(path, text, ret, &errors);
     free(text);
     if (error != -ENOMEM && fabric) error = up_script_fit(ret, fabric, &errors);

@@ -219,13 +219,8 @@ struct input { /* a fabric file */
 static bool load(struct settings *settings, const char *path, struct input *input)
 {
     const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
-    size_t length;
 
-    if (!cli_read_file(path, FILE_BYTES, &input->text, &length)) return false;
-    if (memchr(input->text, 0, length)) {
-        cli_error("%s: not a fabric file", name);
-        return false;
-    }
+    if (!cli_read_text(path, FILE_BYTES, &input->text)) return false;
     return cli_fabric_load(name, input->text, NULL, 0, &input->fabric, &settings->error.loader) == 0;
 }
 

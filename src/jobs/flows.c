@@ -254,7 +254,7 @@ static void flows_from_file(struct loader *loader, const struct tree *value, str
     }
     bool beside = from.file[0] != '/' && slash;
     snprintf(path, sizeof path, "%.*s%s", beside ? (int)(slash - base + 1) : 0, base, from.file);
-    char *text = file_read(loader, path, value->at, &length);
+    char *text = file_read_lines(loader, path, value->at, &length);
     if (text) flows_from_lines(loader, text, value->at, true, job);
     if (job->flows && from.copies > 1) copy_flows(loader, &from, value->at, job);
 }
@@ -386,7 +386,7 @@ static void sizes_from_file(struct loader *loader, const struct tree *value, str
     if (!read_text(loader, value, &name)) return;
     bool beside = name[0] != '/' && slash;
     snprintf(path, sizeof(path), "%.*s%s", beside ? (int)(slash - base + 1) : 0, base, name);
-    char *text = file_read(loader, path, value->at, &length);
+    char *text = file_read_lines(loader, path, value->at, &length);
     if (!text) return;
     struct fabric_cdf *cdf = KEEP_NEW(loader, struct fabric_cdf, length / 4 + 1);
     if (!cdf) return;

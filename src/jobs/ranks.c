@@ -154,7 +154,7 @@ static void placement_from_file(struct loader *loader, const struct tree *value,
     uint32_t line = 0;
 
     if (!read_text(loader, value, &path) || !list_init(loader, &who, "placement", &list)) return;
-    char *text = file_read(loader, path, value->at, &length);
+    char *text = file_read_lines(loader, path, value->at, &length);
     if (!text) return;
     for (char *at = text, *end; at && *at; at = end ? end + 1 : NULL) {
         end = strchr(at, '\n');

@@ -143,7 +143,7 @@ static const char *part_text(struct loader *loader, const struct tree *value, co
         read_error(loader, name->at, "%s: the name is too long", value->key);
         return "";
     }
-    const char *text = file_read(loader, beside, name->at, &length);
+    const char *text = file_read_lines(loader, beside, name->at, &length);
     return text ? arena_strndup(loader->keep, text, length) : "";
 }
 

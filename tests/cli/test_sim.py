@@ -563,6 +563,16 @@ class Wrong(Sim):
         for word in words:
             self.assertIn(word, result.stderr)
 
+    def test_zero_bytes(self):
+        """C would end the text there: refused with its place, in whatever file it stands."""
+        fabric = self.file("zero.yaml", b"rocelab: 1\nfabric: a\0b\n")
+        for words in (["sim"], ["check"], ["validate"], ["compare"], ["tune", "--for", "time"], ["config"]):
+            result = rocelab(*words, fabric)
+            self.assertEqual(result.returncode, 2, words)
+            self.assertRegex(result.stderr, "zero.yaml:2:10: .*(zero byte|control character)")
+        self.file("flows.csv", b"h0,h1,1MB\nh0,h\0002,1MB\n")
+        self.refused(SMALL.replace(JOBS, "jobs: [{flows: {file: flows.csv}}]\n"), "5:16", "flows.csv:2:5: a zero byte")
+
     def test_files(self):
         single = HEAD + "topology: {single: {hosts: 5}}\n"
         self.refused(HEAD + "topolgy: {single: {hosts: 5}}\n" + LINKS + JOBS, "3:1", "unknown key 'topolgy'",

@@ -122,5 +122,7 @@ void *read_alloc(struct loader *loader, struct arena *arena, size_t count, size_
 /* text.c: all of a file's text, terminated, in scratch; NULL with the sentence at `at`. */
 #define FILE_STDIN "<stdin>"
 char *file_read(struct loader *loader, const char *path, struct fabric_at at, size_t *ret_length);
+/* The same of a file that is read line by line: a zero byte is refused. */
+char *file_read_lines(struct loader *loader, const char *path, struct fabric_at at, size_t *ret_length);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/lines.h"
 #include "fabric/file/override.h"
 #include "fabric/file/read.h"
 
@@ -41,4 +42,17 @@ char *file_read(struct loader *loader, const char *path, struct fabric_at at, si
     loader->files_hash = hash_bytes(loader->files_hash, text, used);
     *ret_length = used;
     return text;
+}
+
+char *file_read_lines(struct loader *loader, const char *path, struct fabric_at at, size_t *ret_length)
+{
+    char *text = file_read(loader, path, at, ret_length);
+    struct fabric_at zero = {0};
+
+    if (!text || !zero_byte_at(text, *ret_length, &zero.line, &zero.column)) return text;
+    if (at.line == 0)
+        read_error(loader, zero, "a zero byte: a text is expected");
+    else
+        read_error(loader, at, "%s:%u:%u: a zero byte: a text is expected", path, zero.line, zero.column);
+    return NULL;
 }
