@@ -30,7 +30,7 @@ _rocelab()
     tune) own='--for= --vary= --runs= --time= --nos= --robust --out= --force --jobs= --html= --list' ;;
     validate) own='--phase= --quick --full --soak= --live --fault= --nccl-tests= --weeks= --measured= --approved= --baseline= --write-baseline= --by= --seed= --out= --force --jobs= --junit --html=' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
-    up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --events= --html= --serve --listen= --serve-until-done --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;
+    up) own='--script= --list --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --events= --html= --serve --listen= --serve-until-done --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;
     run) own='--device= --wire= --fault= --strict-rnr --fabric= --host= --pcap= --trace' ;;
     serve) own='--fabric= --listen=' ;;
     counters) own='--fabric= --events --watch --sort= --list' ;;

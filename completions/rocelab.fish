@@ -142,6 +142,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from experiments" -x -l jobs -d '
 
 complete -c rocelab -n "__fish_seen_subcommand_from up" -F
 complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l script -d 'programs to start, and faults'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -l list -d 'list the fabrics that are up'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l clock -a 'virtual real real/40' -d 'whose time programs live in'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l name -d 'what programs call the fabric'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l programs -d 'time begins when so many have attached'

@@ -296,14 +296,14 @@ static int of_programs(const char *which, const struct cli_common *common, bool 
 
 static int of_fabric(const char *name, const char *which, const struct cli_common *common, FILE *out)
 {
-    char words[256];
+    char words[256], path[UP_PATH];
 
     snprintf(words, sizeof words, "counters %s %s",
              common->json    ? "json"
              : common->quiet ? "brief"
                              : "text",
              which ? which : "");
-    int answer = up_ask("counters", name, words, out);
+    int answer = up_ask("counters", name, words, path, out);
     if (answer == CLI_PROBLEMS) cli_error("counters: the fabric has no port or node '%s'", which ? which : "");
     return answer;
 }

@@ -48,11 +48,21 @@ static bool is_fault(const char *word)
     return false;
 }
 
-/* Standard output, or why not. */
-static int print(int answer, const char *text, const char *words, const struct cli_common *common, FILE *out)
+struct asked {
+    const char *words;
+    char path[UP_PATH]; /* of the fabric */
+    bool named;         /* in the command */
+};
+
+/* Standard output, or why not.  Which fabric it was is told to who did not say it, as a comment of the line. */
+static int print(int answer, const char *text, const struct asked *asked, const struct cli_common *common, FILE *out)
 {
     struct jout jout;
     uint64_t at = strtoull(text, NULL, 10);
+    char name[UP_PATH];
+    const char *words = asked->words;
+
+    up_name(asked->path, name);
 
     if (answer == CLI_PROBLEMS) {
         size_t length = strcspn(text, "\n");
@@ -63,10 +73,13 @@ static int print(int answer, const char *text, const char *words, const struct c
         jout_u64(&jout, "version", 1);
         jout_text(&jout, "kind", "fault");
         jout_u64(&jout, "at_ps", at);
+        jout_text(&jout, "fabric", name);
         jout_text(&jout, "fault", words);
         jout_close(&jout);
     } else {
-        fprintf(out, "at %" PRIu64 "ps: %s\n", at, words);
+        fprintf(out, "at %" PRIu64 "ps: %s", at, words);
+        if (!asked->named) fprintf(out, "  # fabric '%s'", name);
+        fputc('\n', out);
     }
     return answer;
 }
@@ -92,9 +105,10 @@ int verb_fault(int argc, char **argv, FILE *out)
         cli_error("fault: too long");
         return CLI_WRONG;
     }
-    answer = up_ask("fault", name, words, heard);
+    struct asked asked = {.words = words + strlen("fault "), .named = name != NULL};
+    answer = up_ask("fault", name, words, asked.path, heard);
     fclose(heard);
-    if (answer != CLI_WRONG) answer = print(answer, text, words + strlen("fault "), &common, out);
+    if (answer != CLI_WRONG) answer = print(answer, text, &asked, &common, out);
     free(text);
     return answer;
 }

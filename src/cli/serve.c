@@ -92,10 +92,11 @@ static bool write_programs(void *context, enum serve_document which, FILE *out)
 static bool write_fabric(void *context, enum serve_document which, FILE *out)
 {
     struct settings *settings = context;
-    int answer = control_ask(settings->path, which == SERVE_METRICS ? "metrics" : "state", out);
+    char why[CONTROL_TEXT];
+    int answer = control_ask(settings->path, which == SERVE_METRICS ? "metrics" : "state", CONTROL_PATIENCE_MS, out);
 
-    if (answer == -ECONNABORTED)
-        cli_error("serve: %s: %s", settings->path, control_error(answer));
+    if (answer == -ECONNABORTED || answer == -ETIMEDOUT)
+        cli_error("serve: %s: %s", settings->path, control_error(settings->path, answer, why));
     else if (answer < 0)
         settings->gone = true;
     return answer == 0;

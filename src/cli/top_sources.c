@@ -60,7 +60,7 @@ static int parse(char *text, struct top_sample *ret)
 int top_of_fabric(void *context, struct top_sample *ret)
 {
     struct top_from *from = context;
-    char path[UP_PATH], words[256], *text = NULL;
+    char path[UP_PATH], words[256], why[CONTROL_TEXT], *text = NULL;
     size_t bytes = 0;
 
     int error = up_find(from->fabric, path);
@@ -70,13 +70,13 @@ int top_of_fabric(void *context, struct top_sample *ret)
     FILE *out = open_memstream(&text, &bytes);
     if (out == NULL) return end(CLI_WRONG, "%s", strerror(ENOMEM));
     snprintf(words, sizeof words, "top %s", from->which ? from->which : "");
-    int answer = control_ask(path, words, out);
+    int answer = control_ask(path, words, CONTROL_PATIENCE_MS, out);
     if (fclose(out) != 0) answer = -ENOMEM;
     error = answer == 0 ? parse(text, ret) : answer;
     free(text);
     if (cli_stopped) return CLI_DONE;
     if (answer == 1) return end(CLI_PROBLEMS, "the fabric has no port or node '%s'", from->which ? from->which : "");
-    if (answer == -ECONNABORTED) return end(CLI_WRONG, "%s", control_error(answer));
+    if (answer == -ECONNABORTED || answer == -ETIMEDOUT) return end(CLI_WRONG, "%s", control_error(path, answer, why));
     if (error && from->any && error != -ENOMEM) return end(CLI_DONE, "the fabric '%s' has ended", from->fabric);
     if (error) return end(CLI_WRONG, "%s", strerror(-error));
     from->any = true;

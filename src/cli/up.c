@@ -9,10 +9,12 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -23,6 +25,7 @@
 #include "cli/serving.h"
 #include "cli/source.h"
 #include "cli/up_answer.h"
+#include "cli/up_list.h"
 #include "cli/up_report.h"
 #include "cli/up_script.h"
 #include "fabric/fabric.h"
@@ -54,7 +57,8 @@ static const struct cli_option options[] = {
 struct settings {
     struct cli_common common;
     struct up_options up;
-    bool seed_given;
+    bool seed_given, list;
+    const char *clock;
     uint32_t rows;
     const char *script_path;
     const char *record_path; /* NULL: nothing is recorded */
@@ -78,6 +82,7 @@ static bool set_clock(struct settings *settings, const char *argument)
     bool known = strcmp(argument, "virtual") == 0 || strcmp(argument, "real") == 0;
     if (!known && settings->up.real && argument[4] == '/') known = cli_number("clock", argument + 5, &slower);
     settings->up.dilation = slower;
+    settings->clock = argument;
     if (known && slower > 0 && slower <= 1000000) return true;
     cli_error("--clock '%s': virtual, real, or real/N for N times slower, as in real/40", argument);
     return false;
@@ -109,6 +114,9 @@ static bool set_option(void *into, int id, const char *argument)
     switch (id) {
     case UP_OPTION_SCRIPT:
         settings->script_path = argument;
+        return true;
+    case UP_OPTION_LIST:
+        settings->list = true;
         return true;
     case UP_OPTION_CLOCK:
         return set_clock(settings, argument);
@@ -352,6 +360,19 @@ static bool write_record(const char *path, const struct up *up)
     return false;
 }
 
+/* Without a script: what is waited for, and what to type. */
+static void say_up(const struct settings *settings, const struct fabric *fabric)
+{
+    uint32_t wanted = settings->up.programs ? settings->up.programs : 1;
+
+    fprintf(stderr, "fabric '%s' is up: rocelab run --fabric %s --host %s -- PROGRAM\n", settings->up.name,
+            settings->up.name, fabric->hosts ? fabric->node[0].name : "HOST");
+    if (settings->up.programs || settings->up.ports == 0)
+        fprintf(stderr,
+                "its time begins when %" PRIu32 " program%s %s attached (--programs); --script starts programs\n",
+                wanted, wanted == 1 ? "" : "s", wanted == 1 ? "has" : "have");
+}
+
 static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t begun)
 {
     struct fabric_errors errors = {.path = fabric->path};
@@ -370,7 +391,8 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
         snprintf(name, sizeof name, "%s", fabric->name);
     if (settings->up.name == NULL) settings->up.name = name;
     if (!settings->seed_given) settings->up.sim.seed = fabric->seed;
-    settings->answer = (struct up_answer){.fabric = fabric, .real = settings->up.real};
+    settings->answer =
+        (struct up_answer){.fabric = fabric, .real = settings->up.real, .clock = settings->clock, .since = time(NULL)};
     settings->up.answer = up_answer;
     settings->up.answer_context = &settings->answer;
     settings->observe.wanted = settings->html.path != NULL || settings->serving.wanted;
@@ -392,9 +414,7 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
                                                 .seed = settings->up.sim.seed,
                                                 .threads = settings->up.sim.threads ? settings->up.sim.threads : 1,
                                                 .setup_us = (clock_now_ns() - begun) / 1000};
-    if (!settings->common.quiet && settings->script_path == NULL)
-        fprintf(stderr, "fabric '%s' is up: rocelab run --fabric %s --host %s -- PROGRAM\n", settings->up.name,
-                settings->up.name, fabric->hosts ? fabric->node[0].name : "HOST");
+    if (!settings->common.quiet && settings->script_path == NULL) say_up(settings, fabric);
     int status = CLI_WRONG;
     if (cli_pcaps_begin(&settings->pcaps, fabric, up_sim(up)) && cli_observe_begin(&settings->observe, up_sim(up))) {
         cli_observe_show(&settings->observe, &settings->answer.base);
@@ -422,6 +442,7 @@ static bool files_apart(const struct settings *settings, const char *fabric)
 int verb_up(int argc, char **argv, FILE *out)
 {
     struct settings settings = {
+        .clock = "virtual",
         .up = {.sim = {.until = PS_NEVER}, .dilation = 1, .spin_proof = true, .turn_limit_s = TURN_LIMIT_S},
         .rows = 20,
         .out = out};
@@ -431,6 +452,11 @@ int verb_up(int argc, char **argv, FILE *out)
     int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
+    if (settings.list && first == argc) return up_list(settings.common.json, out);
+    if (settings.list) {
+        cli_error("up: --list is of the fabrics that are up, and takes no file");
+        return CLI_WRONG;
+    }
     if (first + 1 != argc) {
         cli_error("up: %s; see 'rocelab help up'", first == argc ? "which fabric?" : "one fabric at a time");
         return CLI_WRONG;

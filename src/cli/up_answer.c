@@ -6,6 +6,7 @@
 #include "cli/up_answer.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -13,6 +14,7 @@
 #include "cli/up_report.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
+#include "up/up.h"
 
 /* The rest of `words` behind `verb` and a space; NULL: another verb. */
 static const char *after(const char *words, const char *verb)
@@ -98,6 +100,21 @@ static bool answer_top(struct up_answer *self, const char *which, FILE *out)
     return shown > 0;
 }
 
+static bool answer_about(struct up_answer *self, FILE *out)
+{
+    uint32_t count = up_programs(self->up, NULL, 0), run = 0;
+    struct up_program *program = calloc(count + 1u, sizeof *program);
+
+    if (program == NULL) return false;
+    up_programs(self->up, program, count);
+    for (uint32_t i = 0; i < count; i++)
+        run += program[i].start != PS_NEVER && program[i].end == PS_NEVER;
+    free(program);
+    fprintf(out, "%" PRIu64 "\t%s\t%" PRIu32 "\t%" PRIu64 "\n", (uint64_t)self->since, self->clock, run,
+            (uint64_t)sim_progress(self->sim).now);
+    return true;
+}
+
 bool up_answer_document(void *context, enum serve_document which, FILE *out)
 {
     struct up_answer *self = context;
@@ -118,6 +135,7 @@ bool up_answer(void *context, const char *words, FILE *out)
     if ((rest = after(words, "fault")) != NULL) return answer_fault(context, rest, out);
     if ((rest = after(words, "counters")) != NULL) return answer_counters(context, rest, out);
     if ((rest = after(words, "top")) != NULL) return answer_top(context, rest, out);
+    if (after(words, "about")) return answer_about(context, out);
     if (after(words, "state")) return up_answer_document(context, SERVE_STATE, out);
     if (after(words, "metrics")) return up_answer_document(context, SERVE_METRICS, out);
     fprintf(out, "this fabric does not know '%s'; is it of another version?\n", words);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "report/sim_report.h"
 #include "serve/serve.h"
@@ -18,13 +19,15 @@ struct up_answer {
     struct fabric *fabric;  /* the simulation's */
     struct sim_report base; /* of its reports: what does not change */
     bool real;              /* the clock */
+    const char *clock;      /* the same, as it was given */
+    time_t since;           /* it is up */
     bool ended;             /* the run has ... */
     enum sim_state state;   /* ... so */
 };
 
 /* `fault WORDS`: done now; answers its fabric time in ps, and says on standard error what a script would have.
- * `counters text|brief|json [NAME]`; `top [NAME]`, for counters --watch; `state` and `metrics`, as `rocelab serve`
- * shows them.  A control_answer. */
+ * `about`, for up --list; `counters text|brief|json [NAME]`; `top [NAME]`, for counters --watch; `state` and `metrics`,
+ * as `rocelab serve` shows them.  A control_answer. */
 bool up_answer(void *context, const char *words, FILE *out);
 /* The fabric as it is now.  A cli_serving_writer. */
 bool up_answer_document(void *context, enum serve_document which, FILE *out);

@@ -7,8 +7,10 @@
 
 #include <stdio.h>
 
-/* Asks the fabric of that name (NULL: the only one that is up); its answer goes to `out`.  CLI_DONE; CLI_PROBLEMS: it
- * says no, in `out`; CLI_WRONG after a message in the name of `verb`. */
-int up_ask(const char *verb, const char *name, const char *words, FILE *out);
+#include "up/up.h"
+
+/* Asks the fabric of that name (NULL: the only one that is up); its answer goes to `out`, and its socket's path to
+ * `ret_path`.  CLI_DONE; CLI_PROBLEMS: it says no, in `out`; CLI_WRONG after a message in the name of `verb`. */
+int up_ask(const char *verb, const char *name, const char *words, char ret_path[UP_PATH], FILE *out);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /* Writes the answer; true: it was done. */
 typedef bool control_answer(void *context, const char *words, FILE *out);
@@ -27,8 +28,14 @@ void control_run(struct control *control);
 int control_fd(const struct control *control);
 
 /* The other end.  path: the fabric's socket.  0: done; 1: the fabric says why not, in `out`; -errno: it is not there,
- * or is gone; -ECONNABORTED: what is in `out` is not all. */
-int control_ask(const char *path, const char *words, FILE *out);
-const char *control_error(int error); /* what control_ask() answered, below 0, in words */
+ * or is gone; -ECONNABORTED: what is in `out` is not all; -ETIMEDOUT: it has said nothing for so long, and what was
+ * asked for will not be done. */
+#define CONTROL_PATIENCE_MS 5000
+int control_ask(const char *path, const char *words, int patience_ms, FILE *out);
+/* The process that listens there; 0: it takes nobody. */
+pid_t control_pid(const char *path);
+/* What control_ask() answered, below 0, in words. */
+#define CONTROL_TEXT 160
+const char *control_error(const char *path, int error, char ret[CONTROL_TEXT]);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Where fabrics that are up have their sockets: a folder of the user's that nobody else can look into.
  *
- * $XDG_RUNTIME_DIR/rocelab, or /tmp/rocelab-UID where there is no such thing.  The second lies where everybody may make
- * folders, so it is used only if it is ours and closed to others.
+ * It is the folder that a live adapter has its files in (live/page/runtime.h).  Others may have made folders of its
+ * name first: a fabric takes the first that is ours, and who looks for a fabric looks into all that are.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,46 +15,39 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "live/page/runtime.h"
 #include "up/up.h"
 
 #define SUFFIX ".fabric"
 
-static void folder_name(char ret[UP_PATH])
-{
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-
-    if (runtime && runtime[0] == '/' && strlen(runtime) < UP_PATH - 64)
-        snprintf(ret, UP_PATH, "%s/rocelab", runtime);
-    else
-        snprintf(ret, UP_PATH, "/tmp/rocelab-%u", (unsigned)geteuid());
-}
-
-/* Ours, and nobody else may do anything in it. */
-static int folder_check(const char *folder)
+/* The n-th folder, as runtime_folder() has it.  -EPERM: it is ours, but open to others. */
+static int folder(unsigned n, bool create, char ret[RUNTIME_PATH])
 {
     struct stat is;
+    int error = runtime_folder(n, create, ret);
 
-    if (lstat(folder, &is) != 0) return -errno;
-    if (!S_ISDIR(is.st_mode)) return -ENOTDIR;
-    return is.st_uid == geteuid() && (is.st_mode & 077) == 0 ? 0 : -EPERM;
+    if (error) return error;
+    if (lstat(ret, &is) != 0) return -EACCES;
+    return (is.st_mode & 077) == 0 ? 0 : -EPERM;
 }
 
-int up_folder_make(void)
+static bool is_name(const char *name)
 {
-    char folder[UP_PATH];
-
-    folder_name(folder);
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) return -errno;
-    return folder_check(folder);
+    return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
 }
 
-int up_path(const char *name, char ret[UP_PATH])
+static int path_in(const char *at, const char *name, char ret[UP_PATH])
 {
-    char folder[UP_PATH];
+    return snprintf(ret, UP_PATH, "%s/%s" SUFFIX, at, name) >= UP_PATH ? -ENAMETOOLONG : 0;
+}
 
-    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL) return -EINVAL;
-    folder_name(folder);
-    return snprintf(ret, UP_PATH, "%s/%s" SUFFIX, folder, name) >= UP_PATH ? -ENAMETOOLONG : 0;
+int up_path_make(const char *name, unsigned n, char ret[UP_PATH])
+{
+    char at[RUNTIME_PATH];
+
+    if (!is_name(name)) return -EINVAL;
+    int error = folder(n, true, at);
+    return error ? error : path_in(at, name, ret);
 }
 
 /* Whether somebody listens there; it may be too busy to take who calls.  A socket that nobody listens at is what a
@@ -71,48 +64,102 @@ static bool is_up(const char *path)
     return answers;
 }
 
-/* Those that are up; ret: the first.  clean: sockets that nobody listens at are removed. */
-static unsigned look_through(bool clean, char ret[UP_PATH])
+static bool is_socket_name(const char *name)
 {
-    char folder[UP_PATH], path[2 * UP_PATH + 256];
-    unsigned found = 0;
-    struct dirent *entry;
+    size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
 
-    folder_name(folder);
-    DIR *all = folder_check(folder) == 0 ? opendir(folder) : NULL;
-    while (all && (entry = readdir(all)) != NULL) {
-        size_t length = strlen(entry->d_name), suffix = sizeof SUFFIX - 1;
-        if (length <= suffix || strcmp(entry->d_name + length - suffix, SUFFIX) != 0) continue;
-        if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= UP_PATH) continue;
-        if (is_up(path)) {
-            if (found++ == 0) memcpy(ret, path, strlen(path) + 1);
-        } else if (clean) {
-            unlink(path);
-        }
-    }
-    if (all) closedir(all);
-    return found;
+    return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
 }
 
-static int find_only(char ret[UP_PATH])
+void up_name(const char *path, char ret[UP_PATH])
 {
-    unsigned found = look_through(false, ret);
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strlen(name) - (is_socket_name(name) ? sizeof SUFFIX - 1 : 0);
 
-    return found == 0 ? -ENOENT : found > 1 ? -EEXIST : 0;
+    snprintf(ret, UP_PATH, "%.*s", (int)length, name);
+}
+
+static int walk(const char *at, up_visit *visit, void *context)
+{
+    char path[RUNTIME_PATH + 257];
+    const struct dirent *entry;
+    int answer = 0;
+
+    DIR *all = opendir(at);
+    while (all && answer == 0 && (entry = readdir(all)) != NULL) {
+        if (!is_socket_name(entry->d_name)) continue;
+        if (snprintf(path, sizeof path, "%s/%s", at, entry->d_name) >= UP_PATH) continue;
+        answer = visit(context, path);
+    }
+    if (all) closedir(all);
+    return answer;
+}
+
+/* Every socket there is, of fabrics that are up and of others. */
+static int walk_all(up_visit *visit, void *context)
+{
+    char at[RUNTIME_PATH];
+    int answer = 0, error;
+
+    for (unsigned n = 0; answer == 0 && (error = folder(n, false, at)) != -ENOENT; n++)
+        if (error == 0) answer = walk(at, visit, context);
+    return answer;
+}
+
+static int clean(void *context, const char *path)
+{
+    (void)context;
+    if (!is_up(path)) unlink(path);
+    return 0;
 }
 
 void up_folder_clean(void)
 {
-    char first[UP_PATH];
+    walk_all(clean, NULL);
+}
 
-    look_through(true, first);
+struct living {
+    up_visit *visit;
+    void *context;
+};
+
+static int visit_living(void *context, const char *path)
+{
+    const struct living *living = context;
+
+    return is_up(path) ? living->visit(living->context, path) : 0;
+}
+
+int up_each(up_visit *visit, void *context)
+{
+    struct living living = {visit, context};
+
+    return walk_all(visit_living, &living);
+}
+
+struct wanted {
+    const char *name; /* NULL: any */
+    char *path;
+    unsigned found;
+};
+
+static int match(void *context, const char *path)
+{
+    struct wanted *wanted = context;
+    char name[UP_PATH];
+
+    up_name(path, name);
+    if (wanted->name && strcmp(wanted->name, name) != 0) return 0;
+    if (wanted->found++ == 0) memcpy(wanted->path, path, strlen(path) + 1);
+    return wanted->name != NULL; /* the first of its name */
 }
 
 int up_find(const char *name, char ret[UP_PATH])
 {
-    if (name == NULL) return find_only(ret);
-    if (strchr(name, '/') != NULL) return snprintf(ret, UP_PATH, "%s", name) >= UP_PATH ? -ENAMETOOLONG : 0;
-    int error = up_path(name, ret);
-    if (error) return error;
-    return is_up(ret) ? 0 : -ENOENT;
+    struct wanted wanted = {name, ret, 0};
+
+    if (name && strchr(name, '/') != NULL) return snprintf(ret, UP_PATH, "%s", name) >= UP_PATH ? -ENAMETOOLONG : 0;
+    if (name && !is_name(name)) return -EINVAL;
+    up_each(match, &wanted);
+    return wanted.found == 0 ? -ENOENT : wanted.found > 1 ? -EEXIST : 0;
 }

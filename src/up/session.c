@@ -75,39 +75,60 @@ static void unwatch(struct up *up, const struct up_watch *of)
 
 /* --- the socket --- */
 
-int session_listen(struct up *up)
+/* At this path.  It has its name when it is listened at: who finds it finds somebody. */
+static int listen_at(struct up *up, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char there[UP_PATH];
-    int error = up_path(up->options.name, up->socket_path);
 
-    up->door = (struct up_watch){UP_WATCH_DOOR, -1};
-    up->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (up->epoll_fd < 0) return -errno;
-    if (!error) error = up_folder_make();
-    if (error) {
-        up->socket_path[0] = '\0';
-        return error;
-    }
-    if (up_find(up->options.name, there) == 0) {
-        up->socket_path[0] = '\0'; /* another's */
-        return -EADDRINUSE;
-    }
-    up_folder_clean();
-    /* It has its name when it is listened at: who finds it finds somebody. */
-    if (snprintf(address.sun_path, sizeof address.sun_path, "%s~", up->socket_path) >= (int)sizeof address.sun_path)
+    if (snprintf(address.sun_path, sizeof address.sun_path, "%s~", path) >= (int)sizeof address.sun_path)
         return -ENAMETOOLONG;
     unlink(address.sun_path);
-    up->door.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return -errno;
+    if (bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 && chmod(address.sun_path, 0600) == 0 &&
+        listen(fd, 128) == 0 && rename(address.sun_path, path) == 0) {
+        up->door.fd = fd;
+        return 0;
+    }
+    int error = -errno;
+    unlink(address.sun_path);
+    close(fd);
+    return error;
+}
+
+/* In the first folder that is ours and has room. */
+static int listen_anywhere(struct up *up)
+{
+    char path[UP_PATH];
+    int answer = -EACCES, error;
+
+    for (unsigned n = 0; (error = up_path_make(up->options.name, n, path)) != -ENOENT; n++) {
+        if (error == -EPERM || error == -EINVAL) return error;
+        if (error == 0) error = listen_at(up, path);
+        if (error == 0) {
+            memcpy(up->socket_path, path, sizeof path);
+            return 0;
+        }
+        if (error != -EACCES) answer = error;
+    }
+    return answer;
+}
+
+int session_listen(struct up *up)
+{
+    char there[UP_PATH];
+
+    up->door = (struct up_watch){UP_WATCH_DOOR, -1};
+    up->socket_path[0] = '\0';
+    up->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (up->epoll_fd < 0) return -errno;
+    if (up_find(up->options.name, there) == 0) return -EADDRINUSE;
+    up_folder_clean();
     up->questions = (struct up_watch){UP_WATCH_CONTROL, control_fd(up->control)};
     if (!watch(up, &up->questions)) return -errno;
-    if (up->door.fd < 0 || bind(up->door.fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
-        chmod(address.sun_path, 0600) != 0 || listen(up->door.fd, 128) != 0 || !watch(up, &up->door) ||
-        rename(address.sun_path, up->socket_path) != 0) {
-        int failed = -errno;
-        unlink(address.sun_path);
-        return failed;
-    }
+    int error = listen_anywhere(up);
+    if (error) return error;
+    if (!watch(up, &up->door)) return -errno;
     return 0;
 }
 

@@ -174,8 +174,11 @@ static int begin_listening(struct up *up, struct fabric_errors *errors)
                           up->options.name);
     else if (error == -EPERM)
         fabric_errors_add(errors, (struct fabric_at){0},
-                          "the folder of sockets is another user's or open to others; remove it, or set "
-                          "XDG_RUNTIME_DIR");
+                          "the folder of sockets is open to others: close it (chmod 700), or set XDG_RUNTIME_DIR");
+    else if (error == -EACCES)
+        fabric_errors_add(errors, (struct fabric_at){0},
+                          "no folder for the socket: each in /dev/shm and /tmp is another user's, or cannot be made; "
+                          "set XDG_RUNTIME_DIR to a folder of your own");
     else if (error)
         fabric_errors_add(errors, (struct fabric_at){0}, "no socket for fabric '%s': %s", up->options.name,
                           strerror(-error));

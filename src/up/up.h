@@ -116,13 +116,18 @@ int up_script_fit(const struct up_script *script, struct fabric *fabric, struct 
 void up_script_free(struct up_script *script);
 
 /* folder.c: where fabrics that are up have their sockets. */
-#define UP_PATH 108                               /* of a socket's name */
-int up_path(const char *name, char ret[UP_PATH]); /* -ENAMETOOLONG, -EINVAL: a name with a slash */
-int up_folder_make(void);                         /* -errno; -EPERM: it is there, and others may write to it */
-void up_folder_clean(void);                       /* sockets of fabrics that were killed */
+#define UP_PATH 108 /* of a socket's name */
+/* In the n-th folder, which is made if it is not there.  -ENOENT: there are fewer; -EACCES: it cannot be ours; -EPERM:
+ * it is open to others; -ENAMETOOLONG; -EINVAL: a name with a slash. */
+int up_path_make(const char *name, unsigned n, char ret[UP_PATH]);
+void up_folder_clean(void); /* sockets of fabrics that were killed */
+/* The socket of every fabric that is up.  Ends with what is not 0. */
+typedef int up_visit(void *context, const char *path);
+int up_each(up_visit *visit, void *context);
 /* The socket of the fabric of this name, or of the only one that is up; a name with a slash is the path itself.
  * -ENOENT: none (of that name) is up; -EEXIST: several are. */
 int up_find(const char *name, char ret[UP_PATH]);
+void up_name(const char *path, char ret[UP_PATH]); /* of the fabric whose socket it is */
 
 struct up;
 

@@ -141,7 +141,7 @@ static int ask_one_that_says(const char *first, const char *second, char *text, 
     assert_int_equal(pthread_create(&fabric, NULL, fabric_answers, &end), 0);
     FILE *out = fmemopen(text, room, "w");
     assert_non_null(out);
-    int answer = control_ask(address.sun_path, "state", out);
+    int answer = control_ask(address.sun_path, "state", CONTROL_PATIENCE_MS, out);
     fclose(out);
     assert_int_equal(pthread_join(fabric, &well), 0);
     assert_non_null(well);
@@ -154,7 +154,7 @@ static int ask_one_that_says(const char *first, const char *second, char *text, 
 /* Half a document is not taken for a whole one. */
 static void test_cut_short(void **state)
 {
-    char text[64] = "";
+    char text[CONTROL_TEXT] = "";
 
     (void)state;
     assert_int_equal(ask_one_that_says("+{\"half\":", "0 1}", text, sizeof text), 0);
@@ -162,7 +162,7 @@ static void test_cut_short(void **state)
     assert_int_equal(ask_one_that_says("+{\"half\":", NULL, text, sizeof text), -ECONNABORTED);
     assert_int_equal(ask_one_that_says("+no ", "1such port", text, sizeof text), 1);
     assert_int_equal(ask_one_that_says(NULL, NULL, text, sizeof text), -ECONNRESET);
-    assert_non_null(strstr(control_error(-ECONNABORTED), "cut short"));
+    assert_non_null(strstr(control_error("/nowhere/fabric", -ECONNABORTED, text), "cut short"));
 }
 
 /* Who goes away without a word is forgotten. */
@@ -186,7 +186,7 @@ static void test_gone(void **state)
 static void test_not_there(void **state)
 {
     (void)state;
-    assert_int_equal(control_ask("/nowhere/fabric", "hello", stderr), -ENOENT);
+    assert_int_equal(control_ask("/nowhere/fabric", "hello", CONTROL_PATIENCE_MS, stderr), -ENOENT);
 }
 
 int main(void)

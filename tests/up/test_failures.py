@@ -337,6 +337,23 @@ class Fabric(Failures):
             self.ends(up)
             until(lambda: not any(map(is_there, pids)))
 
+    def test_a_stopped_one_does_not_answer(self):
+        """Who asks is told so, with its process, and what was asked for is not done later."""
+        up = self.by_hand()
+        up.send_signal(signal.SIGSTOP)
+        asked = [self.start(*words) for words in (("fault", "down", "h1:0"), ("counters", "--fabric", "pair"))]
+        listed = self.start("up", "--list")
+        self.ends(listed, 0)
+        self.assertRegex(listed.text(), f"pair +{up.pid} +does not answer")
+        for one in asked:
+            self.ends(one, 2)
+            self.assertIn(f"fabric 'pair': the fabric (pid {up.pid}) does not answer", one.text())
+        up.send_signal(signal.SIGCONT)
+        self.ends(self.start("counters", "--fabric", "pair"), 0)  # it has been through all that was asked
+        up.send_signal(signal.SIGINT)
+        self.ends(up, 2)
+        self.assertNotIn("down h1:0", up.text())
+
     def test_a_crowd_at_the_socket_is_bounded(self):
         up, keeper, held = self.with_keeper()
         before = len(os.listdir(f"/proc/{up.pid}/fd"))
@@ -406,6 +423,22 @@ def knock(path):
     return sorted(answers)
 
 
+# Where everybody may make folders, and somebody was first: with the names of the user who comes.
+SQUATTED = """mount -t tmpfs -o mode=1777 none /dev/shm && mount -t tmpfs -o mode=1777 none /tmp || exit 77
+squat() { setpriv --reuid=65534 --regid=65534 --clear-groups mkdir -m 700 "$@"; }
+squat /dev/shm/rocelab-0 /dev/shm/rocelab-0.1 /dev/shm/rocelab-0.2 /dev/shm/rocelab-0.3 /dev/shm/rocelab-0.4
+squat /dev/shm/rocelab-0.5 /dev/shm/rocelab-0.6 /dev/shm/rocelab-0.7 /tmp/rocelab-0 /tmp/rocelab-0.1
+"$ROCELAB" up pair.yaml --programs 2 & up=$!
+while [ ! -e /tmp/rocelab-0.2/pair.fabric ]; do kill -0 $up || exit 1; sleep 0.02; done
+"$ROCELAB" counters --fabric pair && "$ROCELAB" fault down h2:0 || exit 1
+"$ROCELAB" run --fabric pair --host h0 -- true & "$ROCELAB" run --host h1 -- true
+wait $up && echo "ended well"
+squat /tmp/rocelab-0.3 /tmp/rocelab-0.4 /tmp/rocelab-0.5 /tmp/rocelab-0.6 /tmp/rocelab-0.7
+rmdir /tmp/rocelab-0.2 && squat /tmp/rocelab-0.2
+"$ROCELAB" up pair.yaml
+"""
+
+
 @unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
 class Users(Failures):
     def setUp(self):
@@ -435,6 +468,19 @@ class Users(Failures):
         up, keeper, held = self.with_keeper()
         self.assertEqual("[]", self.as_nobody(intrude, (up.pid, keeper.pid), self.sockets))
         self.still_works(up, keeper, held)
+
+    @needs("unshare", "setpriv")
+    def test_folders_of_others_are_passed_over(self):
+        env = {name: value for name, value in self.env.items() if name != "XDG_RUNTIME_DIR"}
+        result = subprocess.run(["unshare", "--mount", "sh", "-c", SQUATTED], cwd=self.folder, env=env, text=True,
+                                capture_output=True, check=False, timeout=PATIENCE_S)
+        if result.returncode == 77 or "unshare failed" in result.stderr:
+            self.skipTest("no mount namespaces here")
+        self.assertIn("ended well", result.stdout, result.stderr)
+        self.assertIn("pair at 0 of fabric time", result.stdout)
+        self.assertIn("# fabric 'pair'", result.stdout)
+        self.assertEqual(2, result.returncode)
+        self.assertIn("each in /dev/shm and /tmp is another user's", result.stderr)
 
     def test_who_knocks_is_asked_for_its_user(self):
         up, keeper, held = self.with_keeper()

@@ -113,7 +113,7 @@ class Fault(Patient):
         self.assertEqual((1, "rocelab: fault: down: nothing is named 'h9:0'; did you mean 'h0:0'?\n"),
                          (answer.returncode, answer.stderr))
         self.assertEqual(1, self.ask("counters", "--fabric", "pulled", "h9").returncode)
-        self.assertEqual("at 0ps: corrupt h1 share 1%\n", self.ask("fault", "corrupt", "h1", "share", "1%").stdout)
+        self.assertEqual("at 0ps: corrupt h1 share 1%  # fabric 'pulled'\n", self.ask("fault", "corrupt", "h1", "share", "1%").stdout)
         up.send_signal(signal.SIGINT)
         up.communicate(timeout=60)
         answer = self.ask("fault", "pulled", "down", "h0:0")

@@ -241,6 +241,22 @@ class Others(Up):
         self.assertAlmostEqual(5e12, program["end_ps"], delta=1e9)
         self.assertEqual([], list(self.sockets.iterdir()))
 
+    def listed(self, *options):
+        return subprocess.run([PROGRAM, "up", "--list", *options], env=self.env, capture_output=True, text=True, check=True,
+                              timeout=60).stdout
+
+    def test_those_that_are_up_are_listed(self):
+        self.assertEqual("", self.listed())
+        self.assertEqual([], json.loads(self.listed("--json"))["fabrics"])
+        up = self.begin("--clock", "real/40")
+        one, = json.loads(self.listed("--json"))["fabrics"]
+        self.assertGreater(one.pop("since_s"), up.pid * 0)
+        self.assertEqual({"name": "pair", "pid": up.pid, "answers": True, "clock": "real/40", "programs": 0, "now_ps": 0}, one)
+        self.assertRegex(self.listed(), f"pair +{up.pid} +20.*real/40 +0 +0\n")
+
+    def test_zero_bytes_are_refused_with_their_place(self):
+        self.assertIn(":2:9: a zero byte", self.up("h0: true\nh1: true\0evil\n", status=2).stderr)
+
     def test_the_folder_is_ours_alone(self):
         up = self.begin()
         self.assertEqual(0o700, stat.S_IMODE(self.sockets.stat().st_mode))
