@@ -99,11 +99,35 @@ static void json_threshold(struct jout *jout, unsigned priority, const struct si
     jout_close(jout);
 }
 
+/* What of the model this run had that others do not: the page says by it what its figures stand on. */
+static void json_modelled(struct jout *jout, const struct fabric *fabric)
+{
+    bool pcie = false, slow = false, software = false, retry = false;
+
+    for (uint32_t i = 0; i < fabric->nics; i++) {
+        const struct fabric_nic *nic = &fabric->nic[i];
+        bool bus = nic->pcie.rate_bps || nic->pcie.windows;
+        pcie |= bus;
+        slow |= nic->rx_rate_bps > 0 && !bus;
+        software |= nic->software.post_ps || nic->software.poll_ps || nic->software.hop_ps;
+    }
+    for (uint32_t i = 0; i < fabric->ports && !retry; i++)
+        retry = fabric->port[i].llr;
+    jout_open_line(jout, "modelled", '{');
+    jout_bool(jout, "pcie", pcie);
+    jout_bool(jout, "slow_receivers", slow);
+    jout_bool(jout, "software", software);
+    jout_bool(jout, "link_retry", retry);
+    jout_bool(jout, "routes_converge", fabric->converge.on);
+    jout_close(jout);
+}
+
 void sim_json_fabric(struct jout *jout, const struct sim_report *report)
 {
     const struct sim_result *result = report->result;
     const struct fabric *fabric = report->fabric;
 
+    json_modelled(jout, fabric);
     jout_open(jout, "nodes", '[');
     for (uint32_t i = 0; i < fabric->nodes; i++)
         json_node(jout, fabric, i);

@@ -241,6 +241,15 @@ const CHECKS = {
     if (!(await page.textContent("#jobs-table")).includes(one.document.jobs[0].name)) wrong.push("the job's name is not shown as it is");
     return wrong;
   },
+  async text({ page, said }, one) {
+    const wrong = [...said];
+    for (const [where, { has, not }] of Object.entries(one.text)) {
+      const shown = (await page.textContent(where)) ?? "";
+      for (const text of has ?? []) if (!shown.includes(text)) wrong.push(`${where} does not say ${text}: ${shown.slice(0, 300)}`);
+      for (const text of not ?? []) if (shown.includes(text)) wrong.push(`${where} says ${text}`);
+    }
+    return wrong;
+  },
   async "old-browser"(_, one) {
     const { page, said, close } = await open(one.name, {}, () => { delete window.DecompressionStream; });
     const told = await page.textContent("#page");

@@ -143,6 +143,7 @@ class InABrowser(unittest.TestCase):
         (cls.folder / "hostile.yaml").write_text(text)
         cls.run_page("hostile", cls.folder / "hostile.yaml", checks=["hostile", "live"] + (["old-browser"] if soak else []))
         cls.other_page("capture", "capture", examples / "incast.pcap", checks=["phone"] if soak else [])
+        cls.judged()
         cls.diagnosed()
         outputs = cls.folder / "outputs" / "h0"
         outputs.mkdir(parents=True)
@@ -165,10 +166,25 @@ class InABrowser(unittest.TestCase):
         cls.results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
     @classmethod
-    def run_page(cls, name, fabric, *options, checks=()):
+    def run_page(cls, name, fabric, *options, checks=(), **more):
         out = rocelab("sim", "--json", *options, "--html", cls.folder / f"{name}.html", fabric)
         document = json.loads(out)
-        cls.plan.append({"name": name, "figures": figures(document), "checks": list(checks), "document": document})
+        cls.plan.append({"name": name, "figures": figures(document), "checks": list(checks), "document": document, **more})
+
+    @classmethod
+    def judged(cls):
+        """What a word and a sentence say is of this very run: flows that arrive one by one have no job's time to explain
+        them, those of an incast have, and a slice's times are called so."""
+        for name, jobs, word in (("arrivals", "{poisson: {sizes: websearch, load: 80%, until: 1ms}}", "bad"), ("bursts", "{incast: 6, size: 400KB, to: h0}", "good")):
+            (cls.folder / f"{name}.yaml").write_text(f"rocelab: 1\ntopology: {{single: {{hosts: 8}}}}\nlinks: {{host: {{rate: 100G}}}}\nnics: {{congestion: none}}\njobs: [{jobs}]\n")
+            cls.run_page(name, cls.folder / f"{name}.yaml", checks=["text"], text={
+                "#figure-slowdown .word": {"has": [word]}, "#assumptions": {"has": ["memory are not modelled: the file has no `pcie`"]},
+                "#series": {"has": ["rate of payload acknowledged"], "not": ["bytes done"]}})
+        (cls.folder / "slice.yaml").write_text("rocelab: 1\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 100G}}\nnics: {pcie: gen4-x8}\njobs:\n  - {name: gpt, training: {model: {layers: 8, hidden: 64, heads: 1, sequence: 16},"
+                                               " groups: {dp: 2}, micro-batches: 8, compute: {forward: 10us}, slice: {layers: 2}}}\n")
+        cls.run_page("slice", cls.folder / "slice.yaml", checks=["text"], text={
+            "#training": {"has": ["a step of the slice", "2 of 8 layers", "not the whole job's"], "not": ["tokens/s"]},
+            "#assumptions": {"has": ["PCIe is two rates at each adapter"], "not": ["not modelled: the file"]}})
 
     @classmethod
     def diagnosed(cls):

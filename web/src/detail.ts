@@ -72,7 +72,7 @@ function wholeCharts(samples: Samples, chosen: string[]): Omit<Chart, "x" | "vie
   const switches = [...new Set(chosen.map(device))], queuePairs = samples.objects("rate").slice(0, MOST);
   return [
     { title: "Buffer of the switch held", unit: "bytes", lines: columns(samples, "buffer", switches) },
-    { title: "Jobs: bytes done", unit: "bps", lines: columns(samples, "job", samples.objects("job").slice(0, MOST), (value) => (value * 8e12) / samples.step) },
+    { title: "Jobs: rate of payload acknowledged", unit: "bps", lines: columns(samples, "job", samples.objects("job").slice(0, MOST), (value) => (value * 8e12) / samples.step) },
     { title: "Rate of connections", unit: "bps", lines: columns(samples, "rate", queuePairs) },
     { title: "Window of connections", unit: "bytes", lines: columns(samples, "window", samples.objects("window").slice(0, MOST)) },
     { title: "Alpha of connections", unit: "share", lines: columns(samples, "alpha", samples.objects("alpha").slice(0, MOST), (value) => value / 1e6), yMost: 1.05 },

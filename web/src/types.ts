@@ -66,13 +66,16 @@ export interface QueuePair {
   first_post_ps: number | null; last_completion_ps: number | null; goodput_bps: number | null;
 }
 
+/** What of the model a run had. */
+export interface Modelled { pcie: boolean; slow_receivers: boolean; software: boolean; link_retry: boolean; routes_converge: boolean }
+
 export interface Run {
   version: 1; kind: "sim" | "up"; fabric: string; state: string; seed: number; threads: number; virtual_ps: number;
   setup_s: number; wall_s: number; packet_hops: number; digest: string;
   jobs: Job[]; collectives: Collective[]; training: Training[]; deadlocks: Deadlock[];
   failure: Record<string, unknown> | null; waits: Record<string, unknown> | null; watchdog: Watchdog[]; pauses: Pause[]; tiers: Tier[];
   flows: Flow[]; ports: Port[]; nics: Nic[];
-  nodes?: Node_[]; links?: Link[]; classes?: Class[]; thresholds?: Threshold[][]; faults?: Fault[]; routes?: Route[];
+  system?: string; modelled?: Modelled; nodes?: Node_[]; links?: Link[]; classes?: Class[]; thresholds?: Threshold[][]; faults?: Fault[]; routes?: Route[];
   latency?: Histogram[]; verdict?: Finding[]; events?: Event_[]; events_lost?: number; pause_intervals?: PauseInterval[]; pause_intervals_left_out?: number; series?: Series;
   programs?: Program[]; queue_pairs?: QueuePair[]; stood_still_ns?: number; real_ns?: number;
 }
