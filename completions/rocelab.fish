@@ -167,6 +167,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l wire -a 'auto udp
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fault -d 'faults on what is sent, as in loss=1%'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fabric -d 'run on a host of this fabric'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l host -d 'the host of the fabric'
+complete -c rocelab -n "__fish_seen_subcommand_from run" -l strict-rnr -d 'refuse messages without a receive at once'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -r -l pcap -d 'write every packet to a capture'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -l trace -d 'print a line for every packet'
 complete -c rocelab -n "__fish_seen_subcommand_from serve" -x -l fabric -d 'of a fabric that is up'

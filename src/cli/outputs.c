@@ -63,5 +63,5 @@ void cli_outputs_write(struct cli_outputs *outputs, const char *option, const ch
 void cli_outputs_pcaps(struct cli_outputs *outputs, const struct cli_pcaps *pcaps)
 {
     for (unsigned i = 0; i < pcaps->count; i++)
-        cli_outputs_write(outputs, "--pcap", pcaps->pcap[i].file);
+        cli_outputs_write(outputs, "--pcap", pcaps->pcap[i].file.path);
 }

@@ -5,20 +5,23 @@
 #include "cli/pcap.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/cli.h"
 
 static bool to_stdout(const struct cli_pcap *pcap)
 {
-    return strcmp(pcap->file, "-") == 0;
+    return strcmp(pcap->file.path, "-") == 0;
 }
 
 bool cli_pcap_add(struct cli_pcaps *pcaps, const char *argument)
 {
     const char *equals = strchr(argument, '=');
     struct cli_pcap *pcap = &pcaps->pcap[pcaps->count];
+    char why[200];
 
     if (equals == NULL || equals == argument || equals[1] == '\0' || equals - argument >= FABRIC_NAME) {
         cli_error("--pcap '%s': a port and a file, as in leaf0:3=leaf0.pcap", argument);
@@ -28,13 +31,16 @@ bool cli_pcap_add(struct cli_pcaps *pcaps, const char *argument)
         cli_error("--pcap: at most %d ports", CLI_PCAPS_MAX);
         return false;
     }
+    if (capwriter_name_parse(equals + 1, &pcap->file, why, sizeof why) < 0) {
+        cli_error("--pcap '%s': %s", argument, why);
+        return false;
+    }
     for (unsigned i = 0; i < pcaps->count; i++) {
-        if (strcmp(pcaps->pcap[i].file, equals + 1) != 0) continue;
-        cli_error("--pcap: '%s' is named for two ports; each has a file of its own", equals + 1);
+        if (strcmp(pcaps->pcap[i].file.path, pcap->file.path) != 0) continue;
+        cli_error("--pcap: '%s' is named for two ports; each has a file of its own", pcap->file.path);
         return false;
     }
     snprintf(pcap->port, sizeof pcap->port, "%.*s", (int)(equals - argument), argument);
-    pcap->file = equals + 1;
     if (to_stdout(pcap)) pcaps->to_stdout = true;
     pcaps->count++;
     return true;
@@ -64,7 +70,7 @@ bool cli_pcaps_begin(const struct cli_pcaps *pcaps, const struct fabric *fabric,
             cli_error("--pcap: nothing is plugged into port '%s'", pcap->port);
             return false;
         }
-        int error = sim_capture(sim, port, pcap->file);
+        int error = sim_capture(sim, port, &pcap->file);
         if (error == -EBUSY)
             cli_error("--pcap: the link of port '%s' is captured already", pcap->port);
         else if (error == -EMSGSIZE)
@@ -73,10 +79,20 @@ bool cli_pcaps_begin(const struct cli_pcaps *pcaps, const struct fabric *fabric,
             cli_error("--pcap: frames of system '%s' cannot be captured; those of rocev2 and rocev1 can",
                       not_written(fabric));
         else if (error)
-            cli_error("%s: %s", pcap->file, strerror(-error));
+            cli_error("%s: %s", pcap->file.path, strerror(-error));
         if (error) return false;
     }
     return true;
+}
+
+static void tell_left_out(const struct cli_pcap *pcap, uint64_t packets)
+{
+    char text[UNIT_TEXT];
+
+    if (packets == 0) return;
+    cli_error("%s: %s are reached, and %" PRIu64 " later packets are not in it; --pcap %s=FILE,size=SIZE sets another "
+              "limit, size=0 none, snap=BYTES cuts packets",
+              pcap->file.path, unit_format(UNIT_SIZE, pcap->file.size, text), packets, pcap->port);
 }
 
 bool cli_pcaps_end(const struct cli_pcaps *pcaps, struct sim *sim)
@@ -84,10 +100,13 @@ bool cli_pcaps_end(const struct cli_pcaps *pcaps, struct sim *sim)
     bool good = true;
 
     for (unsigned i = 0; i < pcaps->count; i++) {
-        int error = sim_capture_close(sim, i);
+        uint64_t left_out;
+        int error = sim_capture_close(sim, i, &left_out);
         const struct cli_pcap *pcap = &pcaps->pcap[i];
+        tell_left_out(pcap, left_out);
         bool left = error == -EPIPE && to_stdout(pcap); /* whoever read it has what they wanted */
-        if (error && !left) cli_error("%s: %s", to_stdout(pcap) ? "standard output" : pcap->file, strerror(-error));
+        if (error && !left)
+            cli_error("%s: %s", to_stdout(pcap) ? "standard output" : pcap->file.path, strerror(-error));
         if (error) good = false;
     }
     return good;

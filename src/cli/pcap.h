@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --pcap PORT=FILE of verbs that run a simulation.
+ * --pcap PORT=FILE[,snap=BYTES][,size=SIZE] of verbs that run a simulation.
  */
 #ifndef ROCELAB_CLI_PCAP_H
 #define ROCELAB_CLI_PCAP_H
@@ -8,12 +8,13 @@
 #include <stdbool.h>
 
 #include "fabric/fabric.h"
+#include "packet/capfile/capfile.h"
 #include "sim/sim.h"
 
 #define CLI_PCAPS_MAX 64
 struct cli_pcap {
     char port[FABRIC_NAME];
-    const char *file;
+    struct capwriter_name file;
 };
 struct cli_pcaps {
     struct cli_pcap pcap[CLI_PCAPS_MAX];

@@ -280,7 +280,7 @@ static int prepare(const char *name, const struct run_fabric *fabric, char progr
         return CLI_WRONG;
     }
     if (!fabric->on && !devices_exist()) return CLI_WRONG;
-    if ((environment.pcap[0] && !writable(environment.pcap))) return CLI_WRONG;
+    if ((environment.pcap[0] && !writable(environment.capture.path))) return CLI_WRONG;
     if (environment.trace[0] && strcmp(environment.trace, "-") != 0 && !writable(environment.trace)) return CLI_WRONG;
     error = find_program(name, program);
     if (error) {

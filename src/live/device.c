@@ -190,9 +190,10 @@ static int wrap(struct live *live, char *why, size_t why_bytes)
 
     if (live->env.has_fault) error = wire_fault_open(live->wire, &live->env.fault, &live->wire);
     if (error == 0 && live->env.pcap[0]) {
-        expand(live->env.pcap, path, sizeof path);
-        error = wire_pcap_open(live->wire, path, &live->wire);
-        if (error < 0) snprintf(why, why_bytes, "ROCELAB_PCAP: cannot write %s: %s", path, strerror(-error));
+        struct capwriter_name file = live->env.capture;
+        expand(live->env.capture.path, file.path, sizeof file.path);
+        error = wire_pcap_open(live->wire, &file, &live->wire);
+        if (error < 0) snprintf(why, why_bytes, "ROCELAB_PCAP: cannot write %s: %s", file.path, strerror(-error));
     }
     if (error == 0 && live->env.trace[0]) {
         expand(live->env.trace, path, sizeof path);

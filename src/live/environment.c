@@ -41,6 +41,15 @@ static int parse_text(const struct reading *r, struct live_environment *env, con
     return 0;
 }
 
+static int parse_pcap(const struct reading *r, struct live_environment *env, const char **ret)
+{
+    char why[200];
+
+    *ret = r->text;
+    if (r->text[0] == 0 || capwriter_name_parse(r->text, &env->capture, why, sizeof why) == 0) return 0;
+    return wrong(r, why);
+}
+
 static int parse_wire(const struct reading *r, struct live_environment *env, uint8_t *ret)
 {
     static const char *const name[] = {"auto", "udp", "shm", "packet"};

@@ -11,6 +11,7 @@
 
 #include "fabric/nics.h"
 #include "nic/cc/cc.h"
+#include "packet/capfile/capfile.h"
 #include "wire/wire.h"
 
 #define LIVE_SHARDS_MAX 8u
@@ -36,6 +37,7 @@ struct live_environment {
     struct fabric_nic nic; /* fabric_nic_default(), and what the variables say of an adapter */
     struct cc_config cc;
     struct wire_fault fault;
+    struct capwriter_name capture; /* what `pcap` says */
 };
 
 /* 0, or -EINVAL with a line in `why` that names the variable, what was found and what would be right. */

@@ -117,7 +117,7 @@ static void attach(struct sim *sim, struct tap *tap)
     node->port[from->index].flags |= PORT_TAP;
 }
 
-int sim_capture(struct sim *sim, uint32_t port, const char *path)
+int sim_capture(struct sim *sim, uint32_t port, const struct capwriter_name *file)
 {
     const struct fabric_port *own = &sim->fabric->port[port];
     struct sim_capture *capture;
@@ -132,8 +132,9 @@ int sim_capture(struct sim *sim, uint32_t port, const char *path)
     sim->capture = capture;
     capture += sim->captures;
     *capture = (struct sim_capture){0};
-    int error = capwriter_open(path, LINK_ETHERNET, &capture->writer);
+    int error = capwriter_open(file->path, LINK_ETHERNET, &capture->writer);
     if (error) return error;
+    capwriter_limit(capture->writer, file);
     capture->tap[0] = (struct tap){.from = port, .to = own->peer};
     capture->tap[1] = (struct tap){.from = own->peer, .to = port, .receives = true, .behind = own->propagation_ps};
     for (int i = 0; i < 2 && sim->options.programs; i++) {
@@ -154,12 +155,14 @@ void sim_captures_write(struct sim *sim, ps_t now)
         write_due(sim, &sim->capture[i], now);
 }
 
-int sim_capture_close(struct sim *sim, uint32_t index)
+int sim_capture_close(struct sim *sim, uint32_t index, uint64_t *ret_left_out)
 {
     struct sim_capture *capture = &sim->capture[index];
 
+    *ret_left_out = 0;
     if (capture->writer == NULL) return 0;
     write_due(sim, capture, DUE_ALL);
+    *ret_left_out = capwriter_left_out(capture->writer);
     int error = capwriter_close(capture->writer);
     capture->writer = NULL;
     for (int i = 0; i < 2; i++) {

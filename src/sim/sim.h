@@ -78,9 +78,11 @@ uint64_t sim_memory_most_bytes(const struct sim *sim);
 /* Captures what crosses a port from now on, both ways, as nanosecond pcap.  0, -EBUSY (this port or its peer is
  * captured already), -EMSGSIZE (an adapter's MTU is above 4096), -EPROTONOSUPPORT (no frame of this system can be
  * written), -errno of opening the file.  Captures are numbered from 0 in the order of the calls. */
-int sim_capture(struct sim *sim, uint32_t port, const char *path);
-/* The file is whole after this; sim_free() does it too, and says nothing.  0, or -errno of what failed first. */
-int sim_capture_close(struct sim *sim, uint32_t index);
+struct capwriter_name; /* packet/capfile/capfile.h */
+int sim_capture(struct sim *sim, uint32_t port, const struct capwriter_name *file);
+/* The file is whole after this; sim_free() does it too, and says nothing.  0, or -errno of what failed first; and how
+ * many packets the file's limit has kept out. */
+int sim_capture_close(struct sim *sim, uint32_t index, uint64_t *ret_left_out);
 
 /* Series of every metric (observe/series.h).  Once a simulation is watched, sim_advance() looks at the end of each
  * step; what is left of a last step that does not end is not in it.  The caller frees the series, after the simulation

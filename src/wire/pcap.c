@@ -16,7 +16,9 @@
  * A forked child has a copy of what its parent has gathered; it is the parent's to write, at the end of the child too.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,6 +26,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/units.h"
 #include "packet/capfile/capfile.h"
 #include "packet/codec.h"
 #include "packet/icrc.h"
@@ -36,6 +39,8 @@
 struct pcap_wire {
     struct wrap wrap;
     struct capwriter *writer;
+    struct capwriter_name file;
+    bool told; /* that the file is full */
     struct pcap_wire *next;
     pid_t pid; /* who opened it: only that process writes */
     ps_t flushed_at;
@@ -47,12 +52,32 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the list and eve
                                                               another thread's */
 static struct pcap_wire *all;
 
+/* Once when the file is full, and how much is missing at the end. */
+static void tell_left_out(struct pcap_wire *wire, bool end)
+{
+    uint64_t packets = capwriter_left_out(wire->writer);
+    char text[UNIT_TEXT];
+
+    if (packets == 0 || (wire->told && !end)) return;
+    if (end)
+        fprintf(stderr, "rocelab: %s: %" PRIu64 " packets were not written\n", wire->file.path, packets);
+    else
+        fprintf(stderr,
+                "rocelab: %s: %s are reached, and later packets are not written; FILE,size=SIZE sets another limit, "
+                "size=0 none, snap=BYTES cuts packets\n",
+                wire->file.path, unit_format(UNIT_SIZE, wire->file.size, text));
+    wire->told = true;
+}
+
 /* With a priority: after those without, which may still send. */
 __attribute__((destructor(1000))) static void flush_all(void)
 {
     pthread_mutex_lock(&mutex);
     for (struct pcap_wire *wire = all; wire; wire = wire->next)
-        if (wire->pid == getpid()) capwriter_flush(wire->writer);
+        if (wire->pid == getpid()) {
+            capwriter_flush(wire->writer);
+            tell_left_out(wire, true);
+        }
     pthread_mutex_unlock(&mutex);
 }
 
@@ -133,6 +158,7 @@ static void record_all(struct pcap_wire *wire, const struct wire_packet *packet,
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < count; i++)
         record(wire, &packet[i], sent, time_ns);
+    tell_left_out(wire, false);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -173,6 +199,7 @@ static void pcap_close(struct wire *base)
     while (*link != wire)
         link = &(*link)->next;
     *link = wire->next;
+    tell_left_out(wire, true);
     capwriter_close(wire->writer);
     pthread_mutex_unlock(&mutex);
     wire_close(wire->wrap.inner);
@@ -190,15 +217,17 @@ static const struct wire_ops pcap_ops = {
     .close = pcap_close,
 };
 
-int wire_pcap_open(struct wire *inner, const char *path, struct wire **ret)
+int wire_pcap_open(struct wire *inner, const struct capwriter_name *file, struct wire **ret)
 {
     struct pcap_wire *wire = calloc(1, sizeof *wire);
     if (!wire) return -ENOMEM;
-    int rc = capwriter_open(path, LINKTYPE_ETHERNET, &wire->writer);
+    int rc = capwriter_open(file->path, LINKTYPE_ETHERNET, &wire->writer);
     if (rc < 0) {
         free(wire);
         return rc;
     }
+    capwriter_limit(wire->writer, file);
+    wire->file = *file;
     wrap_init(&wire->wrap, &pcap_ops, inner);
     wire->pid = getpid();
     pthread_mutex_lock(&mutex);

@@ -166,7 +166,8 @@ struct wire_fault { /* parts in a million, seeded */
 int wire_fault_parse(const char *text, struct wire_fault *ret, char *why, size_t why_bytes);
 /* Each takes `inner` over and closes it when closed; on failure inner is untouched. */
 int wire_fault_open(struct wire *inner, const struct wire_fault *fault, struct wire **ret);
-int wire_pcap_open(struct wire *inner, const char *path, struct wire **ret);
+struct capwriter_name; /* packet/capfile/capfile.h */
+int wire_pcap_open(struct wire *inner, const struct capwriter_name *file, struct wire **ret);
 int wire_trace_open(struct wire *inner, int fd, struct wire **ret); /* a line of text per packet; takes fd over too */
 
 /* The source port of a flow: one of the wire's pool, by hash of the two QPNs. */

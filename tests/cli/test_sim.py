@@ -284,6 +284,21 @@ class Pcap(Sim):
         self.assertEqual(capture["cnps"], nic["cnps_sent"] + nic["cnps_handled"])
         self.assertGreater(capture["retransmitted"], 0)
 
+    def test_limits(self):
+        """Headers alone, and a file that ends at its limit; nothing of it changes what is seen up to there."""
+        result = rocelab("sim", "--pcap", "h0:0=whole.pcap", "--pcap", "leaf0:1=small.pcap,snap=96,size=10KB",
+                         self.fabric(SMALL), cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        small = (self.folder / "small.pcap").stat().st_size
+        self.assertTrue(10000 - 16 - 96 < small <= 10000, small)
+        left_out = re.search(r"small.pcap: 10KB are reached, and (\d+) later packets are not in it", result.stderr)
+        whole, cut = self.json(self.folder / "whole.pcap", self.folder / "small.pcap")
+        self.assertEqual((cut["icrc_errors"], cut["malformed"]), (0, 0))
+        self.assertGreater(int(left_out[1]), 0)
+        self.assertNotIn("whole.pcap", result.stderr)
+        self.assertGreater(cut["packets"], 80)
+        self.assertGreater(whole["packets"], 0)
+
     def test_a_receiver_does_not_see_what_the_line_lost(self):
         capture, document, _ = self.captured(LOSSY, "leaf0:4")
         here, there = self.port(document, "leaf0:4"), self.port(document, "spine0:0")
@@ -336,7 +351,8 @@ class Pcap(Sim):
     def test_wrong(self):
         path = self.fabric(SMALL)
         for argument, words in (("h0:0", "as in leaf0:3=leaf0.pcap"), ("=x", "as in"), ("h0:0=", "as in"),
-                                ("leaf9:0=x", "there is no port 'leaf9:0'"), ("h0:0=/nowhere/x", "/nowhere/x: ")):
+                                ("leaf9:0=x", "there is no port 'leaf9:0'"), ("h0:0=/nowhere/x", "/nowhere/x: "),
+                                ("h0:0=x,snap=9", "64 to 262144"), ("h0:0=x,size=9", "write a unit")):
             self.wrong(rocelab("sim", "--pcap", argument, path), words)
         self.wrong(rocelab("sim", "--pcap", "h0:0=a", "--pcap", "leaf0:0=b", path, cwd=self.folder),
                    "the link of port 'leaf0:0' is captured already")

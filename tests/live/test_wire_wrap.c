@@ -253,6 +253,13 @@ static void test_fault_delay(void **state)
     free(memory);
 }
 
+static int pcap_open(struct wire *inner, const char *path, struct wire **ret)
+{
+    struct capwriter_name name = {.size = 0};
+    snprintf(name.path, sizeof name.path, "%s", path);
+    return wire_pcap_open(inner, &name, ret);
+}
+
 static void test_pcap(void **state)
 {
     (void)state;
@@ -260,8 +267,8 @@ static void test_pcap(void **state)
     snprintf(path, sizeof path, "%s/wire.pcap", test_folder);
     struct memory_wire *memory = memory_new();
     struct wire *wire;
-    assert_int_equal(wire_pcap_open(&memory->wire, "/nonexistent/x", &wire), -ENOENT);
-    assert_int_equal(wire_pcap_open(&memory->wire, path, &wire), 0);
+    assert_int_equal(pcap_open(&memory->wire, "/nonexistent/x", &wire), -ENOENT);
+    assert_int_equal(pcap_open(&memory->wire, path, &wire), 0);
     static uint8_t data[40][128];
     struct wire_packet packet[40], got[40];
     for (unsigned i = 0; i < 40; i++) {
@@ -317,7 +324,7 @@ static void test_pcap_fork(void **state)
     (void)state;
     snprintf(path, sizeof path, "%s/fork.pcap", test_folder);
     struct memory_wire *memory = memory_new();
-    assert_int_equal(wire_pcap_open(&memory->wire, path, &wire), 0);
+    assert_int_equal(pcap_open(&memory->wire, path, &wire), 0);
     struct wire_packet packet = numbered(data, 77);
     assert_int_equal(wire_tx(wire, &packet, 1, test_now()), 1);
     for (int closes = 0; closes < 2; closes++) {

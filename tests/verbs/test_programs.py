@@ -92,6 +92,11 @@ class Pingpong(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             self.pair("ibv_rc_pingpong", "-c", options=["--pcap", f"{folder}/%p.pcap"])
             self.assertEqual(len(list(pathlib.Path(folder).glob("*.pcap"))), 2)
+            pair = self.pair("ibv_rc_pingpong", options=["--pcap", f"{folder}/%p.small,snap=100,size=10KB"])
+            sizes = [path.stat().st_size for path in pathlib.Path(folder).glob("*.small")]
+            self.assertTrue(len(sizes) == 2 and all(5000 < size <= 10000 for size in sizes), sizes)
+            self.assertIn("10KB are reached", pair.client_text)
+            self.assertRegex(pair.client_text, r"small: \d+ packets were not written")
 
 
 class Perftest(unittest.TestCase):

@@ -60,8 +60,23 @@ bool capfile_ready(const struct capfile *file);
 void capfile_close(struct capfile *file);
 const char *capfile_link_name(uint32_t link_type); /* "Ethernet", "IEEE 802.11", ...; "unknown" */
 
+/* A file to write, as options name it: FILE[,snap=BYTES][,size=SIZE].  What is read as a size is told in `why`. */
+#define CAPWRITER_PATH 1024
+#define CAPWRITER_SYNTAX "FILE[,snap=BYTES][,size=SIZE]"
+#define CAPWRITER_SNAP_LEAST 64u   /* the headers that are looked at */
+#define CAPWRITER_SIZE 1000000000u /* of a file, where nothing else is said */
+struct capwriter_name {
+    char path[CAPWRITER_PATH];
+    uint32_t snap; /* bytes of a packet that are written at most; 0: all */
+    uint64_t size; /* bytes that the file may have; 0: any */
+};
+int capwriter_name_parse(const char *text, struct capwriter_name *ret, char *why, size_t why_bytes); /* 0, -EINVAL */
+
 struct capwriter;
 int capwriter_open(const char *path, uint32_t link_type, struct capwriter **ret); /* 0 or -errno; "-" is stdout */
+/* Before the first record: packets are cut, and none is written from the first on that has no room. */
+void capwriter_limit(struct capwriter *writer, const struct capwriter_name *name);
+uint64_t capwriter_left_out(const struct capwriter *writer); /* packets that the limit has kept out */
 /* 0; -EMSGSIZE: more than CAPFILE_RECORD_MAX bytes; -ERANGE: later than pcap can say (2106); otherwise
  * -errno of the first write that failed. */
 int capwriter_write(struct capwriter *writer, uint64_t time_ns, const uint8_t *data, uint32_t captured,

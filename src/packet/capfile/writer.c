@@ -3,6 +3,9 @@
  * The capture writer: pcap with nanoseconds (magic a1b23c4d), in this machine's byte order, which
  * tcpdump, Wireshark and everything with libpcap 1.5 or later reads.
  *
+ * A file may have a limit.  From the first packet on that is beyond it none is written, so that what is there has no
+ * gaps, and those that are not are counted.
+ *
  * Records are gathered in a buffer and written in large steps.  The first error is kept and answered
  * from then on, so that a caller in a hot loop may look at the end alone; nothing is written after it.
  * Not pcapng: one interface, no comments, nothing it would be needed for.
@@ -11,15 +14,19 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/units.h"
 #include "packet/capfile/capfile.h"
 
 #define BUFFER_BYTES ((size_t)512 << 10)
 #define RECORD_HEADER_BYTES 16
+#define FILE_HEADER_BYTES 24
+#define SNAP_AT 16 /* in the header */
 
 _Static_assert(BUFFER_BYTES > CAPFILE_RECORD_MAX + RECORD_HEADER_BYTES, "every record fits an empty buffer");
 
@@ -28,7 +35,50 @@ struct capwriter {
     size_t used;
     int fd;
     int error; /* 0, or -errno of the first failure */
+    uint32_t snap;
+    uint64_t size, bytes; /* the limit, 0: none; what the file has */
+    uint64_t left_out;
 };
+
+static int wrong(char *why, size_t why_bytes, const char *what, const char *right)
+{
+    snprintf(why, why_bytes, "'%s': %s", what, right);
+    return -EINVAL;
+}
+
+/* snap=BYTES or size=SIZE; 1: it is neither. */
+static int parse_limit(const char *text, struct capwriter_name *name, char *why, size_t why_bytes)
+{
+    const char *unclear;
+    uint64_t bytes;
+
+    if (strncmp(text, "snap=", 5) == 0) {
+        enum unit_kind kind = text[strlen(text) - 1] == 'B' ? UNIT_SIZE : UNIT_COUNT;
+        if (unit_parse(kind, text + 5, &bytes, NULL) < 0 || bytes < CAPWRITER_SNAP_LEAST || bytes > CAPFILE_RECORD_MAX)
+            return wrong(why, why_bytes, text, "bytes of a packet, 64 to 262144, are expected");
+        name->snap = (uint32_t)bytes;
+        return 0;
+    }
+    if (strncmp(text, "size=", 5) != 0) return 1;
+    if (unit_parse(UNIT_SIZE, text + 5, &name->size, &unclear) < 0) return wrong(why, why_bytes, text, unclear);
+    return 0;
+}
+
+int capwriter_name_parse(const char *text, struct capwriter_name *ret, char *why, size_t why_bytes)
+{
+    struct capwriter_name name = {.size = CAPWRITER_SIZE};
+
+    if (strlen(text) >= sizeof name.path) return wrong(why, why_bytes, "...", "the name is too long");
+    memcpy(name.path, text, strlen(text) + 1);
+    for (char *comma; (comma = strrchr(name.path, ',')) != NULL; *comma = '\0') { /* a name may have commas itself */
+        int rc = parse_limit(comma + 1, &name, why, why_bytes);
+        if (rc < 0) return rc;
+        if (rc > 0) break;
+    }
+    if (name.path[0] == '\0') return wrong(why, why_bytes, text, "there is no name of a file, as in " CAPWRITER_SYNTAX);
+    *ret = name;
+    return 0;
+}
 
 static void flush(struct capwriter *writer)
 {
@@ -68,6 +118,8 @@ int capwriter_open(const char *path, uint32_t link_type, struct capwriter **ret)
     put(writer, version, sizeof(version));
     put(writer, header, sizeof(header));
     put(writer, &link_type, sizeof(link_type));
+    writer->bytes = FILE_HEADER_BYTES;
+    writer->snap = CAPFILE_RECORD_MAX;
     *ret = writer;
     return 0;
 fail:
@@ -76,12 +128,31 @@ fail:
     return rc;
 }
 
+void capwriter_limit(struct capwriter *writer, const struct capwriter_name *name)
+{
+    CHECK(writer->bytes == FILE_HEADER_BYTES && writer->used == FILE_HEADER_BYTES);
+    if (name->snap) writer->snap = name->snap;
+    writer->size = name->size;
+    memcpy(writer->buffer + SNAP_AT, &writer->snap, sizeof(writer->snap));
+}
+
+uint64_t capwriter_left_out(const struct capwriter *writer)
+{
+    return writer->left_out;
+}
+
 int capwriter_write(struct capwriter *writer, uint64_t time_ns, const uint8_t *data, uint32_t captured, uint32_t length)
 {
     if (captured > CAPFILE_RECORD_MAX) return -EMSGSIZE;
     if (time_ns / 1000000000 > UINT32_MAX) return -ERANGE;
+    if (captured > writer->snap) captured = writer->snap;
+    if (writer->left_out || (writer->size && writer->bytes + RECORD_HEADER_BYTES + captured > writer->size)) {
+        writer->left_out++;
+        return writer->error;
+    }
     if (writer->used + RECORD_HEADER_BYTES + captured > BUFFER_BYTES) flush(writer);
     if (writer->error) return writer->error;
+    writer->bytes += RECORD_HEADER_BYTES + captured;
     uint32_t header[4] = {(uint32_t)(time_ns / 1000000000), (uint32_t)(time_ns % 1000000000), captured, length};
     put(writer, header, sizeof(header));
     if (captured > 0) put(writer, data, captured);

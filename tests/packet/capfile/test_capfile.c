@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/rng.h"
@@ -288,6 +289,67 @@ static void writer_limits(void **state)
     assert_int_equal(capwriter_close(writer), -ENOSPC);
 }
 
+static void named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *path;
+        uint64_t snap, size;
+    } good[] = {
+        {"x.pcap", "x.pcap", 0, CAPWRITER_SIZE},
+        {"x.pcap,snap=128", "x.pcap", 128, CAPWRITER_SIZE},
+        {"x.pcap,size=10GB,snap=96B", "x.pcap", 96, 10000000000},
+        {"x.pcap,size=0", "x.pcap", 0, 0},
+        {"a,b=c,size=1KiB", "a,b=c", 0, 1024}, /* the name's own commas */
+    };
+    static const char *const bad[] = {"x,snap=63",  "x,snap=262145", "x,snap=", "x,size=7",
+                                      "x,size=big", ",size=1GB",     ""};
+    struct capwriter_name name;
+    char why[200];
+    for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_int_equal(capwriter_name_parse(good[i].text, &name, why, sizeof(why)), 0);
+        assert_string_equal(name.path, good[i].path);
+        assert_int_equal(name.snap, good[i].snap);
+        assert_int_equal(name.size, good[i].size);
+    }
+    for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        why[0] = 0;
+        assert_int_equal(capwriter_name_parse(bad[i], &name, why, sizeof(why)), -EINVAL);
+        assert_true(strlen(why) > 10);
+    }
+}
+
+/* Packets are cut to the snap length, the file ends before its limit and has no gap. */
+static void limited(void **state)
+{
+    (void)state;
+    struct capwriter_name name = {.snap = 100, .size = 24 + 5 * 116 + 115};
+    char error[CAPFILE_ERROR];
+    struct capwriter *writer;
+    struct capfile_record record;
+    struct capfile *file;
+    struct stat is;
+    unsigned records = 0;
+    build_to_file("", 0, name.path);
+    assert_int_equal(capwriter_open(name.path, 1, &writer), 0);
+    capwriter_limit(writer, &name);
+    for (unsigned i = 0; i < 9; i++) /* the seventh would have room again */
+        assert_int_equal(capwriter_write(writer, i, frame, i == 6 ? 60 : 1000, 1000), 0);
+    assert_int_equal(capwriter_left_out(writer), 4);
+    assert_int_equal(capwriter_close(writer), 0);
+    assert_int_equal(stat(name.path, &is), 0);
+    assert_int_equal(is.st_size, 24 + 5 * 116);
+    assert_int_equal(capfile_open(name.path, &file, error), 0);
+    for (; capfile_next(file, &record, error) == 1; records++) {
+        assert_int_equal(record.time_ns, records);
+        assert_int_equal(record.captured, 100);
+        assert_int_equal(record.length, 1000);
+    }
+    assert_int_equal(records, 5);
+    capfile_close(file);
+    unlink(name.path);
+}
+
 static void link_names(void **state)
 {
     (void)state;
@@ -305,6 +367,7 @@ int main(void)
         cmocka_unit_test(written_by_us), cmocka_unit_test(stored_captures), cmocka_unit_test(pcap_magics_and_orders),
         cmocka_unit_test(pcap_modified), cmocka_unit_test(pcapng_orders),   cmocka_unit_test(sections_and_interfaces),
         cmocka_unit_test(resolutions),   cmocka_unit_test(writer_limits),   cmocka_unit_test(link_names),
+        cmocka_unit_test(named),         cmocka_unit_test(limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
