@@ -14,6 +14,7 @@
  */
 #include "base/check.h"
 #include "base/histo.h"
+#include "base/hot.h"
 #include "base/time.h"
 #include "nic/nic_int.h"
 #include "packet/opcode.h"
@@ -154,7 +155,7 @@ static pkt_t resend_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     return id;
 }
 
-pkt_t requester_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
+NO_CANARY pkt_t requester_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     if (qp->selective && qp->selective->resend_count) return resend_tx(nic, qp, now, io);
     pkt_t id = pktpool_get(io->pool);

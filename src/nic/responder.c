@@ -18,6 +18,7 @@
  * deregistration returns, nothing is touched any more).
  */
 #include "base/check.h"
+#include "base/hot.h"
 #include "base/time.h"
 #include "nic/nic_int.h"
 #include "packet/opcode.h"
@@ -274,7 +275,7 @@ static inline bool middle_of_write(const struct nic_qp *qp, const struct pkt *p)
 }
 
 /* A request packet that is next in order.  On any refusal the QP is as it was. */
-enum verdict responder_execute(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
+NO_CANARY enum verdict responder_execute(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
 {
     const struct pkt *p = &io->pool->hot[id];
     const struct opcode_info *info = opcode_info(p->opcode);
@@ -449,7 +450,7 @@ static void duplicate(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn
 }
 
 /* The packet is next in order: execute it and answer. */
-static void in_order(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
+NO_CANARY static void in_order(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
 {
     const struct pkt *p = &io->pool->hot[id];
     bool asked = p->flags & PKT_ACK_REQUEST;
@@ -535,7 +536,7 @@ void responder_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io 
     responder_answer(nic, qp, PKT_NONE, &answer, io);
 }
 
-void responder_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
+NO_CANARY void responder_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
 {
     const struct pkt *p = &io->pool->hot[id];
     uint32_t psn = psn_wide(p->psn, qp->epsn);

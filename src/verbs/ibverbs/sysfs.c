@@ -12,6 +12,7 @@
  */
 /* With 64-bit offsets glibc gives open() the name open64(); here each name is its own function. */
 #undef _FILE_OFFSET_BITS
+#undef _FORTIFY_SOURCE /* its inline functions have these names */
 
 #include <dirent.h>
 #include <dlfcn.h>
