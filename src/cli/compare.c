@@ -169,7 +169,8 @@ static bool make_axes(struct settings *settings)
     return good;
 }
 
-/* What each system's parts cost, and which keys it has not: of the first combination of the other values. */
+/* What each system's parts cost, and which keys it has not: of the first combination of the other values that it can
+ * be run with. */
 static bool add_costs(struct settings *settings)
 {
     const struct sweep *sweep = &settings->sweep;
@@ -180,7 +181,12 @@ static bool add_costs(struct settings *settings)
         struct fabric_errors errors = {0};
         struct fabric *fabric = NULL;
         struct bom bom;
-        if (sweep_load_leaving(sweep, s * sets, &fabric, &errors, &cost->left_out) != 0) continue;
+        for (uint32_t c = 0; c < sets && fabric == NULL; c++) {
+            errors = (struct fabric_errors){0};
+            cost->left_out = (struct fabric_errors){0};
+            if (sweep_load_leaving(sweep, s * sets + c, &fabric, &errors, &cost->left_out) != 0) fabric = NULL;
+        }
+        if (fabric == NULL) continue;
         bool enough = bom_make(fabric, &bom) == 0;
         fabric_free(fabric);
         if (!enough) {

@@ -52,7 +52,7 @@ static void print_set(const struct sweep_grid *grid, uint32_t set, FILE *out)
 {
     for (uint32_t i = 1; i < grid->axes; i++) {
         char title[PLAIN], value[PLAIN];
-        fprintf(out, "%s%s %s", i > 1 ? ", " : "", axis_title(grid, i, title), plain(sweep_value(grid, i, set), value));
+        fprintf(out, "%s%s %s", i > 1 ? ", " : "", axis_title(grid, i, title), plain(sweep_label(grid, i, set), value));
     }
 }
 
@@ -63,7 +63,7 @@ static void print_row(const struct compare_view *view, const struct compared *sy
     uint32_t axes = view->sweep->grid.axes - 1, at = 0;
 
     for (uint32_t i = 0; i < axes; i++)
-        cell[at++] = plain(sweep_value(&view->sweep->grid, i + 1, system->point), value[i]);
+        cell[at++] = plain(sweep_label(&view->sweep->grid, i + 1, system->point), value[i]);
     cell[at++] = system->system;
     for (uint32_t i = 0; i < COLUMNS; i++) {
         enum measure_kind kind = measure_infos[columns[i].measure].kind;
@@ -204,8 +204,32 @@ static void print_costs(const struct compare_view *view, FILE *out)
     bom_prices_text(view->fabric, used, out);
 }
 
+/* Of all systems with all values, and the reasons instead; false: some could be run. */
+static bool print_none(const struct compare_view *view, FILE *out)
+{
+    const struct sweep *sweep = view->sweep;
+    const struct text_style style = cli_style();
+    uint32_t runs = sweep->points * sweep->seeds;
+
+    for (uint32_t i = 0; i < runs; i++)
+        if (sweep->row[i].error == NULL) return false;
+    fputs("No system can run this file", out);
+    fputs(sweep->grid.axes > 1 ? " with any of the values:\n" : ":\n", out);
+    for (uint32_t i = 0; i < runs; i++) {
+        bool told = false;
+        for (uint32_t k = 0; k < i && !told; k++)
+            told = strcmp(sweep->row[k].error, sweep->row[i].error) == 0;
+        if (told) continue;
+        fputs("  ", out);
+        text_outside(out, &style, sweep->row[i].error);
+        fputc('\n', out);
+    }
+    return true;
+}
+
 void compare_print(const struct compare_view *view, FILE *out)
 {
+    if (print_none(view, out)) return;
     print_table(view, out);
     rows_slices(out, view->sweep->row, view->sweep->points * view->sweep->seeds);
     fputc('\n', out);

@@ -17,7 +17,7 @@ static void json_set(struct jout *jout, const struct sweep_grid *grid, uint32_t 
 {
     jout_open(jout, "set", '[');
     for (uint32_t i = 1; i < grid->axes; i++)
-        jout_text(jout, NULL, sweep_value(grid, i, point));
+        jout_text(jout, NULL, sweep_label(grid, i, point));
     jout_close(jout);
 }
 

@@ -65,7 +65,7 @@ void cli_study_stopped(const struct pool_done *done, uint32_t of, const char *ou
         cli_error("interrupted: %u of %u %s are done and kept in %s; the same command goes on from there", done->done,
                   of, noun, out);
     else
-        cli_error("interrupted: %u of %u %s were done; with --out they would have been kept", done->done, of, noun);
+        cli_error("interrupted: %u of %u %s are done; with --out they would have been kept", done->done, of, noun);
 }
 
 bool cli_write_in(const char *folder, const char *name, cli_writer *write, const void *context)

@@ -91,6 +91,7 @@ static void more_help(FILE *out)
     text_wrap(
         out, &style, 0, 2,
         "Values: 1,2,8 is a list; 100KB..2MB doubles, x4 behind it multiplies, /5 divides into five, +100KB adds.");
+    text_wrap(out, &style, 0, 2, "NAME=VALUE gives a value a name, which tables and charts show instead.");
     text_wrap(out, &style, 0, 2,
               "Paths: keys divided by dots; in a list a number, a name or a job's kind: jobs.0.size, "
               "classes.rdma.ecn.min.");
@@ -103,7 +104,9 @@ static void more_help(FILE *out)
     sweep_list_columns(out);
     fputs("\nExit status: 0 every point has run and its jobs ended, or the stop time of the file was reached; 1 a "
           "point was\n"
-          "refused, or its jobs did not end; 2 wrong use, unreadable input, or interrupted.\n",
+          "refused, or its jobs did not end; 2 wrong use, unreadable input, or interrupted: the points that are done "
+          "are printed\n"
+          "all the same.\n",
           out);
 }
 
@@ -141,6 +144,13 @@ static bool write_json(const void *context, FILE *out)
     return sweep_json(&settings->sweep, &settings->view, out);
 }
 
+static bool any_point(const struct sweep *sweep)
+{
+    for (uint32_t p = 0; sweep->row && p < sweep->points; p++)
+        if (sweep_has(sweep, p)) return true;
+    return false;
+}
+
 /* Of each point; false after a message. */
 static bool summarise(struct settings *settings)
 {
@@ -149,7 +159,8 @@ static bool summarise(struct settings *settings)
 
     settings->view.summary = summary;
     for (uint32_t p = 0; summary && p < sweep->points; p++)
-        if (!row_summarise(&sweep->row[p * sweep->seeds], sweep->seeds, &summary[p])) summary = NULL;
+        if (sweep_has(sweep, p) && !row_summarise(&sweep->row[p * sweep->seeds], sweep->seeds, &summary[p]))
+            summary = NULL;
     if (summary == NULL) cli_error("not enough memory");
     return summary != NULL;
 }
@@ -161,7 +172,8 @@ static int report(struct settings *settings, FILE *out)
     int status = CLI_DONE;
 
     for (uint32_t i = 0; i < sweep->points * sweep->seeds; i++)
-        if (sweep_note(&sweep->row[i])[0]) status = CLI_PROBLEMS;
+        if (sweep->row[i].there && sweep_note(&sweep->row[i])[0]) status = CLI_PROBLEMS;
+    if (view->partial) status = CLI_WRONG;
     if (settings->out && (!cli_write_in(settings->out, "sweep.csv", write_csv, settings) ||
                           !cli_write_in(settings->out, "sweep.json", write_json, settings)))
         status = CLI_WRONG;
@@ -202,10 +214,14 @@ static int run(struct settings *settings, FILE *out)
         (settings->out == NULL || cache_open(&sweep->cache, settings->out, &settings->error))) {
         cli_catch_stop(1);
         const char *noun = settings->many ? "runs" : "points";
-        if (sweep_run(sweep)) {
+        bool whole = sweep_run(sweep);
+        settings->view.partial = !whole && cli_stopped && any_point(sweep);
+        if (whole || settings->view.partial) {
             if (!settings->many || summarise(settings)) status = report(settings, out);
-            if (settings->out && !sweep->quiet) cli_study_rows(&sweep->rows, settings->out, noun);
-        } else if (cli_stopped) {
+            if (whole && settings->out && !sweep->quiet) cli_study_rows(&sweep->rows, settings->out, noun);
+        }
+        if (!whole && cli_stopped) {
+            fflush(out);
             cli_study_stopped(&sweep->done, sweep->points * sweep->seeds, settings->out, noun);
         }
     }

@@ -14,6 +14,8 @@
 
 #define SENTENCES 20
 #define PLAIN 96
+#define CUT 24     /* a value is cut no shorter than this */
+#define LEGEND 100 /* lines of it */
 
 void sweep_list_columns(FILE *out)
 {
@@ -122,7 +124,7 @@ static uint32_t choose(const struct sweep *sweep, const struct sweep_view *view,
         return view->showns;
     }
     for (uint32_t i = 0; i < sweep->points * sweep->seeds && first == NULL; i++)
-        if (sweep->row[i].error == NULL) first = &sweep->row[i];
+        if (sweep->row[i].there && sweep->row[i].error == NULL) first = &sweep->row[i];
     for (int i = 0; i < MEASURES; i++) {
         if (measure_infos[i].shown) shown[count++] = (struct sweep_shown){.column = (uint8_t)i};
         for (uint32_t j = 0; i == MEASURE_TIME && first && first->jobs > 1 && first->jobs <= 4 && j < first->jobs;
@@ -132,6 +134,26 @@ static uint32_t choose(const struct sweep *sweep, const struct sweep_view *view,
         }
     }
     return count;
+}
+
+static bool empty(const struct sweep *sweep, const struct sweep_view *view, const struct sweep_shown *shown)
+{
+    for (uint32_t p = 0; p < sweep->points; p++) {
+        if (!sweep_has(sweep, p)) continue;
+        uint64_t value = view->summary ? cell_summary(&view->summary[p], shown).mean
+                                       : cell_value(&sweep->row[(size_t)p * sweep->seeds], shown);
+        if (value != 0 && value != (view->summary ? SUMMARY_NOTHING : MEASURE_NOTHING)) return false;
+    }
+    return true;
+}
+
+uint32_t sweep_columns(const struct sweep *sweep, const struct sweep_view *view, struct sweep_shown ret[SWEEP_SHOWN])
+{
+    uint32_t count = choose(sweep, view, ret), kept = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (view->showns || !empty(sweep, view, &ret[i])) ret[kept++] = ret[i];
+    return kept;
 }
 
 struct sentences { /* under the table, each once */
@@ -173,8 +195,75 @@ static const char *plain(const char *text, char buf[PLAIN])
     return buf;
 }
 
+/* What a table shows of an axis: its values, or, where two of them would look the same when they are cut, their
+ * numbers, which are told below. */
+struct axis_view {
+    bool numbers;
+    uint8_t least; /* columns */
+};
+
+static const char *label_at(const struct sweep_axis *axis, uint32_t index)
+{
+    return axis->name[index] ? axis->name[index] : axis->value[index];
+}
+
+/* As the table cuts a text: both ends of it. */
+static bool looks_like(const char *a, const char *b, size_t width)
+{
+    size_t long_a = strlen(a), long_b = strlen(b), tail = (width - 1) / 2, head = width - 2 - tail;
+
+    if (long_a <= width || long_b <= width) return long_a == long_b && strcmp(a, b) == 0;
+    return strncmp(a, b, head) == 0 && strcmp(a + long_a - tail, b + long_b - tail) == 0;
+}
+
+static bool told_apart(const struct sweep_axis *axis, size_t width)
+{
+    for (uint32_t i = 1; i < axis->values && i < LEGEND; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (looks_like(label_at(axis, i), label_at(axis, k), width) &&
+                strcmp(label_at(axis, i), label_at(axis, k)) != 0)
+                return false;
+    return true;
+}
+
+static struct axis_view view_axis(const struct sweep_axis *axis)
+{
+    struct axis_view view = {.least = 8};
+
+    while (view.least < CUT && !told_apart(axis, view.least))
+        view.least++;
+    view.numbers = !told_apart(axis, CUT);
+    return view;
+}
+
+static void print_legend(const struct sweep_grid *grid, const struct axis_view *view, FILE *out,
+                         const struct text_style *style)
+{
+    for (uint32_t i = 0; i < grid->axes; i++) {
+        const struct sweep_axis *axis = &grid->axis[i];
+        for (uint32_t v = 0; view[i].numbers && v < axis->values && v < LEGEND; v++) {
+            fputs(title_of(grid, i), out);
+            fprintf(out, " #%u: ", v + 1);
+            text_outside(out, style, label_at(axis, v));
+            fputc('\n', out);
+        }
+    }
+}
+
+static const char *axis_cell(const struct sweep_grid *grid, const struct axis_view *view, uint32_t axis, uint32_t point,
+                             char buf[PLAIN])
+{
+    const char *label = sweep_label(grid, axis, point);
+
+    if (!view[axis].numbers) return plain(label, buf);
+    for (uint32_t v = 0; v < grid->axis[axis].values; v++)
+        if (label_at(&grid->axis[axis], v) == label) snprintf(buf, PLAIN, "#%u", v + 1);
+    return buf;
+}
+
 static void print_row(const struct sweep *sweep, const struct sweep_view *view, uint32_t point,
-                      const struct sweep_shown *shown, uint32_t count, struct sentences *sentences, struct table *table)
+                      const struct axis_view *axis, const struct sweep_shown *shown, uint32_t count,
+                      struct sentences *sentences, struct table *table)
 {
     const struct row *row = &sweep->row[point * sweep->seeds];
     const struct row_summary *summary = view->summary ? &view->summary[point] : NULL;
@@ -183,7 +272,7 @@ static void print_row(const struct sweep *sweep, const struct sweep_view *view, 
     uint32_t axes = sweep->grid.axes, number = error ? number_of(sentences, error) : 0;
 
     for (uint32_t i = 0; i < axes; i++)
-        cell[i] = plain(sweep_value(&sweep->grid, i, point), value[i]);
+        cell[i] = axis_cell(&sweep->grid, axis, i, point, value[i]);
     for (uint32_t i = 0; i < count; i++) {
         enum measure_kind kind = measure_infos[shown[i].column].kind;
         struct summary of = summary ? cell_summary(summary, &shown[i]) : (struct summary){0};
@@ -201,16 +290,19 @@ void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE 
 {
     struct table_column column[SWEEP_AXES + SWEEP_SHOWN + 1] = {0};
     struct sweep_shown shown[SWEEP_SHOWN];
-    uint32_t axes = sweep->grid.axes, count = choose(sweep, view, shown);
+    uint32_t axes = sweep->grid.axes, count = sweep_columns(sweep, view, shown);
     char name[SWEEP_AXES][PLAIN], title[SWEEP_SHOWN][FABRIC_NAME + 8], job[PLAIN];
     struct text_style style = cli_style();
+    struct axis_view axis[SWEEP_AXES];
     struct sentences sentences = {0};
     struct table table;
 
     _Static_assert(SWEEP_AXES + SWEEP_SHOWN + 1 <= TABLE_COLUMNS, "the table is wide enough");
-    for (uint32_t i = 0; i < axes; i++)
-        column[i] =
-            (struct table_column){.title = plain(title_of(&sweep->grid, i), name[i]), .right = true, .min_width = 8};
+    for (uint32_t i = 0; i < axes; i++) {
+        axis[i] = view_axis(&sweep->grid.axis[i]);
+        column[i] = (struct table_column){
+            .title = plain(title_of(&sweep->grid, i), name[i]), .right = true, .min_width = axis[i].least};
+    }
     for (uint32_t i = 0; i < count; i++) {
         snprintf(title[i], sizeof title[i], "%s%s%s", measure_infos[shown[i].column].name, shown[i].job[0] ? ":" : "",
                  plain(shown[i].job, job));
@@ -224,9 +316,12 @@ void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE 
     column[axes + count] = (struct table_column){.title = "note", .optional = true};
     table_init(&table, column, axes + count + 1);
     for (uint32_t p = 0; p < sweep->points; p++)
-        print_row(sweep, view, p, shown, count, &sentences, &table);
+        if (sweep_has(sweep, p)) print_row(sweep, view, p, axis, shown, count, &sentences, &table);
     table_print(&table, out, &style, 0);
+    size_t rows = table.rows;
     table_release(&table);
+    print_legend(&sweep->grid, axis, out, &style);
     print_sentences(&sentences, out, &style);
+    if (view->partial) fprintf(out, "partial: interrupted after %u of %u points\n", (unsigned)rows, sweep->points);
     rows_slices(out, sweep->row, sweep->points * sweep->seeds);
 }

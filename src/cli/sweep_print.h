@@ -12,6 +12,7 @@
 
 struct sweep_view {
     bool json, csv;
+    bool partial; /* it was interrupted: points without all of their runs are left out */
     struct sweep_shown {
         uint8_t column;        /* enum measure */
         char job[FABRIC_NAME]; /* "": of all */
@@ -23,6 +24,8 @@ struct sweep_view {
 /* The value of --show; false after a message. */
 bool sweep_show(struct sweep_view *view, const char *argument);
 void sweep_list_columns(FILE *out);
+/* The columns that tables show: those of --show, else the usual ones that say something. */
+uint32_t sweep_columns(const struct sweep *sweep, const struct sweep_view *view, struct sweep_shown ret[SWEEP_SHOWN]);
 void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE *out);
 bool sweep_json(const struct sweep *sweep, const struct sweep_view *view, FILE *out);
 void sweep_csv(const struct sweep *sweep, const struct sweep_view *view, FILE *out);

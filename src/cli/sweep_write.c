@@ -17,13 +17,59 @@ static void json_point(struct jout *jout, const struct sweep *sweep, const struc
     jout_open_line(jout, NULL, '{');
     jout_open(jout, "set", '[');
     for (uint32_t i = 0; i < sweep->grid.axes; i++)
-        jout_text(jout, NULL, sweep_value(&sweep->grid, i, point));
+        jout_text(jout, NULL, sweep_label(&sweep->grid, i, point));
     jout_close(jout);
     if (view->summary) {
         seeds_json(jout, row, &view->summary[point]);
     } else {
         row_json(jout, row);
         row_jobs_json(jout, row);
+    }
+    jout_close(jout);
+}
+
+/* What the members of points are called in tables, and in what they are; and which the tables show. */
+static void json_columns(struct jout *jout, const struct sweep *sweep, const struct sweep_view *view)
+{
+    static const char *const units[] = {
+        [MEASURE_KIND_TIME] = "ps", [MEASURE_KIND_GBPS] = "GB/s",   [MEASURE_KIND_MILLI] = "",
+        [MEASURE_KIND_COUNT] = "",  [MEASURE_KIND_BYTES] = "bytes", [MEASURE_KIND_SHARE] = "share",
+        [MEASURE_KIND_WHOLE] = ""};
+    struct sweep_shown shown[SWEEP_SHOWN];
+    uint32_t count = sweep_columns(sweep, view, shown);
+
+    jout_open(jout, "columns", '[');
+    for (int i = 0; i < MEASURES; i++) {
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "key", measure_infos[i].key);
+        jout_text(jout, "name", measure_infos[i].name);
+        jout_text(jout, "unit", units[measure_infos[i].kind]);
+        jout_text(jout, "help", measure_infos[i].help);
+        jout_close(jout);
+    }
+    jout_close(jout);
+    jout_open(jout, "show", '[');
+    for (uint32_t i = 0; i < count; i++) {
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "key", measure_infos[shown[i].column].key);
+        jout_text(jout, "job", shown[i].job[0] ? shown[i].job : NULL);
+        jout_close(jout);
+    }
+    jout_close(jout);
+}
+
+static void json_named(struct jout *jout, const struct sweep_grid *grid)
+{
+    jout_open(jout, "named", '[');
+    for (uint32_t i = 0; i < grid->axes; i++) {
+        for (uint32_t v = 0; v < grid->axis[i].values; v++) {
+            if (grid->axis[i].name[v] == NULL) continue;
+            jout_open_line(jout, NULL, '{');
+            jout_text(jout, "vary", grid->axis[i].path);
+            jout_text(jout, "name", grid->axis[i].name[v]);
+            jout_text(jout, "value", grid->axis[i].value[v]);
+            jout_close(jout);
+        }
     }
     jout_close(jout);
 }
@@ -45,9 +91,12 @@ bool sweep_json(const struct sweep *sweep, const struct sweep_view *view, FILE *
     for (uint32_t i = 0; i < sweep->grid.axes; i++)
         jout_text(jout, NULL, sweep->grid.axis[i].path);
     jout_close(jout);
+    json_named(jout, &sweep->grid);
+    json_columns(jout, sweep, view);
+    jout_bool(jout, "partial", view->partial);
     jout_open(jout, "points", '[');
     for (uint32_t i = 0; i < sweep->points; i++)
-        json_point(jout, sweep, view, i);
+        if (sweep_has(sweep, i)) json_point(jout, sweep, view, i);
     jout_close(jout);
     jout_close(jout);
     free(jout);
@@ -158,9 +207,10 @@ void sweep_csv(const struct sweep *sweep, const struct sweep_view *view, FILE *o
     if (view->summary == NULL) programs = job_names(sweep, true);
     csv_head(sweep, view, &jobs, &programs, out);
     for (uint32_t p = 0; p < sweep->points; p++) {
+        if (!sweep_has(sweep, p)) continue;
         const struct row *row = &sweep->row[p * sweep->seeds];
         for (uint32_t i = 0; i < sweep->grid.axes; i++) {
-            csv_text(out, sweep_value(&sweep->grid, i, p));
+            csv_text(out, sweep_label(&sweep->grid, i, p));
             fputc(',', out);
         }
         if (view->summary) {

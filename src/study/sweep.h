@@ -25,6 +25,7 @@
 struct sweep_axis {
     const char *path;
     const char **value;
+    const char **name; /* of each value, as somebody gave it; NULL: it has none */
     uint32_t values;
     bool with; /* changes together with the axis before it */
 };
@@ -42,6 +43,9 @@ bool sweep_vary(struct sweep_grid *grid, const char *argument, bool with);
 uint64_t sweep_points(const struct sweep_grid *grid);
 /* What an axis is at a point; the first axis is the slowest. */
 const char *sweep_value(const struct sweep_grid *grid, uint32_t axis, uint32_t point);
+
+/* The same for people: its name, where it has one. */
+const char *sweep_label(const struct sweep_grid *grid, uint32_t axis, uint32_t point);
 
 /* Runs a fabric otherwise than row_simulate() does, with programs; as that. */
 typedef bool sweep_simulate(void *context, struct fabric *fabric, const struct sim_options *options, FILE *to);
@@ -83,6 +87,8 @@ int sweep_load_leaving(const struct sweep *sweep, uint32_t point, struct fabric 
 
 /* Every point; false after an error, or when *stopped: sweep->done says how far it came. */
 bool sweep_run(struct sweep *sweep);
+/* All runs of a point are over: false of some where the sweep was stopped. */
+bool sweep_has(const struct sweep *sweep, uint32_t point);
 void sweep_release(struct sweep *sweep); /* its rows */
 
 #endif

@@ -120,6 +120,13 @@ bool sweep_run(struct sweep *sweep)
     return pool_run(&work, &sweep->done);
 }
 
+bool sweep_has(const struct sweep *sweep, uint32_t point)
+{
+    for (uint32_t i = 0; i < sweep->seeds; i++)
+        if (!sweep->row[(size_t)point * sweep->seeds + i].there) return false;
+    return true;
+}
+
 void sweep_release(struct sweep *sweep)
 {
     for (uint32_t i = 0; sweep->row && i < sweep->points * sweep->seeds; i++)

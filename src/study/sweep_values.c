@@ -4,7 +4,8 @@
  *
  * Values are divided by commas outside of brackets and quotes, because a value may be YAML.  `A..B` is a range of
  * quantities of one kind: doubling where nothing is said, times N with `xN`, N in all and evenly with `/N`, one STEP
- * after the other with `+STEP`.  Both ends belong to it.  Exact, in integers of the base unit.
+ * after the other with `+STEP`.  Both ends belong to it.  Exact, in integers of the base unit.  A value may have a name
+ * before it, `NAME=VALUE`, which tables show instead: a whole topology fits no column.
  */
 #include "study/sweep.h"
 
@@ -22,6 +23,30 @@ static bool push(struct sweep_grid *grid, struct sweep_axis *axis, const char *t
     char *copy = arena_strndup(&grid->arena, text, length);
     if (copy == NULL) return study_fail(grid->error, "not enough memory");
     axis->value[axis->values++] = copy;
+    return true;
+}
+
+/* Letters, digits and what stands between them, up to an equals sign; 0: there is no name. */
+static size_t name_length(const char *item)
+{
+    size_t length = strspn(item, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/+-");
+
+    return item[length] == '=' ? length : 0;
+}
+
+static bool push_named(struct sweep_grid *grid, struct sweep_axis *axis, const char *item, size_t name)
+{
+    const char *value = item + name + 1;
+
+    if (value[0] == '\0')
+        return study_fail(grid->error, "--vary %s: '%s': a value is missing behind its name", axis->path, item);
+    if (!push(grid, axis, value, strlen(value))) return false;
+    const char *copy = arena_strndup(&grid->arena, item, name);
+    if (copy == NULL) return study_fail(grid->error, "not enough memory");
+    for (uint32_t i = 0; i + 1 < axis->values; i++)
+        if (axis->name[i] && strcmp(axis->name[i], copy) == 0)
+            return study_fail(grid->error, "--vary %s: two values are named '%s'", axis->path, copy);
+    axis->name[axis->values - 1] = copy;
     return true;
 }
 
@@ -147,8 +172,10 @@ static bool read_values(struct sweep_grid *grid, struct sweep_axis *axis, const 
             return study_fail(grid->error, "--vary %s: %s", axis->path,
                               length ? "a value is too long" : "a value is missing");
         snprintf(item, sizeof item, "%.*s", (int)length, text);
-        int range = try_range(grid, axis, item);
-        if (range < 0 || (range == 0 && !push(grid, axis, item, length))) return false;
+        size_t name = name_length(item);
+        int range = name ? 0 : try_range(grid, axis, item);
+        if (range < 0) return false;
+        if (range == 0 && !(name ? push_named(grid, axis, item, name) : push(grid, axis, item, length))) return false;
         if (text[length] == '\0') return true;
         text += length + 1;
     }
@@ -166,8 +193,10 @@ bool sweep_vary(struct sweep_grid *grid, const char *argument, bool with)
     if (with && grid->axes == 0) return study_fail(grid->error, "--with stands behind the --vary that it goes with");
     *axis = (struct sweep_axis){.path = arena_strndup(&grid->arena, argument, (size_t)(equals - argument)),
                                 .value = ARENA_NEW(&grid->arena, const char *, VALUES),
+                                .name = ARENA_NEW(&grid->arena, const char *, VALUES),
                                 .with = with};
-    if (axis->path == NULL || axis->value == NULL) return study_fail(grid->error, "not enough memory");
+    if (axis->path == NULL || axis->value == NULL || axis->name == NULL)
+        return study_fail(grid->error, "not enough memory");
     for (uint32_t i = 0; i < grid->axes; i++) {
         if (strcmp(grid->axis[i].path, axis->path) != 0) continue;
         return study_fail(grid->error, "--vary %s: given twice", axis->path);
@@ -189,11 +218,21 @@ uint64_t sweep_points(const struct sweep_grid *grid)
     return points;
 }
 
-const char *sweep_value(const struct sweep_grid *grid, uint32_t axis, uint32_t point)
+static uint32_t value_index(const struct sweep_grid *grid, uint32_t axis, uint32_t point)
 {
-    const struct sweep_axis *of = &grid->axis[axis];
-
     for (uint32_t i = grid->axes - 1; i > axis; i--)
         if (!grid->axis[i].with) point /= grid->axis[i].values;
-    return of->value[point % of->values];
+    return point % grid->axis[axis].values;
+}
+
+const char *sweep_value(const struct sweep_grid *grid, uint32_t axis, uint32_t point)
+{
+    return grid->axis[axis].value[value_index(grid, axis, point)];
+}
+
+const char *sweep_label(const struct sweep_grid *grid, uint32_t axis, uint32_t point)
+{
+    uint32_t index = value_index(grid, axis, point);
+
+    return grid->axis[axis].name[index] ? grid->axis[axis].name[index] : grid->axis[axis].value[index];
 }

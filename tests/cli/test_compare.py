@@ -56,6 +56,15 @@ class Compare(Case):
             self.assertTrue(system["why"])
         self.assertGreater(ran, 1)
 
+    def test_what_no_system_can_run(self):
+        """The reason, once, and no table of rows without values; what one combination is refused for does not hide prices."""
+        text = self.compare("--vary", "topology.rail.hosts=2,8", status=1).stdout
+        self.assertRegex(text, r"^No system can run this file with any of the values:\n  \S*pair.yaml:3:11: topology: exactly one of")
+        self.assertEqual(text.count("exactly one of"), 1)
+        self.assertEqual(len(text.splitlines()), 2)
+        text = self.compare("--systems", "rocev2,infiniband", "--vary", "jobs.incast.incast=9,2", status=1).stdout
+        self.assertIn("switch-port-100G", text)
+
     def test_tcp_waits_for_its_cores(self):
         """A core that is the limit is the first cause."""
         text = PAIR + "system: tcp\nnics: {tcp: {cpu-rate: 5G}}\n"

@@ -308,7 +308,8 @@ class Sweep(Case):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, error = process.communicate()
-        self.assertEqual((process.returncode, out), (2, b""))
+        self.assertEqual(process.returncode, 2)
+        self.assertEqual(out == b"", b"interrupted: 0 of" in error)
         self.assertRegex(error, rb"interrupted: \d+ of 8000 points are done and kept in out")
         done = {path for path in self.kept() if "." not in path.name}
         self.assertTrue(0 < len(done) < 8000, len(done))
@@ -318,6 +319,69 @@ class Sweep(Case):
         after = self.kept()
         self.assertTrue(all(after[path] == stamp for path, stamp in before.items()))
         self.assertEqual(resumed, self.sweep(*some).stdout)
+
+    def test_interrupted_prints_what_is_done(self):
+        """As the table of the whole has it, marked as a part; in the other formats too."""
+        for more in ((), ("--csv",), ("--json",), ("--seeds", "2")):
+            with self.subTest(more=more):
+                arguments = ("--out", f"out{len(more)}{more[-1:]}", "--jobs", "1", "--vary", "seed=1..4000+1") if "--seeds" not in more else \
+                    ("--out", "outs", "--jobs", "1", "--vary", "nics.mtu=1024,2048", "--vary", "jobs.0.size=" + ",".join(f"{k}KB" for k in range(1, 1500)))
+                process = subprocess.Popen([PROGRAM, "sweep", self.path, *arguments, *more], cwd=self.folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                points = self.folder / arguments[1] / "points"
+                while process.poll() is None and not (points.exists() and sum("." not in path.name for path in points.iterdir()) > 3):
+                    time.sleep(0.01)
+                process.send_signal(signal.SIGTERM)
+                out, error = process.communicate()
+                self.assertEqual(process.returncode, 2)
+                self.assertRegex(error, rb"interrupted: \d+ of \d+ (points|runs) are done")
+                if more == ("--json",):
+                    document = json.loads(out)
+                    self.assertTrue(document["partial"])
+                    self.assertTrue(all(point["state"] == "done" for point in document["points"]))
+                    rows = len(document["points"])
+                else:
+                    rows = len(out.decode().splitlines()) - (1 if more == ("--csv",) else 2)
+                    if more != ("--csv",):
+                        self.assertRegex(out.decode().splitlines()[-1], rf"^partial: interrupted after {rows} of \d+ points$")
+                self.assertGreater(rows, 0)
+                self.assertNotIn(b"no values", out)
+
+    def test_named_values(self):
+        """The name is shown and the value is run; a quoted value may have an equals sign in it."""
+        many = "{leaf-spine: {leaves: 2, spines: 2, hosts: 2}}", "{single: {hosts: 4}}"
+        plain = self.points("--vary", "topology=" + ",".join(many))
+        named = json.loads(self.sweep("--json", "--vary", f"topology=clos={many[0]},1.switch={many[1]}").stdout)
+        self.assertEqual([point["set"] for point in named["points"]], [["clos"], ["1.switch"]])
+        self.assertEqual([point["packet_hops"] for point in named["points"]], [point["packet_hops"] for point in plain])
+        self.assertEqual(named["named"], [{"vary": "topology", "name": "clos", "value": many[0]}, {"vary": "topology", "name": "1.switch", "value": many[1]}])
+        self.assertFalse(named["partial"])
+        text = self.sweep("--vary", f"topology=clos={many[0]},1.switch={many[1]}").stdout
+        self.assertRegex(text, r"(?m)^ *clos ")
+        self.assertNotIn("{", text)
+        self.assertIn("\n1.switch,", self.sweep("--csv", "--vary", f"topology=clos={many[0]},1.switch={many[1]}").stdout)
+        self.assertEqual(self.values("jobs.0.name='a=b',c"), ["'a=b'", "c"])
+        for wrong, said in (("seed=a=1,a=2", "--vary seed: two values are named 'a'"), ("seed=a=,2", "'a=': a value is missing behind its name")):
+            self.assertIn(said, self.sweep("--vary", wrong, status=2).stderr)
+
+    def test_values_are_told_apart(self):
+        """Two values that look the same when they are cut stand by their numbers, with a legend; others are cut less."""
+        value = "{leaf-spine: {leaves: 2, spines: %d, hosts: 2, trunk: 1, oversubscription: any}}".replace(", trunk: 1, oversubscription: any", "")
+        long = [value % spines for spines in (1, 2)]
+        text = self.sweep("--vary", "topology=" + ",".join(long), "--show", "time,busbw,p50,p99,pauses,marks,queue,buffer,hops,messages,payload").stdout
+        cells = [line.split()[0] for line in text.splitlines()[1:3]]
+        self.assertEqual(cells, ["#1", "#2"], text)
+        for number, one in enumerate(long, 1):
+            self.assertIn(f"topology #{number}: {one}\n", text)
+
+    def test_the_columns_of_a_table_are_in_the_document(self):
+        document = json.loads(self.sweep("--json", "--vary", "seed=1,2", "--show", "marks,time:ring,watts").stdout)
+        self.assertEqual(document["show"], [{"key": "marks", "job": None}, {"key": "time_ps", "job": "ring"}, {"key": "watts", "job": None}])
+        keys = {column["key"]: column["unit"] for column in document["columns"]}
+        self.assertEqual((keys["time_ps"], keys["queue_max_bytes"], keys["busbw_GBps"]), ("ps", "bytes", "GB/s"))
+        self.assertTrue(set(keys) < set(document["points"][0]))
+        usual = json.loads(self.sweep("--json", "--vary", "seed=1,2").stdout)["show"]
+        head = self.sweep("--vary", "seed=1,2").stdout.splitlines()[0].split()
+        self.assertEqual(len(usual), len(head) - 1, (usual, head))
 
     def test_progress_is_for_terminals(self):
         arguments = [PROGRAM, "sweep", self.path, "--vary", "seed=1..3+1"]
