@@ -230,9 +230,9 @@ static unsigned take(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
     return count;
 }
 
-static bool wanted(const struct live_cq *cq)
+static bool wanted(struct live_cq *cq)
 {
-    return cq->armed && completions_wanted(cq->ready, cq->arm_tail, cq->solicited_only);
+    return cq->armed && completions_wanted(cq->ready, &cq->arm_tail, cq->solicited_only);
 }
 
 static void tell(struct cq_part *part)
@@ -451,12 +451,10 @@ int adapter_cq_arm(struct live_cq *cq, bool solicited_only)
     int error = cq_enter(cq);
 
     if (error < 0) return error;
-    if (!cq->armed) {
+    if (!cq->armed || (cq->solicited_only && !solicited_only)) {
         cq->solicited_only = solicited_only;
         cq->arm_tail = cq->ready->tail;
         __atomic_store_n(&cq->armed, true, __ATOMIC_RELAXED);
-    } else if (!solicited_only) {
-        cq->solicited_only = false;
     }
     if (!shard_many(cq->live)) arm_part(cq->part[0]);
     cq_leave(cq);

@@ -104,9 +104,9 @@ struct live_cq {
     uint32_t held;                         /* atomic: completions in `ready`; 0: there is none to fetch */
     bool backlog;                          /* `ready` was full, and a part holds more */
     bool armed, solicited_only;            /* armed: atomic where there are several shards */
-    uint32_t arm_tail;
-    uint32_t turn;              /* atomic: the part to look at first */
-    ps_t polled_at, vain_since; /* atomic, several shards: as in struct live */
+    uint32_t arm_tail;                     /* where completions begin that may make the event */
+    uint32_t turn;                         /* atomic: the part to look at first */
+    ps_t polled_at, vain_since;            /* atomic, several shards: as in struct live */
     struct live_channel *channel;
     void *app;
     uint32_t users;               /* atomic: QPs */

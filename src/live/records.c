@@ -176,11 +176,11 @@ void completion_own_id(struct nic_cqe *cqe, struct receives *receives)
     cqe->own_id = true;
 }
 
-bool completions_wanted(const struct nic_cq *ring, uint32_t from, bool solicited_only)
+bool completions_wanted(const struct nic_cq *ring, uint32_t *from, bool solicited_only)
 {
-    if (!solicited_only) return from != ring->tail;
-    for (uint32_t i = from; i != ring->tail; i++) {
-        const struct nic_cqe *cqe = &ring->slot[i & ring->mask];
+    if (!solicited_only) return *from != ring->tail;
+    while (*from != ring->tail) {
+        const struct nic_cqe *cqe = &ring->slot[(*from)++ & ring->mask];
         if (cqe->status != NIC_SUCCESS || (cqe->receive && cqe->solicited)) return true;
     }
     return false;

@@ -89,8 +89,9 @@ void receives_release(struct receives *receives, uint64_t index);
 
 /* A receive from a shared queue gets the id it was posted with, and its record is free.  NULL: it is none. */
 void completion_own_id(struct nic_cqe *cqe, struct receives *receives);
-/* Does one of [from, tail) make the event that the queue was armed for?  (volume 1, 11.4.2.2) */
-bool completions_wanted(const struct nic_cq *ring, uint32_t from, bool solicited_only);
+/* Does one of [from, tail) make the event that the queue was armed for?  (volume 1, 11.4.2.2)  `from` passes those that
+ * are not solicited, so that each is looked at once however long the queue stays armed. */
+bool completions_wanted(const struct nic_cq *ring, uint32_t *from, bool solicited_only);
 /* Those of a queue pair that begins anew go. */
 void completions_forget(struct nic_cq *ring, uint32_t qpn, struct receives *receives);
 /* The ring in other memory; what it holds stays.  -EINVAL: that is more than fits; -ENOMEM. */

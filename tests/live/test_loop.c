@@ -433,6 +433,44 @@ static void test_events(void **state)
     pair_close(&pair);
 }
 
+/* A queue that stays armed for a solicited completion while others come and go looks at each of them once: a program
+ * that lets its adapter wake it for nothing else (UCX over UD) has millions between two events. */
+static void test_armed_for_solicited(void **state)
+{
+    struct loop_pair pair;
+    struct live_cq *told;
+    void *app;
+
+    (void)state;
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
+    struct loop_end *b = &pair.end[1];
+    struct pollfd fd = {.fd = live_channel_fd(b->channel), .events = POLLIN};
+    for (int later = 0; later < 2; later++) { /* then armed for all that follow, too */
+        assert_int_equal(live_cq_arm(b->cq, true), 0);
+        for (int i = 0; i < 20; i++) {
+            assert_int_equal(pair_recv(b, 1, 0, 64), 0);
+            assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_SEND}, 0, 64, 0), 0);
+            assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
+            assert_int_equal(pair_wait(&pair, 1).status, NIC_SUCCESS);
+            assert_int_equal(live_enter(b->live), 0);
+            uint32_t looked_at = b->cq->arm_tail, came = b->cq->ready->tail;
+            live_leave(b->live);
+            assert_int_equal(looked_at, came);
+        }
+        if (later) assert_int_equal(live_cq_arm(b->cq, false), 0);
+        assert_int_equal(poll(&fd, 1, 0), 0);
+        assert_int_equal(pair_recv(b, 1, 0, 64), 0);
+        struct nic_wr wr = {.verb = NIC_SEND, .flags = later ? 0 : NIC_SOLICITED};
+        assert_int_equal(pair_send(&pair, 0, wr, 0, 64, 0), 0);
+        assert_int_equal(live_channel_wait(b->channel, &told, &app), 0);
+        assert_ptr_equal(told, b->cq);
+        live_cq_ack_events(told, 1);
+        assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
+        assert_int_equal(pair_wait(&pair, 1).status, NIC_SUCCESS);
+    }
+    pair_close(&pair);
+}
+
 static void test_async_events(void **state)
 {
     struct loop_pair pair;
@@ -671,6 +709,7 @@ int main(void)
         cmocka_unit_test(test_local_errors),
         cmocka_unit_test(test_unmapped),
         cmocka_unit_test(test_events),
+        cmocka_unit_test(test_armed_for_solicited),
         cmocka_unit_test(test_async_events),
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_counters),

@@ -165,7 +165,7 @@ static struct receives *receives_of(const struct up_cq *cq, uint32_t qpn)
 
 static void tell(struct up_cq *cq)
 {
-    if (!cq->armed || !completions_wanted(&cq->nic, cq->arm_tail, cq->solicited_only)) return;
+    if (!cq->armed || !completions_wanted(&cq->nic, &cq->arm_tail, cq->solicited_only)) return;
     cq->armed = false;
     if (cq->channel) channel_tell(cq->channel, cq->number);
     cq->rang = cq->channel != NULL;
@@ -216,12 +216,10 @@ void up_cq_arm(struct up_cq *cq, bool solicited_only, uint32_t seen)
     (void)up_cq_publish(cq);
     /* Real clock: what was published since the program armed it is told, though we hear of the arming only now. */
     bool late = cq->device->process->up->options.real && cq->nic.tail - seen <= cq->nic.mask + 1;
-    if (!cq->armed) {
+    if (!cq->armed || (cq->solicited_only && !solicited_only)) {
         cq->armed = true;
         cq->solicited_only = solicited_only;
         cq->arm_tail = late ? seen : cq->nic.tail;
-    } else if (!solicited_only) {
-        cq->solicited_only = false;
     }
     if (late) tell(cq);
 }
