@@ -44,6 +44,18 @@ Ingress MMU Drop Bytes                  217866600
 """
 NCCL = """h0:2211:2245 [0] transport/net_ib/p2p.cc:1213 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<48912> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_RDMA_WRITE(1) vendor_err=129 localGid ::ffff:10.0.0.1 remoteGids ::ffff:10.0.0.2 hca mlx5_0
 """
+EOS_INTERFACES = """leaf1#show interfaces
+Ethernet5/1 is up, line protocol is up (connected)
+  Description: spine1:Ethernet3/1
+  Full-duplex, 400Gb/s, auto negotiation: off, uni-link: n/a
+  Up 12 seconds
+  82 link status changes since last clear
+     2400000 packets input, 9400000000 bytes
+Ethernet6/1 is up, line protocol is up (connected)
+  Full-duplex, 400Gb/s, auto negotiation: off, uni-link: n/a
+  1 link status changes since last clear
+     2500000 packets input, 9500000000 bytes
+"""
 LLDP = """leaf1# show lldp neighbors
 Capability codes:
   (R) Router, (B) Bridge, (T) Telephone, (C) DOCSIS Cable Device
@@ -54,10 +66,10 @@ Total entries displayed: 1
 
 
 class HandMade(Case):
-    def diagnose(self, *files):
-        """Findings of device, name and text of each file."""
+    def diagnose(self, *files, time=0):
+        """Findings of device, name and text of each file, and of what was there at earlier times."""
         for device, name, text in files:
-            place = self.folder / "dumps" / "0" / device
+            place = self.folder / "dumps" / str(time) / device
             place.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(text)
         done = rocelab("diagnose", "--json", self.folder / "dumps")
@@ -82,6 +94,14 @@ class HandMade(Case):
         self.assertEqual([], self.diagnose(("h0", "ethtool_-S_eth0.txt", old)))
         answer = json.loads(rocelab("diagnose", "--json", self.folder / "dumps").stdout)
         self.assertIn("one look gives no rates", " ".join(answer["missing"]))
+
+    def test_a_link_of_eos_that_goes_up_and_down(self):
+        self.assertEqual([], self.diagnose(("leaf1", "interfaces.txt", EOS_INTERFACES)))
+        later = EOS_INTERFACES.replace("82 link", "86 link")
+        [flap] = self.diagnose(("leaf1", "interfaces.txt", later), time=10)
+        self.assertEqual((flap["rule"], flap["culprit"]), ("D19", "leaf1:Ethernet5/1"))
+        [downs] = [one for one in flap["evidence"] if one["counter"] == "link_down_events"]
+        self.assertEqual(downs["value"], 2)
 
     def test_status_12(self):
         found = self.diagnose(("h0", "nccl.txt", NCCL))

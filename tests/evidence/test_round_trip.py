@@ -28,7 +28,7 @@ NOWHERE = {"sonic": set(),
                     "rx_pause_time", "group_drops", "ecn_min", "ecn_max", "headroom"},
            "eos": {"queue_watermark", "rx_packets", "rx_bytes", "group_watermark", "headroom_watermark", "tx_pause_time",
                    "rx_pause_time", "group_drops", "ecn_min", "ecn_max", "headroom", "rx_pause_frames", "tx_pause_frames",
-                   "pfc", "watchdog_stormed", "watchdog_drops", "mtu", "link_down_events"},
+                   "pfc", "watchdog_stormed", "watchdog_drops", "mtu"},
            "cumulus": {"queue_watermark", "rx_bytes", "group_watermark", "headroom_watermark", "ecn_min", "ecn_max",
                        "headroom", "pfc", "watchdog_restored", "watchdog_drops"}}
 

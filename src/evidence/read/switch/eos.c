@@ -166,15 +166,19 @@ static const struct counter_name names[] = {
 };
 /* clang-format on */
 
-/* {"systemName": ..., "neighborInterfaceInfo": {...}} of one port, {"port": ..., "neighborDevice": ...} of a list */
-static bool neighbour(struct reading *in, const struct json *object, const struct json_walk_at *at)
+/* {"systemName": ..., "neighborInterfaceInfo": {...}} of one port, {"port": ..., "neighborDevice": ...} of a list;
+ * {"linkStatusChanges": ...} counts down and up again. */
+static bool object(struct reading *in, const struct json *object, const struct json_walk_at *at)
 {
+    uint64_t changes;
     const struct json *info = json_get(object, "neighborInterfaceInfo");
     struct field device = field_of(json_string(json_get(object, "systemName")));
     struct field id = field_of(json_string(json_get(info, "interfaceId_v2")));
     struct field text = field_of(json_string(json_get(info, "interfaceDescription")));
 
     in->source.line = object->line;
+    if (at->port != EVIDENCE_NONE && json_u64(json_get(object, "linkStatusChanges"), &changes))
+        evidence_set(in->evidence, at->port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_DOWN, changes / 2, &in->source);
     if (json_get(object, "neighborDevice")) {
         device = field_of(json_string(json_get(object, "neighborDevice")));
         id = text = field_of(json_string(json_get(object, "neighborPort")));
@@ -219,7 +223,7 @@ static void json_read(struct reading *in, const struct json *root)
                                             .state_keys = states,
                                             .rate_keys = rates,
                                             .passed_over = passed_over,
-                                            .object = neighbour};
+                                            .object = object};
 
     reading_system(in, "eos", FABRIC_ROLE_SWITCH);
     json_walk(in, &words, root);

@@ -158,6 +158,18 @@ static void interface_counts(struct reading *in, uint32_t port, const char *line
     }
 }
 
+/* EOS counts changes, down and up again: two for each time the link was away, and one more where it is down now. */
+static void link_changes(struct reading *in, uint32_t port, const char *line)
+{
+    const struct evidence_value *up = evidence_find(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP);
+    struct field word[1];
+    uint64_t changes;
+
+    if (!field_split(line, word, 1) || !field_number(&word[0], &changes)) return;
+    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_DOWN,
+                 changes / 2 + (up && !up->last ? changes % 2 : 0), &in->source);
+}
+
 static bool interface_line(struct reading *in, const char *line)
 {
     uint32_t *port = (uint32_t *)in->state;
@@ -185,6 +197,8 @@ static bool interface_line(struct reading *in, const char *line)
         struct field rate = field_of(strchr(line, ',') + 2);
         if (field_rate(&rate, &number))
             evidence_set(in->evidence, *port, EVIDENCE_NO_PRIORITY, EVIDENCE_RATE, number, &in->source);
+    } else if (line_has(line, " link status changes")) {
+        link_changes(in, *port, line);
     } else {
         interface_counts(in, *port, line);
     }
