@@ -74,6 +74,16 @@ struct config_names { /* an index of a list's names, so that a long list costs n
     uint32_t slots;
 };
 
+struct config_block { /* lines of a text that are a port's own, by their numbers */
+    uint32_t first, end;
+    uint32_t index; /* as the importer finds them */
+    struct config_block *next;
+};
+
+struct config_blocks { /* in the order of the text */
+    struct config_block *head, *last;
+};
+
 struct config_order;
 
 struct config_port {
@@ -85,7 +95,7 @@ struct config_port {
         toward; /* what the text says is at the other end, as a kind: ports to spine1 and spine2 have one; 0: nothing */
     struct origin at, lag_at;
     struct origin block; /* of config_block(); line 0: the system has none */
-    uint32_t block_first, block_end;
+    struct config_blocks blocks;
     struct config_said *said;
     uint32_t count, room;
     struct config_order *order; /* of the paths of `said` (said.h) */
@@ -290,10 +300,15 @@ void config_change(struct config_set *set);
 /* Nothing in the text uses the port: no address, description, neighbour, bundle or line of QoS.  It has no vote in any
  * rule and nothing is found on it.  (A port that is administratively down says `up: false`, with the same effect.) */
 void config_idle(struct config_set *set, uint32_t device, uint32_t port);
-/* The port's own lines, from `first` to `end`; what it says by a policy or profile that stands elsewhere is told of
- * the port at `by`, the line that applies it. */
-void config_block(struct config_set *set, struct origin by, uint32_t first, uint32_t end, uint32_t device,
+/* One more block, behind those that are there: a text may open an interface again and add to it. */
+void config_blocks_add(struct config_set *set, struct config_blocks *to, uint32_t first, uint32_t end, uint32_t index);
+bool config_blocks_have(const struct config_blocks *blocks, uint32_t line);
+/* The port's own lines; what it says by a policy or profile that stands elsewhere is told of the port at `by`, the line
+ * that applies it. */
+void config_block(struct config_set *set, struct origin by, const struct config_blocks *blocks, uint32_t device,
                   uint32_t port);
+/* Is it one of the port's own lines? */
+bool config_owns(const struct config_port *port, struct origin at);
 /* The place of a thing that the port alone has wrong: where it was said, if that is of the port. */
 struct origin config_own(const struct config_port *port, struct origin said);
 /* The port is a member of this bundle (Port-Channel10, bond3, ae0). */

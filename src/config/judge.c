@@ -301,8 +301,8 @@ static void judge_device(struct config_set *set, uint32_t device, bool hosts)
         const struct config_port *port = &set->device[device].port[p];
         if (!path) continue;
         struct origin at = said_at(&of, path);
-        bool own = at.line >= port->block_first && at.line <= port->block_end && at.source == port->block.source;
-        config_say(set, port->block.line && own ? port->at : at, device, CONFIG_NONE, "watchdog", "%s", watchdog);
+        bool own = port->block.line && config_owns(port, at);
+        config_say(set, own ? port->at : at, device, CONFIG_NONE, "watchdog", "%s", watchdog);
         return;
     }
 }

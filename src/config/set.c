@@ -222,22 +222,47 @@ uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, 
     return as->ports++;
 }
 
-void config_block(struct config_set *set, struct origin by, uint32_t first, uint32_t end, uint32_t device,
+void config_blocks_add(struct config_set *set, struct config_blocks *to, uint32_t first, uint32_t end, uint32_t index)
+{
+    struct config_block *block = ARENA_NEW(&set->arena, struct config_block, 1);
+
+    if (!block) {
+        set->no_memory = true;
+        return;
+    }
+    *block = (struct config_block){.first = first, .end = end, .index = index};
+    if (to->last)
+        to->last->next = block;
+    else
+        to->head = block;
+    to->last = block;
+}
+
+bool config_blocks_have(const struct config_blocks *blocks, uint32_t line)
+{
+    for (const struct config_block *block = blocks->head; block; block = block->next)
+        if (line >= block->first && line <= block->end) return true;
+    return false;
+}
+
+void config_block(struct config_set *set, struct origin by, const struct config_blocks *blocks, uint32_t device,
                   uint32_t port)
 {
     struct config_port *of = port == CONFIG_NONE ? NULL : config_layer(set, device, port);
 
     if (!of) return;
     of->block = by;
-    of->block_first = first;
-    of->block_end = end;
+    of->blocks = *blocks;
+}
+
+bool config_owns(const struct config_port *port, struct origin at)
+{
+    return at.source == port->block.source && config_blocks_have(&port->blocks, at.line);
 }
 
 struct origin config_own(const struct config_port *port, struct origin said)
 {
-    bool inside = said.source == port->block.source && said.line >= port->block_first && said.line <= port->block_end;
-
-    return !port->block.line || inside ? said : port->block;
+    return !port->block.line || config_owns(port, said) ? said : port->block;
 }
 
 void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t a_port, uint32_t b, uint32_t b_port)

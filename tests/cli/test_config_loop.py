@@ -82,6 +82,27 @@ def broken(text, pattern, instead):
     raise AssertionError(f"no line has {pattern}")
 
 
+def one_by_one(text):
+    """Each statement with all headings above it, as if every section were opened again for it: by indentation or braces."""
+    out, above, lines = [], [], text.splitlines()
+    for line, after in zip(lines, lines[1:] + [""]):
+        indent = len(line) - len(line.lstrip())
+        if not line.strip() or line.strip()[0] in "!#":
+            out.append(line)
+        elif line.endswith("{"):
+            above.append((-1, line))
+        elif line.strip() == "}":
+            above.pop()
+        else:
+            while above and above[-1][0] >= indent:
+                above.pop()
+            if len(after) - len(after.lstrip()) > indent:
+                above.append((indent, line))
+            else:
+                out += [heading for _, heading in above] + [line] + ["}"] * sum(width < 0 for width, _ in above)
+    return "\n".join(out) + "\n"
+
+
 class Loop(Case):
     def run_here(self, *arguments, status=0):
         result = rocelab(*arguments, cwd=self.folder)
@@ -114,6 +135,19 @@ class Loop(Case):
                 self.file("imported.yaml", document["fabric"].encode())
                 again = {(found["rule"], found["device"]) for found in self.findings("imported.yaml")}
                 self.assertEqual(again - before, set())
+
+    def test_a_section_may_be_opened_again(self):
+        for nos in ("nxos", "eos", "junos"):
+            with self.subTest(nos):
+                files = self.written(nos)
+                meant = re.sub("#.*", "", self.run_here("import", *files).stdout)
+                found = sorted((item["rule"], item["device"]) for item in self.findings(*files))
+                for path in files:
+                    text = (pathlib.Path(self.folder) / path).read_text()
+                    self.assertGreater(len(one_by_one(text)), len(text))
+                    self.file(path, one_by_one(text).encode())
+                self.assertEqual(re.sub("#.*", "", self.run_here("import", *files).stdout), meant)
+                self.assertEqual(sorted((item["rule"], item["device"]) for item in self.findings(*files)), found)
 
     def test_a_broken_line_is_named(self):
         for nos, device, pattern, instead, key, rule in BREAKS:

@@ -97,7 +97,8 @@ struct eos {
 
 struct eos_port {
     const char *name;
-    uint32_t line, mtu, mtu_line, rate_gbps, rate_line, down_line, pause_line, fec_line, block;
+    uint32_t line, mtu, mtu_line, rate_gbps, rate_line, down_line, pause_line, fec_line;
+    struct config_blocks blocks; /* its `interface`s, by the numbers of their lines and into the lines */
     uint32_t channel_line;
     uint32_t channel; /* that it is a member of; 0: of none */
     bool routed, down;

@@ -257,30 +257,50 @@ static void read_interface(struct ports *ports, uint32_t index)
     }
     for (uint32_t m = 0; m < ports->members; m++) {
         struct eos_port *port = &ports->port[ports->member[m]];
-        port->block = index;
+        config_blocks_add(eos->set, &port->blocks, line->number, eos->lines.line[line->end - 1].number, index);
         for (uint32_t i = index + 1; i < line->end; i++)
             if (eos->lines.line[i].parent == index) read_interface_line(port, &eos->lines.line[i]);
     }
 }
 
+/* The next line of the port's blocks: a running configuration has one, what is pasted may open an interface again. */
+static struct line *next_line(struct eos *eos, const struct config_block **block, uint32_t *index)
+{
+    for (; *block; *block = (*block)->next, *index = 0) {
+        if (*index < (*block)->index) *index = (*block)->index;
+        if (++*index < eos->lines.line[(*block)->index].end) return &eos->lines.line[*index];
+    }
+    return NULL;
+}
+
 /* The interface's own lines over its profile's. */
 static void read_qos(struct eos *eos, struct eos_port *port)
 {
-    const struct line *block = &eos->lines.line[port->block];
+    const struct config_block *block = port->blocks.head;
     struct line_match match;
+    struct line *line;
 
-    for (uint32_t i = port->block + 1; i < block->end; i++) {
-        if (!line_take(&eos->lines.line[i], "service-profile *", &match)) continue;
-        const struct eos_profile *profile = eos_profile(eos, match.word[0], eos->lines.line[i].number);
+    for (uint32_t i = 0; (line = next_line(eos, &block, &i));) {
+        if (!line_take(line, "service-profile *", &match)) continue;
+        const struct eos_profile *profile = eos_profile(eos, match.word[0], line->number);
         if (profile) port->qos = profile->qos;
         if (profile) port->profile_line = profile->line;
-        port->applied_line = eos->lines.line[i].number;
-        if (!profile) port->unknown_line = eos->lines.line[i].number;
+        port->applied_line = line->number;
+        if (!profile) port->unknown_line = line->number;
         port->profiled = true;
     }
-    for (uint32_t i = port->block + 1; i < block->end; i++)
-        if (eos->lines.line[i].parent == port->block && eos_qos_line(eos, &port->qos, &eos->lines.line[i]))
-            port->own = true;
+    block = port->blocks.head;
+    for (uint32_t i = 0; (line = next_line(eos, &block, &i));)
+        if (line->parent == block->index && eos_qos_line(eos, &port->qos, line)) port->own = true;
+}
+
+static bool same_blocks(const struct eos_port *a, const struct eos_port *b)
+{
+    const struct config_block *x = a->blocks.head, *y = b->blocks.head;
+
+    for (; x && y && x->index == y->index; x = x->next)
+        y = y->next;
+    return !x && !y;
 }
 
 #define MTU_ROUTED 1500u /* of a routed interface, where nothing says another */
@@ -571,7 +591,7 @@ int eos_import(struct config_set *set, const struct config_text *text)
         if (eos.lines.line[i].parent == LINES_NONE) read_global(&eos, &ports, i);
     for (uint32_t p = 0; p < ports.count; p++) {
         struct eos_port *port = &ports.port[p];
-        if (p && port->block == port[-1].block) {
+        if (p && same_blocks(port, port - 1)) {
             port->qos = port[-1].qos;
             port->own = port[-1].own;
             port->profiled = port[-1].profiled;

@@ -179,6 +179,32 @@ static void read_policy_class(struct eos *eos, struct eos_policy *policy, struct
     }
 }
 
+static struct eos_policy *find_policy(const struct eos *eos, const char *name)
+{
+    struct eos_policy *policy = eos->policies;
+
+    while (policy && strcmp(policy->name, name) != 0)
+        policy = policy->next;
+    return policy;
+}
+
+/* One that is there already is added to. */
+static struct eos_policy *opened(struct eos *eos, const struct line *line)
+{
+    const char *name = line->word[line->words - 1];
+    struct eos_policy *policy = find_policy(eos, name);
+
+    if (policy) return policy;
+    policy = ARENA_NEW(&eos->set->arena, struct eos_policy, 1);
+    if (!policy) {
+        eos->set->no_memory = true;
+        return NULL;
+    }
+    *policy = (struct eos_policy){.name = name, .line = line->number, .next = eos->policies};
+    eos->policies = policy;
+    return policy;
+}
+
 static void read_policy_map(struct eos *eos, uint32_t index)
 {
     struct line *line = &eos->lines.line[index];
@@ -187,15 +213,8 @@ static void read_policy_map(struct eos *eos, uint32_t index)
     if (line->words < 2 ||
         (typed && strcmp(line->word[2], "quality-of-service") != 0 && strcmp(line->word[2], "qos") != 0))
         return;
-    struct eos_policy *policy = ARENA_NEW(&eos->set->arena, struct eos_policy, 1);
-    if (!policy) {
-        eos->set->no_memory = true;
-        return;
-    }
-    policy->name = line->word[line->words - 1];
-    policy->line = line->number;
-    policy->next = eos->policies;
-    eos->policies = policy;
+    struct eos_policy *policy = opened(eos, line);
+    if (!policy) return;
     line->known = true;
     for (uint32_t i = index + 1; i < line->end; i++)
         if (eos->lines.line[i].parent == index && strcmp(eos->lines.line[i].word[0], "class") == 0 &&
@@ -241,8 +260,9 @@ void eos_policies(struct eos *eos)
 
 const struct eos_policy *eos_policy(struct eos *eos, const char *name, uint32_t line)
 {
-    for (struct eos_policy *policy = eos->policies; policy; policy = policy->next) {
-        if (strcmp(policy->name, name) != 0) continue;
+    struct eos_policy *policy = find_policy(eos, name);
+
+    if (policy) {
         policy->used = true;
         return policy;
     }

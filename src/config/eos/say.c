@@ -261,9 +261,8 @@ void eos_say_port(struct eos *eos, const struct eos_port *as)
     if (port == CONFIG_NONE) return;
     if (!as->used && !as->described && !as->address[0] && !as->address[1] && !as->channel && !as->own && !as->profiled)
         config_idle(set, device, port);
-    const struct line *block = &eos->lines.line[as->block];
-    config_block(set, EOS_AT(eos, as->applied_line ? as->applied_line : block->number), block->number,
-                 eos->lines.line[block->end - 1].number, device, port);
+    uint32_t by = as->applied_line ? as->applied_line : as->blocks.last ? as->blocks.last->first : as->line;
+    config_block(set, EOS_AT(eos, by), &as->blocks, device, port);
     if (as->channel) {
         char name[32];
         snprintf(name, sizeof(name), "Port-Channel%u", as->channel);

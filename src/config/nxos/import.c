@@ -212,10 +212,9 @@ static void read_interface(struct ports *ports, uint32_t index)
         line->known = false;
         return;
     }
-    for (uint32_t m = 0; m < ports->members; m++) {
-        ports->port[ports->member[m]].block_first = line->number;
-        ports->port[ports->member[m]].block_end = nxos->lines.line[line->end - 1].number;
-    }
+    for (uint32_t m = 0; m < ports->members; m++)
+        config_blocks_add(nxos->set, &ports->port[ports->member[m]].blocks, line->number,
+                          nxos->lines.line[line->end - 1].number, index);
     for (uint32_t i = index + 1; i < line->end; i++)
         for (uint32_t m = 0; m < ports->members; m++)
             read_interface_line(nxos, &nxos->lines.line[i], &ports->port[ports->member[m]]);

@@ -84,7 +84,7 @@ struct nxos_port { /* of an interface, or of a port-channel */
     const char *name;
     uint32_t line, channel, channel_line;
     uint32_t home_line; /* where what is missing would stand: of its port-channel, if it has one, or its own */
-    uint32_t block_first, block_end; /* lines of its last block */
+    struct config_blocks blocks;
     enum pfc_mode pfc;
     uint32_t pfc_line, mtu, mtu_line, rate_mbps, rate_line, watch_line, down_line, pause_line;
     bool watch, down, routed, used; /* used: anything but what it is when it comes up */

@@ -245,9 +245,10 @@ void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
 
     if (port == CONFIG_NONE) return;
     if (!as->used) config_idle(set, nxos->device, port);
-    uint32_t by = as->qos_line > as->block_first ? as->qos_line : as->block_first;
-    config_block(set, NXOS_AT(nxos, by <= as->block_end ? by : as->block_first), as->block_first, as->block_end,
-                 nxos->device, port);
+    uint32_t by = config_blocks_have(&as->blocks, as->qos_line) ? as->qos_line
+                  : as->blocks.last                             ? as->blocks.last->first
+                                                                : as->line;
+    config_block(set, NXOS_AT(nxos, by), &as->blocks, nxos->device, port);
     if (as->channel) {
         char name[32];
         snprintf(name, sizeof(name), "port-channel%u", as->channel);
