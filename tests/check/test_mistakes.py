@@ -141,7 +141,7 @@ MISTAKES = [
     ("another priority without drops on a spine", "eos", SWITCHES, [("spine3", "", "priority 3 no-drop", "priority 4 no-drop")],
      [("PFC001", "spine3", "", "priority-flow-control priority 4 no-drop")]),
     ("a spine that does not mark", "eos", SWITCHES, [("spine1", "", "      random-detect ecn minimum-threshold 500 kbytes "
-      "maximum-threshold 1500 kbytes max-mark-probability 10 weight 0\n      random-detect ecn count\n", "")],
+      "maximum-threshold 1500 kbytes max-mark-probability 10 weight 0\n", "")],
      [("ECN001", "spine1", "", "uc-tx-queue 3")]),
     ("another DSCP in the class of RDMA", "nxos", SWITCHES + HOSTS, [("leaf1", "", "match dscp 26", "match dscp 24")],
      [("MAP001", "leaf1", "policy-map type qos", "set qos-group 3")]),

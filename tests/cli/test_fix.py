@@ -278,7 +278,7 @@ class Fix(unittest.TestCase):
         self.assertEqual(len(out), 1, out)
         self.assertIn("leaf0 Ethernet7/1 (and 1 more: Ethernet9/1): classes.rdma.ecn.min is 200KB, approved is 500KB", out[0])
         fix = self.rocelab("diff", "approved.yaml", "leaf0.cfg", "--fix", "--quiet", status=1).stdout
-        self.assertIn("interface Ethernet7/1\n   uc-tx-queue 3\n      no random-detect ecn minimum-threshold 200 kbytes", fix)
+        self.assertRegex(fix, "interface Ethernet7/1\n(?:   .*\n)*   uc-tx-queue 3\n      no random-detect ecn minimum-threshold 200 kbytes")
         (self.folder / "leaf0.cfg").write_text(apply_lines(text, fix), encoding="utf-8")
         self.assertEqual(self.rocelab("diff", "approved.yaml", "leaf0.cfg", "--quiet", status=(0, 1)).stdout, "", fix)
 

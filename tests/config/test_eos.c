@@ -160,6 +160,48 @@ static void test_wrong_lines(void **state)
     wrong_lines(&config_eos, "x.cfg", good, cases, sizeof(cases) / sizeof(cases[0]));
 }
 
+static bool noted(const struct imported *got, const char *rule)
+{
+    for (uint32_t n = 0; n < got->set.notes; n++)
+        if (got->set.note[n].rule && strcmp(got->set.note[n].rule, rule) == 0) return true;
+    return false;
+}
+
+/* What a queue of the profile lacks, the port's own queue may have: both count. */
+static void test_queue_of_a_port(void **state)
+{
+    static const struct {
+        const char *lacks, *own, *other; /* in the profile; on the one port of it; on the other */
+        const char *rule;
+        bool found;
+    } cases[] = {
+        {"      random-detect ecn count\n", "      random-detect ecn count\n", "      random-detect ecn count\n",
+         "ECN009", false},
+        {"      random-detect ecn count\n", "      random-detect ecn count\n", "      no priority\n", "ECN009", true},
+        {"      bandwidth guaranteed 1000\n", "      bandwidth guaranteed 1000\n", "      bandwidth guaranteed 1000\n",
+         "WD006", false},
+        {"      bandwidth guaranteed 1000\n", "      bandwidth guaranteed 1000\n", "      no priority\n", "WD006",
+         true},
+        {"      no priority\n", "      no priority\n", "      no random-detect ecn count\n", "ECN009", true},
+    };
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        char *profile = edited(good, cases[c].lacks, ""), more[512], *text;
+        struct imported got;
+        snprintf(more, sizeof(more),
+                 "interface Ethernet1/1\n   !\n   uc-tx-queue 3\n%sinterface Ethernet1/2\n   !\n   uc-tx-queue 3\n%s"
+                 "interface Ethernet1/4\n",
+                 cases[c].own, cases[c].other);
+        text = edited(profile, "interface Ethernet1/4\n", more);
+        import_text(&got, &config_eos, "x.cfg", text);
+        if (noted(&got, cases[c].rule) != cases[c].found) fail_msg("case %zu: %s", c, cases[c].rule);
+        import_release(&got);
+        free(text);
+        free(profile);
+    }
+}
+
 static void test_guessed(void **state)
 {
     static const char *const texts[] = {
@@ -248,9 +290,10 @@ static void test_origins(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_profile), cmocka_unit_test(test_wrong_lines),
-        cmocka_unit_test(test_watchdog),   cmocka_unit_test(test_flat),    cmocka_unit_test(test_guessed),
-        cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_wrong_lines), cmocka_unit_test(test_watchdog),
+        cmocka_unit_test(test_flat),        cmocka_unit_test(test_guessed),
+        cmocka_unit_test(test_origins),     cmocka_unit_test(test_queue_of_a_port),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

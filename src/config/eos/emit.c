@@ -8,12 +8,15 @@
  * of PFC are the platform's; timers have two digits after the point, the polling interval three.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "config/eos/eos_int.h"
 #include "fabric/qos/models.h"
 
+#define CONTROL 7u /* traffic class that is in the queue of its number whatever is said */
+#define NONE UINT_MAX
 #define CAGE_LANES 8u /* of a port at the chip's own rate */
 
 struct eos_out {
@@ -41,13 +44,18 @@ static bool same_profile(const struct fabric *fabric, uint32_t a, uint32_t b)
            config_same_queues(fabric, a, b);
 }
 
-static void emit_map(const struct eos_out *out, const char *from, const uint8_t *map, unsigned count, const char *to)
+/* Without `own`, which needs no line. */
+static void emit_map(const struct eos_out *out, const char *from, const uint8_t *map, unsigned count, const char *to,
+                     unsigned own)
 {
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
-        if (!memchr(map, (int)tc, count)) continue;
-        fprintf(out->to, "qos map %s", from);
-        for (unsigned i = 0; i < count; i++)
-            if (map[i] == tc) fprintf(out->to, " %u", i);
+        unsigned listed = 0;
+        for (unsigned i = 0; i < count; i++) {
+            if (map[i] != tc || i == own) continue;
+            if (!listed++) fprintf(out->to, "qos map %s", from);
+            fprintf(out->to, " %u", i);
+        }
+        if (!listed) continue;
         fprintf(out->to, " to %s %u\n", to, tc);
     }
 }
@@ -75,8 +83,7 @@ static void emit_queue(const struct eos_out *out, unsigned q, const struct fabri
     config_kbytes(out->to, queue->ecn.min_bytes);
     fputs(" maximum-threshold ", out->to);
     config_kbytes(out->to, queue->ecn.max_bytes);
-    fprintf(out->to, " max-mark-probability %u weight 0\n      random-detect ecn count\n",
-            config_percent(queue->ecn.probability_ppm));
+    fprintf(out->to, " max-mark-probability %u weight 0\n", config_percent(queue->ecn.probability_ppm));
 }
 
 static void emit_profile(const struct eos_out *out, uint32_t variant)
@@ -178,6 +185,11 @@ static void emit_port(const struct eos_out *out, uint32_t port)
     if (settings->pause_all && !paused(settings)) fputs("   flowcontrol send on\n   flowcontrol receive on\n", out->to);
     if (out->sw->watchdog.on && paused(settings) && !(settings->watched & paused(settings)))
         fputs("   no priority-flow-control pause watchdog\n", out->to);
+    uint8_t queues = config_queues(out->emit->fabric, settings);
+    for (unsigned q = 0; q < FABRIC_PRIOS;
+         q++) /* counters are a port's: not every platform takes the line in a profile */
+        if ((queues >> q & 1) && settings->queue[q].ecn.on)
+            fprintf(out->to, "   !\n   %s %u\n      random-detect ecn count\n", out->queue, q);
 }
 
 /* Chips of the Trident and Tomahawk line are told the fields of the hash, in the order of EOS's own default. */
@@ -210,16 +222,18 @@ static void emit_switch(const struct eos_out *out)
     config_comment(out->emit, &config_eos,
                    "MAP001, MAP005, PFC004: what belongs to which class, CNPs apart from the data");
     /* a field that no port trusts names no class: its map would only speak of classes that are none */
-    if (trusted(out, SW_TRUST_DSCP)) emit_map(out, "dscp", maps->dscp_to_tc, 64, "traffic-class");
-    if (trusted(out, SW_TRUST_PCP)) emit_map(out, "cos", maps->pcp_to_tc, 8, "traffic-class");
-    emit_map(out, "traffic-class", maps->tc_to_queue, FABRIC_PRIOS, "tx-queue");
+    if (trusted(out, SW_TRUST_DSCP)) emit_map(out, "dscp", maps->dscp_to_tc, 64, "traffic-class", NONE);
+    if (trusted(out, SW_TRUST_PCP)) emit_map(out, "cos", maps->pcp_to_tc, 8, "traffic-class", NONE);
+    emit_map(out, "traffic-class", maps->tc_to_queue, FABRIC_PRIOS, "tx-queue",
+             maps->tc_to_queue[CONTROL] == CONTROL ? CONTROL : NONE);
     config_comment(out->emit, &config_eos,
-                   "PFC001, PFC002, MAP003: PFC and trust; ECN001, ECN002, ECN008, ECN009: marked and counted; SCH001");
+                   "PFC001, PFC002, MAP003: PFC and trust; ECN001, ECN002, ECN008: marking; SCH001");
     for (uint32_t v = 0; v < out->profiles.kinds; v++)
         emit_profile(out, v);
     emit_watchdog(out);
-    config_comment(out->emit, &config_eos,
-                   "MTU001: 9214 here is what other systems call 9216; MAP007: profiles are applied");
+    config_comment(
+        out->emit, &config_eos,
+        "MTU001: 9214 here is what other systems call 9216; MAP007: profiles are applied; ECN009: marks are counted");
     for (uint32_t p = 0; p < out->node->ports; p++)
         emit_port(out, out->node->first_port + p);
     fputs("!\n", out->to);

@@ -127,7 +127,8 @@ const struct eos_policy *eos_policy(struct eos *eos, const char *name, uint32_t 
 void eos_policies_unused(struct eos *eos);
 /* NULL and a note (MAP007) where it is not defined. */
 const struct eos_profile *eos_profile(struct eos *eos, const char *name, uint32_t line);
-/* What is wrong in QoS that a port or profile has: watchdog without guaranteed bandwidth, ECN that is not counted. */
+/* What is wrong in QoS that a port has, by its profile and its own lines together: watchdog without guaranteed
+ * bandwidth, ECN that is not counted. */
 void eos_judge(struct eos *eos, const struct eos_qos *qos);
 bool eos_watchdog_on(const struct eos *eos, const struct eos_qos *qos);
 

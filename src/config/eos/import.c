@@ -511,9 +511,7 @@ static void judge(struct eos *eos)
     eos_policies_unused(eos);
     judge_queue_profiles(eos);
     for (struct eos_profile *profile = eos->profiles; profile; profile = profile->next) {
-        if (profile->used)
-            eos_judge(eos, &profile->qos);
-        else
+        if (!profile->used)
             config_hint(eos->set, EOS_AT(eos, profile->line), "MAP007", eos->device, CONFIG_NONE,
                         "qos profile %.60s is defined and applied nowhere", profile->name);
     }
@@ -601,7 +599,7 @@ int eos_import(struct config_set *set, const struct config_text *text)
             continue;
         }
         read_qos(&eos, port);
-        if (port->own) eos_judge(&eos, &port->qos);
+        eos_judge(&eos, &port->qos);
     }
     for (uint32_t p = 0; p < ports.count; p++) {
         struct eos_port *port = &ports.port[p];

@@ -114,11 +114,11 @@ static void read_queue_line(struct eos *eos, struct line *line, struct eos_queue
     } else if (line_take(line, "no bandwidth guaranteed ...", NULL)) {
         queue->guaranteed = false;
     } else if (line_take(line, "no bandwidth percent ...", NULL) ||
-               line_take(line, "no random-detect drop ...", NULL) ||
-               line_take(line, "no random-detect ecn count", NULL)) {
+               line_take(line, "no random-detect drop ...", NULL)) {
         return; /* as it is by default */
-    } else if (line_take(line, "random-detect ecn count", NULL)) {
-        queue->counted = true;
+    } else if (line_take(line, "random-detect ecn count", NULL) ||
+               line_take(line, "no random-detect ecn count", NULL)) {
+        queue->counted = line->word[0][0] != 'n';
     } else if (line_take(line, "no random-detect ecn ...", NULL)) {
         queue->ecn = false;
         queue->ecn_line = line->number;
@@ -147,7 +147,7 @@ static bool read_queue(struct eos *eos, struct eos_qos *qos, struct line *line)
         return true;
     }
     struct eos_queue *queue = &qos->queue[match.number[0]];
-    queue->line = line->number;
+    if (!queue->line) queue->line = line->number; /* what is missing is missing where the queue was opened first */
     for (struct line *inner = line + 1; inner < eos->lines.line + line->end; inner++)
         read_queue_line(eos, inner, queue);
     return true;
