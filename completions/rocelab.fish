@@ -160,7 +160,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l pcap -d 'write wha
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l port -d 'the host is what is behind an interface: HOST=INTERFACE'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l record -d 'write what programs posted, for sim'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l turn-limit -d 'seconds after which a program that keeps its turn is named'
-complete -c rocelab -n "__fish_seen_subcommand_from up" -l no-spin-proof -d 'do not single-step programs: for debuggers'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -l no-spin-proof -d 'do not look whether programs wait for memory to change'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -l audit -d 'say what of each program was not virtual'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l device -d 'devices and their order, as in eth0,lo'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l wire -a 'auto udp shm packet' -d 'how packets travel'

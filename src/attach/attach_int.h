@@ -117,6 +117,7 @@ struct attach_thread *turn_place(void);
 void turn_begin(struct attach_thread *place);
 void turn_first(struct attach_thread *place); /* the same, and our own code still runs (in_library 1) */
 void turn_end(void);
+void turn_hand_over(void); /* the same, but `self->why` says how it goes on */
 /* Whether the handlers that ran during the last turn_yield() all wanted the call to go on (SA_RESTART). */
 bool turn_restarts(void);
 void turn_process_ends(void);
@@ -156,12 +157,17 @@ bool signals_has_handler(int number);
 bool signals_handling(void);              /* below this handler is one of ours, not the program */
 bool signals_program_handles(int number); /* a function of the program's own */
 /* Handlers of ours, in front of the program's; true: it was for us. */
-#define SPIN_SIGNAL (SIGRTMAX - 2)
 bool tsc_fault(const void *info, void *context);
 bool spin_signal(const void *info, void *context);
 bool spin_trap(const void *info, void *context);
 void spin_turn_begins(void);
 bool spin_fault(void); /* does not return where our own look at the program's memory has faulted */
+
+/* debugger.c */
+bool debugger_is(void);       /* this program traces others */
+bool debugger_wants_it(void); /* one has started this program, and not for its own ends */
+void debugger_leaves(void);   /* it does, and takes no turns from now on */
+bool debugger_traces(void);   /* asks the kernel: this process is traced */
 
 /* identity.c */
 void identity_start(void);

@@ -16,6 +16,7 @@
 #ifndef ROCELAB_ATTACH_PROTOCOL_H
 #define ROCELAB_ATTACH_PROTOCOL_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,10 @@
 /* What `rocelab run --fabric` sets for the library; children have them too. */
 #define ATTACH_ENV_SOCKET "ROCELAB_FABRIC"    /* path of the fabric's socket */
 #define ATTACH_ENV_HOST "ROCELAB_FABRIC_HOST" /* name of the host, as in the file */
+
+/* To a thread that calls nobody.  Debuggers pass this one on without a stop, and a program that has just become another
+ * ignores it. */
+#define ATTACH_SPIN_SIGNAL SIGURG
 
 enum attach_clock { ATTACH_VIRTUAL, ATTACH_REAL };
 
@@ -119,6 +124,7 @@ enum attach_why {
     ATTACH_SLEEP,       /* until `until`, whatever happens */
     ATTACH_THREAD_ENDS, /* the turn does not come back */
     ATTACH_PROCESS_ENDS,
+    ATTACH_DEBUGS, /* a debugger: it takes no turns, and fabric time stands still while it has no program here */
 };
 
 /* What others may wait for that this turn has done: `touched`. */

@@ -27,6 +27,8 @@
 
 /* number:clock:parent, from a program to the one that replaces it, or is spawned: a process of its own. */
 #define IMAGE_VARIABLE "ROCELAB_FABRIC_PROCESS"
+/* What ATTACH_ENV_HOST is called in what a debugger starts: not all of it attaches. */
+#define TRACED_VARIABLE "ROCELAB_FABRIC_TRACED_HOST"
 #define CHILD_MARK ":child"
 #define FDS_BELOW 1024u
 #define FDS_KEPT 16u
@@ -53,6 +55,18 @@ static char *variable(char **environment, const char *name)
     for (; *environment; environment++)
         if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') return *environment;
     return NULL;
+}
+
+/* The same value under another name; libc's functions do not know the environment yet. */
+static void rename_variable(char **environment, const char *name, const char *to, char *room, size_t bytes)
+{
+    char *line = variable(environment, name);
+
+    for (; line && *environment; environment++)
+        if (*environment == line) {
+            snprintf(room, bytes, "%s%s", to, line + strlen(name));
+            *environment = room;
+        }
 }
 
 static void forget_variable(char **environment, const char *line)
@@ -261,6 +275,7 @@ static void attach(uint32_t kind, uint32_t number, uint64_t now)
 
 __attribute__((constructor)) static void begin(int argc, char **argv, char **environment)
 {
+    static char host_line[sizeof TRACED_VARIABLE + ATTACH_NAME];
     const char *image = variable(environment, IMAGE_VARIABLE);
     unsigned number = 0;
     unsigned long long now = 0;
@@ -269,6 +284,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     bool child;
 
     keep_variable(environment, ATTACH_ENV_SOCKET, socket_path, sizeof socket_path);
+    if (variable(environment, TRACED_VARIABLE) && debugger_wants_it())
+        rename_variable(environment, TRACED_VARIABLE, ATTACH_ENV_HOST, host_line, sizeof host_line);
     keep_variable(environment, ATTACH_ENV_HOST, host_name, sizeof host_name);
     if (!socket_path[0] || !host_name[0]) return;
     keep_variable(environment, "LD_PRELOAD", preload, sizeof preload);
@@ -280,6 +297,12 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     child = image && strstr(image, CHILD_MARK);
     attach(child ? ATTACH_CHILD : image ? ATTACH_IMAGE : ATTACH_PROGRAM, number, now);
     if (image) forget_variable(environment, image);
+    if (attached.is_virtual && debugger_is()) {
+        rename_variable(environment, ATTACH_ENV_HOST, TRACED_VARIABLE, host_line, sizeof host_line);
+        debugger_leaves();
+        errno = before;
+        return;
+    }
     if (attached.is_virtual) {
         identity_start();
         identity_set_parent(parent);

@@ -6,7 +6,7 @@
  * as if none of our own code were below it, so that the clocks it reads are virtual, and counts it, so that a wait
  * that it interrupted can say so.  Signals come only while the thread has the turn: turn.c holds them otherwise.
  *
- * SIGSEGV (a trapped time stamp counter), SIGTRAP and one real-time signal (spin.c) are ours first.  What is not meant
+ * SIGSEGV (a trapped time stamp counter), SIGTRAP and ATTACH_SPIN_SIGNAL (spin.c) are ours first.  What is not meant
  * for us goes on to the program's handler, or does what the kernel would have done.  They are never blocked: a blocked
  * fault ends the program.  The program sees its own settings throughout.
  */
@@ -23,7 +23,7 @@ static PER_THREAD bool handling; /* a fault or a step of ours: our own code runs
 
 static bool is_ours(int number)
 {
-    return number == SIGSEGV || number == SIGTRAP || number == SPIN_SIGNAL;
+    return number == SIGSEGV || number == SIGTRAP || number == ATTACH_SPIN_SIGNAL;
 }
 
 static bool has_function(const struct sigaction *action)
@@ -85,7 +85,7 @@ static void without_ours(sigset_t *set)
 {
     sigdelset(set, SIGSEGV);
     sigdelset(set, SIGTRAP);
-    sigdelset(set, SPIN_SIGNAL);
+    sigdelset(set, ATTACH_SPIN_SIGNAL);
 }
 
 /* One of ours that was not meant for us. */
@@ -115,7 +115,7 @@ static bool is_for_us(int number, siginfo_t *info, void *context)
 {
     bool was_handling = handling, taken;
 
-    if (number == SPIN_SIGNAL) return spin_signal(info, context);
+    if (number == ATTACH_SPIN_SIGNAL) return spin_signal(info, context);
     if (number == SIGSEGV && spin_fault()) return true;
     if (number != SIGSEGV && number != SIGTRAP) return false;
     handling = true;
@@ -137,14 +137,14 @@ static void on_signal(int number, siginfo_t *info, void *context)
     errno = before;
 }
 
-/* A fault may come in a handler for a fault.  The real-time signal is queued: each that waits would be a frame on the
+/* A fault may come in a handler for a fault.  The spin signal may come again and again: each would be a frame on the
  * stack of the one before, so it is held while it is handled. */
 static int install_ours(int number)
 {
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
 
     sigemptyset(&action.sa_mask);
-    if (number != SPIN_SIGNAL) action.sa_flags |= SA_NODEFER;
+    if (number != ATTACH_SPIN_SIGNAL) action.sa_flags |= SA_NODEFER;
     return REAL(sigaction)(number, &action, NULL);
 }
 
@@ -155,13 +155,13 @@ static void unblock_ours(void)
     sigemptyset(&set);
     sigaddset(&set, SIGSEGV);
     sigaddset(&set, SIGTRAP);
-    sigaddset(&set, SPIN_SIGNAL);
+    sigaddset(&set, ATTACH_SPIN_SIGNAL);
     block(SIG_UNBLOCK, &set, NULL);
 }
 
 void signals_hold_spin(bool hold)
 {
-    const uint64_t set = 1ULL << (SPIN_SIGNAL - 1);
+    const uint64_t set = 1ULL << (ATTACH_SPIN_SIGNAL - 1);
 
     RAW(SYS_rt_sigprocmask, hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL, sizeof set, 0, 0);
 }
@@ -172,7 +172,7 @@ void signals_start(void)
         REAL(sigaction)(number, NULL, &program[number]);
     install_ours(SIGSEGV);
     install_ours(SIGTRAP);
-    install_ours(SPIN_SIGNAL);
+    install_ours(ATTACH_SPIN_SIGNAL);
     unblock_ours();
 }
 

@@ -199,9 +199,9 @@ static void arm(long ns)
 /* From now on the thread asks itself, a moment after each turn has begun. */
 static void watch_self(void)
 {
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SPIN_SIGNAL};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = ATTACH_SPIN_SIGNAL};
 
-    if (watch.of == attached.head || signals_program_handles(SPIN_SIGNAL)) return;
+    if (watch.of == attached.head || signals_program_handles(ATTACH_SPIN_SIGNAL)) return;
     event._sigev_un._tid = self->tid;
     if (RAW(SYS_timer_create, CLOCK_MONOTONIC, &event, &watch.timer, 0, 0, 0) == 0) watch.of = attached.head;
 }
@@ -315,7 +315,7 @@ static void begin_steps(ucontext_t *context)
 static void forget_others(void)
 {
     const struct timespec none = {0, 0};
-    uint64_t set = 1ULL << (SPIN_SIGNAL - 1);
+    uint64_t set = 1ULL << (ATTACH_SPIN_SIGNAL - 1);
 
     while (RAW(SYS_rt_sigtimedwait, &set, NULL, &none, 8, 0, 0) > 0)
         continue;
@@ -327,16 +327,16 @@ bool spin_signal(const void *sent, void *there)
     ucontext_t *context = there;
     enum verdict verdict;
 
-    if (!attached.head || (info->si_pid != attached.head->fabric_pid && signals_program_handles(SPIN_SIGNAL)))
+    if (!attached.head || (info->si_pid != attached.head->fabric_pid && signals_program_handles(ATTACH_SPIN_SIGNAL)))
         return false;
-    if (!signals_program_handles(SPIN_SIGNAL)) forget_others();
+    if (!signals_program_handles(ATTACH_SPIN_SIGNAL)) forget_others();
     if (!managed() || !attached.head->spin_proof || proof.busy || signals_handling()) return true;
     /* steps that are under way go on; where the flag is lost (a handler that does not return) it begins anew */
     if (proof.on && context->uc_mcontext.gregs[REG_EFL] & TRAP_FLAG) return true;
     verdict = follow(context);
     if (verdict == WAITS)
         wait_in_loop(context);
-    else if (verdict == GOES_ON)
+    else if (verdict == GOES_ON || debugger_traces())
         attached.head->counters.not_spins++;
     else
         begin_steps(context);

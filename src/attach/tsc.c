@@ -21,6 +21,10 @@ enum instruction { OTHER, RDTSC, RDTSCP };
 
 void tsc_start(void)
 {
+    if (debugger_traces()) { /* it would stop at each */
+        tsc_stop();
+        return;
+    }
     if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) < 0)
         session_not_virtual("the time stamp counter cannot be trapped here: rdtsc shows real time");
 }

@@ -82,7 +82,7 @@ static void look_at_signals(struct attach_thread *me, uint64_t mask)
 
     RAW(SYS_rt_sigpending, &pending, KERNEL_SIGSET, 0, 0, 0, 0);
     pending &= ~mask | awaited;
-    pending &= ~(1ULL << (SPIN_SIGNAL - 1)); /* ours, for who runs */
+    pending &= ~(1ULL << (ATTACH_SPIN_SIGNAL - 1)); /* ours, for who runs */
     for (int number = 1; number <= 64; number++)
         if (pending >> (number - 1) & 1 && !(awaited >> (number - 1) & 1) && !signals_has_handler(number))
             by_default |= 1ULL << (number - 1);
@@ -236,6 +236,14 @@ void turn_begin(struct attach_thread *place)
 {
     turn_first(place);
     place->in_library = 0;
+}
+
+void turn_hand_over(void)
+{
+    struct attach_thread *me = self;
+
+    self = NULL;
+    hand_over(me);
 }
 
 void turn_end(void)

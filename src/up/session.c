@@ -482,6 +482,7 @@ void session_end(struct up_process *process, ps_t now, struct node_io *io)
     process->pidfd.fd = -1;
     if (process->launch) launch_end(process->launch, now);
     turn_touched(process->host, NULL, now);
+    turn_debuggers(process->host, now);
     __atomic_sub_fetch(&up->alive, 1, __ATOMIC_RELAXED);
 }
 
@@ -491,6 +492,7 @@ static bool is_expected(const struct up_caller *caller, const struct up_expected
 {
     if (!caller->said || caller->watch.fd < 0) return false;
     if (caller->hello.kind == ATTACH_OBSERVER) return false;
+    if (expected->tracer) return task_is_below(caller->pid, expected->tracer);
     if (caller->pid == expected->pid) return true;
     return expected->number != UINT32_MAX && caller->hello.kind == ATTACH_CHILD &&
            caller->hello.parent == expected->number;
@@ -546,9 +548,15 @@ struct up_process *session_await(const struct up_expected *expected, ps_t now)
         if (expected->limit_ms >= 0 && waited > (uint64_t)expected->limit_ms * 1000000u) return NULL;
         if (told || up->options.turn_limit_s == 0 || waited < up->options.turn_limit_s * 1000000000ull) continue;
         told = true;
-        session_say(host, expected->what,
-                    "runs, and has not attached to the fabric: fabric time stands still until it ends. Is it linked "
-                    "statically, or does it clear LD_PRELOAD?");
+        if (expected->tracer)
+            session_say(host, expected->what,
+                        "(pid %d) is a debugger without a program: fabric time stands still until it runs one, or ends",
+                        expected->tracer);
+        else
+            session_say(
+                host, expected->what,
+                "runs, and has not attached to the fabric: fabric time stands still until it ends. Is it linked "
+                "statically, or does it clear LD_PRELOAD?");
     }
 }
 

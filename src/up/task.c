@@ -16,23 +16,31 @@
 
 #include "up/up_int.h"
 
-/* The last number of the line `NSpid: 4711 12 1`: as the innermost namespace has it; 0: not known. */
-static int innermost(int pid, const char *task)
+/* The last number of a line such as `NSpid: 4711 12 1`; 0: not known. */
+static int last_number(const char *path, const char *name)
 {
-    char path[64], line[256];
+    char line[256];
     int number = 0;
 
-    snprintf(path, sizeof path, "/proc/%d/task/%.16s/status", pid, task);
     FILE *file = fopen(path, "re");
     if (file == NULL) return 0;
     while (fgets(line, sizeof line, file)) {
         const char *last = strrchr(line, '\t');
-        if (strncmp(line, "NSpid:", 6) != 0 || last == NULL) continue;
+        if (strncmp(line, name, strlen(name)) != 0 || last == NULL) continue;
         number = (int)strtoul(last + 1, NULL, 10);
         break;
     }
     fclose(file);
     return number;
+}
+
+/* As the innermost namespace has it. */
+static int innermost(int pid, const char *task)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%d/task/%.16s/status", pid, task);
+    return last_number(path, "NSpid:");
 }
 
 static int task_of(int pid, int tid)
@@ -57,4 +65,22 @@ bool task_signal(struct up_process *process, int tid, int number)
     int task = task_of(process->pid, tid);
     process->own_numbers = task != 0 && task != tid;
     return task != 0 && (syscall(SYS_tgkill, process->pid, task, number) == 0 || errno != ESRCH);
+}
+
+static int of_process(pid_t pid, const char *name)
+{
+    char path[32];
+
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    return last_number(path, name);
+}
+
+int task_tracer(pid_t pid)
+{
+    return of_process(pid, "TracerPid:");
+}
+
+bool task_is_below(pid_t pid, pid_t debugger)
+{
+    return task_tracer(pid) == debugger || of_process(pid, "PPid:") == debugger;
 }

@@ -23,9 +23,8 @@
 #include "base/units.h"
 #include "up/up_int.h"
 
-#define SPIN_SIGNAL (SIGRTMAX - 2) /* to a thread that calls nobody */
-#define SPINS 2000                 /* looks at the turn word before the fabric sleeps: some microseconds */
-#define FIRST_NS 40000             /* a turn is usually shorter */
+#define SPINS 2000     /* looks at the turn word before the fabric sleeps: some microseconds */
+#define FIRST_NS 40000 /* a turn is usually shorter */
 #define QUIET_CPU_NS 20000
 #define LONGEST_NS 5000000        /* between looks at who was in a loop on memory before; ... */
 #define LONGEST_CALM_NS 80000000  /* ... and at who was not: it computes */
@@ -122,6 +121,12 @@ void turn_touched(struct up_host *host, const struct up_process *process, ps_t n
     if (host->up->options.real) return;
     for (struct up_process *at = host->processes; at; at = at->next)
         if (!at->gone && (process == NULL || at == process)) touch(at, process == NULL, now);
+}
+
+void turn_debuggers(struct up_host *host, ps_t now)
+{
+    for (struct up_process *at = host->processes; at; at = at->next)
+        if (!at->gone && at->thread[0] && at->thread[0]->state == UP_DEBUGS) due_at(at->thread[0], now);
 }
 
 void turn_look(struct up_host *host, ps_t now)
@@ -253,7 +258,7 @@ static enum outcome look_after(struct up_thread *thread, struct silence *silence
     }
     int tid = thread->shared->tid;
     if (process->head->spin_proof && tid > 0 && runs_silently(thread, silence) &&
-        !task_signal(process, tid, SPIN_SIGNAL))
+        !task_signal(process, tid, ATTACH_SPIN_SIGNAL))
         return VANISHED;
     return YIELDED;
 }
@@ -262,12 +267,18 @@ static void say_kept(const struct up_thread *thread)
 {
     const struct up_process *process = thread->process;
     struct pollfd at = {.fd = process->socket};
+    int tracer = task_tracer(process->pid);
 
     if (poll(&at, 1, 0) > 0 && (at.revents & POLLHUP))
         session_say(process->host, process->command,
                     "(pid %d) has become a program that does not attach to the fabric; fabric time stands still until "
                     "it ends. Is it linked statically, or set-user-id? Only dynamically linked programs attach",
                     process->pid);
+    else if (tracer)
+        session_say(process->host, process->command,
+                    "(pid %d) has kept its turn for %u s of real time, and is debugged (by pid %d): fabric time stands "
+                    "still while it is stopped",
+                    process->pid, process->up->options.turn_limit_s, tracer);
     else
         session_say(process->host, process->command,
                     "(pid %d) has kept its turn for %u s of real time: it computes, waits for something outside, or "
@@ -392,6 +403,10 @@ static void settle(struct up_thread *thread, ps_t now, struct node_io *io)
         wait_dead(thread->process);
         session_end(thread->process, thread->clock > now ? thread->clock : now, io);
         break;
+    case ATTACH_DEBUGS:
+        thread->state = UP_DEBUGS;
+        thread->due = thread->clock;
+        break;
     default: /* ATTACH_SLEEP */
         thread->state = UP_SLEEPS;
         break;
@@ -443,6 +458,35 @@ static bool looks_later(struct up_thread *thread, ps_t now)
     if (thread->due <= now || host->latest <= now) return false;
     thread->look = host->latest;
     return true;
+}
+
+static bool has_program(const struct up_process *debugger)
+{
+    for (const struct up_process *at = debugger->host->processes; at; at = at->next)
+        if (!at->gone && task_is_below(at->pid, debugger->pid)) return true;
+    return false;
+}
+
+/* A debugger that has no program: fabric time stands still until it has one, or has ended. */
+static void debug(struct up_thread *thread, ps_t now, struct node_io *io)
+{
+    struct up_process *process = thread->process, *program;
+    const struct up_expected expected = {.host = process->host,
+                                         .number = UINT32_MAX,
+                                         .tracer = process->pid,
+                                         .pidfd = process->pidfd.fd,
+                                         .limit_ms = -1,
+                                         .child = true,
+                                         .what = process->command};
+
+    thread->due = PS_NEVER;
+    if (has_program(process)) return;
+    if (thread->clock < now) thread->clock = now;
+    program = session_await(&expected, now);
+    if (program == NULL)
+        session_end(process, now, io);
+    else if (process->owned)
+        session_own(program);
 }
 
 static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
@@ -529,7 +573,10 @@ void turn_run(struct up_host *host, ps_t now, struct node_io *io)
     if (stream_next(host) <= now) stream_deliver(host, now);
     launch_due(host, now);
     while ((thread = first_due(host, now)) != NULL) {
-        turn_give(thread, now, io);
+        if (thread->state == UP_DEBUGS)
+            debug(thread, now, io);
+        else
+            turn_give(thread, now, io);
         run_posts(host, now, io);
     }
     host->next = turn_next(host);

@@ -27,7 +27,7 @@ struct up_options {
     uint32_t dilation;              /* ... this many times slower; 1: as it is */
     uint32_t programs;              /* time begins when so many have attached; 0: with the first, or with the script */
     bool record;                    /* keep every message that programs post, for up_record() */
-    bool spin_proof;                /* off for debuggers */
+    bool spin_proof;                /* off: loops on memory are not looked at */
     bool audit;                     /* what a program did is told when it ends */
     uint32_t turn_limit_s;          /* a program that keeps its turn so long (real time) is named; 0: never */
     const struct up_script *script; /* that fits; NULL: programs come by themselves */

@@ -43,6 +43,7 @@ enum up_thread_state {
     UP_SPINS,
     UP_WAITS,
     UP_SLEEPS,
+    UP_DEBUGS, /* due where it has no program */
     UP_ENDED,
 };
 
@@ -220,9 +221,10 @@ void session_sleep_ns(struct up *up, uint64_t ns);
 struct up_expected {
     struct up_host *host;
     uint32_t number; /* UINT32_MAX: any */
-    pid_t pid;
-    int pidfd;    /* -1: none */
-    int limit_ms; /* of real time; -1: until it is dead */
+    pid_t pid;       /* 0: ... */
+    pid_t tracer;    /* ... who has this debugger */
+    int pidfd;       /* -1: none */
+    int limit_ms;    /* of real time; -1: until it is dead */
     bool child;
     const char *what; /* for who reads that it takes long */
 };
@@ -287,6 +289,8 @@ void turn_run(struct up_host *host, ps_t now, struct node_io *io);
 void turn_event(struct up_process *process, bool readable, ps_t now);
 /* What somebody may wait for has changed: on the host, or of the process alone. */
 void turn_touched(struct up_host *host, const struct up_process *process, ps_t now);
+/* A process has ended: its debugger may have none now. */
+void turn_debuggers(struct up_host *host, ps_t now);
 
 void turn_deaths(struct up_host *host, ps_t now, struct node_io *io); /* processes that died without the turn */
 
@@ -315,6 +319,8 @@ void foreign_link(struct up_host *host, uint32_t adapter, bool up, ps_t now);
 
 /* task.c: a signal to a thread by the number that it has told; false: there is no such thread */
 bool task_signal(struct up_process *process, int tid, int number);
+int task_tracer(pid_t pid);                    /* the process that debugs this one; 0: none */
+bool task_is_below(pid_t pid, pid_t debugger); /* which traces it, or has started it */
 
 /* request.c: one request of a thread that has the turn; the answer is in place */
 void request_run(struct up_thread *thread, ps_t now, struct node_io *io);

@@ -160,7 +160,7 @@ static bool take_back(struct fabric *fabric, struct attach_thread *thread)
         if (waitpid(fabric->pid, &fabric->status, WNOHANG) == fabric->pid) return false;
         listen_to(fabric);
         if (!fabric->word) fabric->word = strtoull(fabric->said, NULL, 16) * (strncmp(fabric->said, "0x", 2) == 0);
-        if (fabric->word && !fabric->send_signal) syscall(SYS_tgkill, fabric->pid, thread->tid, SIGRTMAX - 2);
+        if (fabric->word && !fabric->send_signal) syscall(SYS_tgkill, fabric->pid, thread->tid, ATTACH_SPIN_SIGNAL);
     }
     return true;
 }
