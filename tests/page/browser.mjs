@@ -61,6 +61,16 @@ function faint() {
   return [...wrong];
 }
 
+/** In the page: charts of bars by title, each bar with its length and the ends of its interval as shares of the whole. */
+function bars() {
+  return Object.fromEntries([...document.querySelectorAll("figure:has(.bars)")].map((figure) => [figure.querySelector("figcaption").firstChild.data, {
+    bottom: figure.getBoundingClientRect().bottom,
+    bars: [...figure.querySelectorAll(".track")].map((track) => {
+      const { left, width } = track.getBoundingClientRect(), label = track.previousElementSibling, ends = track.querySelector("b")?.getBoundingClientRect();
+      return { label: label.textContent, cut: label.scrollWidth > label.clientWidth + 1, part: track.querySelector("i").getBoundingClientRect().width / width, ends: ends ? [ends.left, ends.right].map((end) => (end - left) / width) : null };
+    }) }]));
+}
+
 /** In the page: what a reader of the screen could not name, and ids that are there twice. */
 function nameless() {
   const wrong = [], ids = new Set();
@@ -232,6 +242,62 @@ const CHECKS = {
       for (const row of rows) if (!text.includes(row.source)) wrong.push(`${row.subject}: ${row.source} is not shown`);
       if (text.includes("file and line") !== rows.length > 0) wrong.push(`phase ${phase}: the column of sources is there without one, or not with one`);
     }
+    return wrong;
+  },
+  /** A bar for each system and set of each measure that decides, as long as its value, ahead of the table; and the columns of
+   * those measures are seen without scrolling. */
+  async compared({ page, said }, one) {
+    const wrong = [...said], { systems } = one.document, keys = { score: "score", time: "time_ps", USD: "usd", W: "watts" };
+    for (const width of [1400, 1000]) {
+      await page.setViewportSize({ width, height: 1000 });
+      await settle(page);
+      const charts = await page.evaluate(bars), table = await page.locator("#systems-table").boundingBox();
+      for (const [title, key] of Object.entries(keys)) {
+        const chart = charts[title], most = Math.max(...systems.map((system) => system[key] + (system[`${key}_ci95`] ?? 0)));
+        if (!chart || chart.bottom > table.y) { wrong.push(`${width}: no chart of ${title} ahead of the table`); continue; }
+        systems.forEach((system, i) => {
+          const bar = chart.bars[i];
+          if (bar?.label !== system.system || Math.abs(bar.part - system[key] / most) > 0.02) wrong.push(`${width}: ${title} of ${system.system}: ${JSON.stringify(bar)}`);
+        });
+        const right = await page.locator("#systems-table thead th", { hasText: new RegExp(`^${title}$`) }).evaluate((head) => head.getBoundingClientRect().right);
+        if (right > width) wrong.push(`${width}: column ${title} ends at ${right}`);
+      }
+    }
+    return wrong;
+  },
+  /** Columns and charts are those that the program shows; categories are bars with whole labels, and each interval is drawn. */
+  async swept({ page, said }, one) {
+    const wrong = [...said], { points, show, columns, vary } = one.document;
+    const shown = show.map(({ key }) => columns.find((column) => column.key === key));
+    const heads = await page.$$eval("#points-table thead th", (list) => list.map((head) => head.textContent));
+    if (JSON.stringify(heads.slice(vary.length)) !== JSON.stringify(shown.map((column) => column.name))) wrong.push(`columns ${heads}`);
+    const charts = await page.evaluate(bars), drawn = shown.filter(({ key }) => points.some((point) => point[key]));
+    if (await page.locator("#measures canvas").count()) wrong.push("lines between categories");
+    if (JSON.stringify(Object.keys(charts)) !== JSON.stringify(drawn.map((column) => column.name))) wrong.push(`charts ${Object.keys(charts)}`);
+    for (const { key, name } of drawn) {
+      const most = Math.max(...points.map((point) => point[key] + point[`${key}_ci95`]));
+      points.forEach((point, i) => {
+        const bar = charts[name]?.bars[i], ends = [point[key] - point[`${key}_ci95`], point[key] + point[`${key}_ci95`]].map((end) => Math.max(end, 0) / most);
+        if (bar?.label !== point.set[0] || bar.cut) wrong.push(`${name}: label ${bar?.label}`);
+        if (point[`${key}_ci95`] ? !bar.ends || bar.ends.some((end, at) => Math.abs(end - ends[at]) > 0.02) : bar.ends) wrong.push(`${name} of ${point.set[0]}: interval ${bar.ends}, not ${ends}`);
+      });
+    }
+    await page.locator("#measures select").last().selectOption("all");
+    if ((await page.locator("#measures figure").count()) <= drawn.length) wrong.push("all measures are no more than those shown");
+    return wrong;
+  },
+  /** Each interval of a line is drawn: ink where it ends, and none above it. */
+  async intervals({ page, said }, one) {
+    const wrong = [...said], { points } = one.document, most = Math.max(...points.map((point) => point.time_ps + point.time_ps_ci95)) * 1.08;
+    const inked = await page.evaluate(({ places, count }) => {
+      const plot = document.querySelector("#measures .chart"), over = plot.querySelector(".u-over"), canvas = plot.querySelector("canvas"), context = canvas.getContext("2d");
+      const scale = canvas.width / canvas.clientWidth, at = over.getBoundingClientRect(), from = canvas.getBoundingClientRect(), wide = at.width / count;
+      return places.map(({ i, y }) => {
+        const x = (at.left - from.left + (i + 0.5) * wide + 2) * scale, pixels = context.getImageData(x, (at.top - from.top + at.height * (1 - y) - 2) * scale, 1, 4 * scale).data;
+        return pixels.some((value, k) => k % 4 === 2 && pixels[k] - pixels[k - 2] > 60 && pixels[k + 1] > 60); // blue, and not the grid
+      });
+    }, { count: points.length, places: points.flatMap((point, i) => [1, -1, 1.3].map((sign) => ({ i, y: (point.time_ps + sign * point.time_ps_ci95) / most }))) });
+    points.forEach((point, i) => { if (JSON.stringify(inked.slice(3 * i, 3 * i + 3)) !== "[true,true,false]") wrong.push(`${point.set}: ink at the ends and beyond: ${inked.slice(3 * i, 3 * i + 3)}`); });
     return wrong;
   },
   async hostile({ page, said }, one) {

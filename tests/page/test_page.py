@@ -148,10 +148,11 @@ class InABrowser(unittest.TestCase):
         outputs = cls.folder / "outputs" / "h0"
         outputs.mkdir(parents=True)
         shutil.copy(SOURCE / "tests" / "data" / "evidence" / "gpu" / "perftest-bw.txt", outputs / "bw.txt")
+        cls.studied()
         cls.other_page("measured", "validate", examples / "pod64-accepted.yaml", "--measured", outputs.parent, "--phase", "2,6", checks=["sources"])
         if soak:
             cls.run_page("training", examples / "cases" / "H02-training.yaml", checks=["phone"])
-            cls.other_page("sweep", "sweep", cls.folder / "hostile.yaml", "--vary", "seed=1,2,3", "--vary", "nics.congestion=dcqcn/connectx,none")
+            cls.other_page("sweep-2", "sweep", cls.folder / "hostile.yaml", "--vary", "seed=1,2,3", "--vary", "nics.congestion=dcqcn/connectx,none")
             cls.other_page("tune", "tune", cls.folder / "hostile.yaml", "--for", "time", "--runs", "24")
             cls.other_page("validate", "validate", cls.folder / "hostile.yaml", "--quick", "--phase", "1,2")
             (cls.folder / "large.yaml").write_text(LARGE)
@@ -187,6 +188,18 @@ class InABrowser(unittest.TestCase):
             "#assumptions": {"has": ["PCIe is two rates at each adapter"], "not": ["not modelled: the file"]}})
 
     @classmethod
+    def studied(cls):
+        """Systems beside each other, and points of a sweep: of names, of quantities, and one that was interrupted."""
+        colours = ("colours",) if os.environ.get("ROCELAB_SOAK") else ()
+        fabric = cls.folder / "studied.yaml"
+        fabric.write_text("rocelab: 1\ntopology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2}}\nlinks: {host: {rate: 100G}, fabric: {rate: 50G}}\njobs: [{permutation: random, size: 200KB}]\n")
+        cls.other_page("compare", "compare", fabric, "--vary", "jobs.0.size=100KB,200KB", checks=("compared", "phone") + colours)
+        spines = "{leaf-spine: {leaves: 2, spines: %d, hosts: 2}}"
+        cls.other_page("sweep", "sweep", fabric, "--vary", f"topology=two={spines % 2},{spines % 1}", "--seeds", "3", "--show", "time,p99,usd", checks=("swept",) + colours)
+        cls.other_page("sizes", "sweep", fabric, "--vary", "jobs.0.size=100KB..400KB", "--seeds", "3", checks=("intervals",))
+        cls.document_page("partial", {**cls.plan[-1]["document"], "partial": True}, checks=("text",), text={"#verdict-word": {"has": ["interrupted"]}})
+
+    @classmethod
     def diagnosed(cls):
         """Causes with consequences, in any order; with the run they are of, and without; names that look like HTML."""
         run = next(page["document"] for page in cls.plan if page["name"] == "deadlock")
@@ -200,9 +213,9 @@ class InABrowser(unittest.TestCase):
         cls.document_page("diagnose-broken", diagnosis(findings[:1], [], ["A"], '{"kind": "sim", "ports": 7'), checks=["no-run"])
 
     @classmethod
-    def document_page(cls, name, document, checks=("findings",)):
+    def document_page(cls, name, document, checks=("findings",), **more):
         (cls.folder / f"{name}.html").write_text(with_document(document), encoding="utf-8")
-        cls.plan.append({"name": name, "figures": {}, "checks": list(checks) + (["phone", "colours"] if os.environ.get("ROCELAB_SOAK") else []), "document": document})
+        cls.plan.append({"name": name, "figures": {}, "checks": list(checks) + (["phone", "colours"] if os.environ.get("ROCELAB_SOAK") else []), "document": document, **more})
 
     @classmethod
     def other_page(cls, name, verb, *arguments, checks=("phone",)):

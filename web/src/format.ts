@@ -61,6 +61,14 @@ export function inUnit(value: number, unit: string): string {
     case "ps": return time(value);
     case "bps": return rate(value);
     case "share": return share(value);
-    default: return count(Math.round(value * 1000) / 1000);
+    case "GB/s": return `${count(Number(value.toPrecision(4)))} GB/s`;
+    default: return count(Math.abs(value) >= 100 ? Math.round(value) : Math.round(value * 1000) / 1000);
   }
+}
+
+/** A mean with half of its interval, which is null or 0 where there is none; a unit that both have stands once. */
+export function plusMinus(value: number | null, half: number | null, unit: string): string {
+  if (value === null) return NOTHING;
+  const [mean = "", of = ""] = inUnit(value, unit).split(" "), [wide, by = ""] = half ? inUnit(half, unit).split(" ") : [];
+  return [mean, of !== by || !wide ? of : "", wide ? `\u00b1 ${wide}` : "", wide ? by : ""].filter((part) => part !== "").join(" ");
 }

@@ -3,14 +3,15 @@
 
 import uPlot from "uplot";
 import { h } from "./dom";
-import { inUnit, time } from "./format";
+import { inUnit, plusMinus, time } from "./format";
 import { colour, LINES, onTheme } from "./theme";
 import { type View, zoomable } from "./view";
 
-export interface Line { label: string; values: ArrayLike<number | null>; points?: boolean }
+export interface Line { label: string; values: ArrayLike<number | null>; halves?: (number | null)[]; points?: boolean }
 export interface Limit { label: string; value: number }
 export interface Chart {
   title: string;
+  help?: string | undefined;
   unit: string;
   x: ArrayLike<number>;
   lines: Line[];
@@ -57,9 +58,26 @@ function drawLimits(u: uPlot, limits: Limit[]): void {
   ctx.restore();
 }
 
+/** Intervals as upright lines with a foot and a head. */
+function drawHalves(u: uPlot, lines: Line[]): void {
+  const { ctx } = u, ratio = window.devicePixelRatio || 1;
+  ctx.save();
+  ctx.lineWidth = ratio;
+  lines.forEach((line, i) => line.halves?.forEach((half, at) => {
+    const value = line.values[at];
+    if (!half || value === null || value === undefined || !u.series[i + 1]?.show) return;
+    const x = u.valToPos(u.data[0][at] ?? 0, "x", true) + (i - (lines.length - 1) / 2) * 3 * ratio, low = u.valToPos(Math.max(value - half, 0), "y", true), high = u.valToPos(value + half, "y", true), wide = 3 * ratio;
+    ctx.strokeStyle = colour(LINES[i % LINES.length]?.[0] ?? "line-1");
+    ctx.beginPath();
+    for (const [fromX, fromY, toX, toY] of [[x, low, x, high], [x - wide, low, x + wide, low], [x - wide, high, x + wide, high]] as const) { ctx.moveTo(fromX, fromY); ctx.lineTo(toX, toY); }
+    ctx.stroke();
+  }));
+  ctx.restore();
+}
+
 function mostOf(lines: Line[]): number {
   let most = 0;
-  for (const line of lines) for (let i = 0; i < line.values.length; i++) most = Math.max(most, line.values[i] ?? 0);
+  for (const line of lines) for (let i = 0; i < line.values.length; i++) most = Math.max(most, (line.values[i] ?? 0) + (line.halves?.[i] ?? 0));
   return most;
 }
 
@@ -79,7 +97,7 @@ function seriesOf(chart: Chart): uPlot.Series[] {
 function axes(chart: Chart): uPlot.Axis[] {
   const look = { stroke: () => colour("soft"), grid: { stroke: () => colour("grid"), width: 1 }, ticks: { stroke: () => colour("rule"), width: 1 }, font: "12px system-ui, sans-serif" };
   const xText = chart.xText ?? time;
-  return [{ ...look, values: (_, splits) => splits.map((value) => (value === null ? "" : xText(value))), space: 90, size: 34, ...(chart.xWhole ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] } : {}) }, { ...look, size: 72, values: (_, splits) => splits.map((value) => (value === null ? "" : inUnit(value, chart.unit))) }];
+  return [{ ...look, values: (_, splits) => splits.map((value) => (value === null ? "" : xText(value))), space: chart.xWhole ? 60 : 90, size: 34, ...(chart.xWhole ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] } : {}) }, { ...look, size: 72, values: (_, splits) => splits.map((value) => (value === null ? "" : inUnit(value, chart.unit))) }];
 }
 
 /** Buttons that show and hide a line, with its value under the crosshair. */
@@ -93,7 +111,7 @@ function legend(chart: Chart, plot: () => uPlot | null): { element: HTMLElement;
   });
   return { element: h("div", { class: "legend" }, ...buttons), tell: (index) => values.forEach((value, i) => {
     const at = index === null || index === undefined ? null : chart.lines[i]?.values[index];
-    value.textContent = at === null || at === undefined ? "" : inUnit(at, chart.unit);
+    value.textContent = at === null || at === undefined ? "" : plusMinus(at, chart.lines[i]?.halves?.[index ?? 0] ?? null, chart.unit);
   }) };
 }
 
@@ -103,13 +121,13 @@ export function lines(chart: Chart): HTMLElement {
   const highest = chart.yMost ?? Math.max(mostOf(chart.lines), ...limits.map((limit) => limit.value).filter((value) => value <= 2.5 * mostOf(chart.lines)), 1e-9) * 1.08;
   const { element: keys, tell } = legend(chart, () => plot);
   const place = h("div", { class: "plot" });
-  const element = h("figure", { class: "chart", role: "img", tabindex: 0, "aria-label": words(chart) }, h("figcaption", {}, chart.title, h("span", { class: "soft" }, chart.xTitle ? ` over ${chart.xTitle}` : "")), keys, place);
+  const element = h("figure", { class: "chart", role: "img", tabindex: 0, "aria-label": words(chart) }, h("figcaption", { title: chart.help }, chart.title, h("span", { class: "soft" }, chart.xTitle ? ` over ${chart.xTitle}` : "")), keys, place);
   const options = (): uPlot.Options => ({
     width: Math.max(place.clientWidth, 200), height: chart.height ?? 190, legend: { show: false },
-    scales: { x: { time: false, ...(chart.xLog ? { distr: 3 as const } : {}), ...(view ? { range: () => [view.range.from, view.range.to] as [number, number] } : {}) }, y: chart.yLog ? { distr: 3 as const } : { range: () => [0, highest] as [number, number] } },
+    scales: { x: { time: false, ...(chart.xLog ? { distr: 3 as const } : {}), ...(view ? { range: () => [view.range.from, view.range.to] as [number, number] } : chart.xWhole ? { range: () => [(chart.x[0] ?? 0) - 0.5, (chart.x[chart.x.length - 1] ?? 0) + 0.5] as [number, number] } : {}) }, y: chart.yLog ? { distr: 3 as const } : { range: () => [0, highest] as [number, number] } },
     cursor: { ...(view ? { sync: { key: SYNC.key } } : {}), drag: { x: false, y: false }, y: false },
     series: seriesOf(chart), axes: axes(chart),
-    hooks: { draw: [(u) => drawLimits(u, limits)], setCursor: [(u) => tell(u.cursor.idx)] },
+    hooks: { draw: [(u) => drawLimits(u, limits), (u) => drawHalves(u, chart.lines)], setCursor: [(u) => tell(u.cursor.idx)] },
   });
   const make = () => {
     plot?.destroy();

@@ -38,7 +38,7 @@ export function summary(data: Document_): { word: Word | null; facts: string[] }
       return { word: ofRun(data), facts: [`${time(data.virtual_ps)} of virtual time`, `${count(data.packet_hops)} packet-hops`, `seed ${data.seed}`, `digest ${data.digest}`] };
     case "sweep": {
       const wrong = data.points.filter((point) => point.error !== null).length;
-      return { word: wrong ? { text: `${plural(wrong, "point")} without a result`, level: "bad" } : null, facts: [plural(data.points.length, "point"), `varied: ${data.vary.join(", ")}`] };
+      return { word: wrong ? { text: `${plural(wrong, "point")} without a result`, level: "bad" } : data.partial ? { text: "interrupted: not all points", level: "look" } : null, facts: [plural(data.points.length, "point"), `varied: ${data.vary.join(", ")}`] };
     }
     case "compare": {
       const wrong = data.systems.filter((system) => system.error !== null).length, answers = [...new Set(data.answers.map((one) => one.system ?? "none"))];

@@ -80,11 +80,14 @@ export interface Run {
   programs?: Program[]; queue_pairs?: QueuePair[]; stood_still_ns?: number; real_ns?: number;
 }
 
-export type SweepPoint = { set: string[]; error: string | null; state: string | null; slice?: string | null; jobs: { name: string; time_ps?: number | null; busbw_GBps?: number | null }[] } & Record<string, unknown>;
-export interface Sweep { version: 1; kind: "sweep"; file: string; vary: string[]; points: SweepPoint[] }
+export type SweepPoint = { set: string[]; error: string | null; state: string | null; slice?: string | null; jobs: Record<string, unknown>[] } & Record<string, unknown>;
+export interface Sweep {
+  version: 1; kind: "sweep"; file: string; vary: string[]; named: { vary: string; name: string; value: string }[]; columns: { key: string; name: string; unit: string; help: string }[];
+  show: { key: string; job: string | null }[]; partial: boolean; points: SweepPoint[];
+}
 
 export interface Price { price: string; each: number; unit: string; source: string; year?: number; line?: number }
-export type ComparedSystem = { system: string; set: string[]; why: string; error: string | null; state: string | null; slice?: string | null; left_out: { line: number; column: number; message: string }[] } & Record<string, unknown>;
+export type ComparedSystem = { system: string; set: string[]; why: string; error: string | null; state: string | null; slice?: string | null; jobs: Record<string, unknown>[]; left_out: { line: number; column: number; message: string }[] } & Record<string, unknown>;
 export interface Move { weight: number | null; system: string | null }
 export interface Answer { set: string[]; system: string | null; weights: { of: string; weight: number; counts: boolean; below: Move; above: Move }[] }
 export interface Comparison { version: 1; kind: "compare"; file: string; fabric: string; vary: string[]; systems: ComparedSystem[]; answers: Answer[]; prices: Price[] }
