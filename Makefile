@@ -6,6 +6,21 @@ FUZZ_SECONDS ?= 600
 NINJA = ninja $(if $(V),-v,--quiet)
 QUIET = $(if $(V),,>/dev/null)
 
+BUILDS = build build-gcc build-clang build-tsan build-arm build-fuzz
+
+# A build folder knows the tree and itself by their absolute paths: in a copy of the tree ninja would run meson on the
+# original, and change files there.
+ifneq ($(filter-out clean format,$(or $(MAKECMDGOALS),build)),)
+INFO = $(wildcard $(BUILDS:=/meson-info/meson-info.json))
+ELSEWHERE := $(strip $(if $(INFO),$(shell python3 -c 'import json, os, sys; \
+	same = lambda a, b: os.path.exists(a) and os.path.samefile(a, b); \
+	print(*(at["build"] for path in sys.argv[1:] for at in [json.load(open(path))["directories"]] \
+	if not (same(at["source"], ".") and same(at["build"], os.path.dirname(os.path.dirname(path))))))' $(INFO))))
+ifneq ($(ELSEWHERE),)
+$(error this tree was copied or moved with its build folders, which still stand for $(ELSEWHERE): "make clean" removes those here)
+endif
+endif
+
 .PHONY: build built-gcc built-clang built-tsan demo test bench soak fuzz install uninstall format clean
 
 build: build/build.ninja
@@ -54,7 +69,7 @@ format:
 	@find src lib include tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +
 
 clean:
-	@rm -rf build build-gcc build-clang build-tsan build-arm build-fuzz
+	@rm -rf $(BUILDS)
 
 built-gcc built-clang: built-%: build-%/build.ninja
 	@$(NINJA) -C build-$*
