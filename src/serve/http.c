@@ -95,7 +95,7 @@ static enum MHD_Result document(struct serve *serve, struct serve_client *client
         serve_client_suspend(client);
         pthread_cond_signal(&serve->asked);
     } else {
-        client->state = SERVE_CLIENT_ASKS;
+        client->state = SERVE_CLIENT_TAKES;
     }
     body = kept->body;
     if (!waits && body) body->held++;
@@ -177,6 +177,14 @@ static enum MHD_Result route(struct serve *serve, struct serve_client *client, c
                "there is no such page here; there are /, /metrics, /api/state.json, /api/events and /healthz\n");
 }
 
+/* The request is whole.  One that has waited for its document is asked about again. */
+static void has_asked(struct serve *serve, struct serve_client *client)
+{
+    pthread_mutex_lock(&serve->lock);
+    if (client->state == SERVE_CLIENT_ASKS) client->state = SERVE_CLIENT_TAKES;
+    pthread_mutex_unlock(&serve->lock);
+}
+
 enum MHD_Result serve_http_answer(void *context, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *upload, size_t *upload_bytes, void **request)
 {
@@ -197,6 +205,7 @@ enum MHD_Result serve_http_answer(void *context, struct MHD_Connection *connecti
         *upload_bytes = 0;
         return MHD_YES;
     }
+    has_asked(context, client);
     return route(context, client, url);
 }
 

@@ -6,6 +6,10 @@
  * who listens hears something now and then (so that a dead connection is noticed), and who has been sending a request
  * or taking an answer for a minute is cut off.  libmicrohttpd's own limit is of silence alone, which a byte now and
  * then breaks.
+ *
+ * Nobody keeps others out for that minute: when all connections are held, the one that has owed a whole request for
+ * longest is cut, so that libmicrohttpd, which accepts nobody at its limit, has room for the next; where each has sent
+ * one, it is the one that has taken its answer for longest.
  */
 #include "serve/serve.h"
 
@@ -147,19 +151,44 @@ void serve_last(struct serve *serve)
 
 /* --- clients --- */
 
+static void cut(struct serve *serve, struct serve_client *client)
+{
+    if (!client->cut) serve->held--;
+    client->cut = true;
+    shutdown(client->socket, SHUT_RDWR);
+}
+
+/* `last` has just come, and may send its request yet; NULL: nobody has. */
+static void make_room(struct serve *serve, const struct serve_client *last)
+{
+    struct serve_client *longest[SERVE_CLIENT_LISTENS + 1] = {NULL};
+
+    if (serve->held < CLIENTS_MOST) return;
+    for (struct serve_client *client = serve->clients; client; client = client->next) {
+        struct serve_client **of = &longest[client->state];
+        if (client != last && !client->cut && (*of == NULL || client->since_ns < (*of)->since_ns)) *of = client;
+    }
+    if (longest[SERVE_CLIENT_ASKS])
+        cut(serve, longest[SERVE_CLIENT_ASKS]);
+    else if (longest[SERVE_CLIENT_TAKES])
+        cut(serve, longest[SERVE_CLIENT_TAKES]);
+}
+
 static void client_came(struct serve *serve, struct MHD_Connection *connection, void **socket_context)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct serve_client *client = calloc(1, sizeof *client);
+    struct serve_client *client = info ? calloc(1, sizeof *client) : NULL;
 
     *socket_context = client;
-    if (client == NULL || info == NULL) return;
+    if (client == NULL) return;
     client->serve = serve;
     client->socket = info->connect_fd;
     client->since_ns = serve_now();
     client->next = serve->clients;
     if (client->next) client->next->before = client;
     serve->clients = client;
+    serve->held++;
+    make_room(serve, client);
 }
 
 static void client_left(struct serve *serve, struct serve_client *client)
@@ -171,6 +200,7 @@ static void client_left(struct serve *serve, struct serve_client *client)
         serve->clients = client->next;
     if (client->next) client->next->before = client->before;
     if (client->state == SERVE_CLIENT_LISTENS) serve->listeners--;
+    if (!client->cut) serve->held--;
     free(client);
 }
 
@@ -188,7 +218,7 @@ static void client_notify(void *context, struct MHD_Connection *connection, void
     pthread_mutex_unlock(&serve->lock);
 }
 
-static void look_at(const struct serve *serve, struct serve_client *client, uint64_t now)
+static void look_at(struct serve *serve, struct serve_client *client, uint64_t now)
 {
     uint64_t spent = now - client->since_ns;
 
@@ -201,10 +231,11 @@ static void look_at(const struct serve *serve, struct serve_client *client, uint
         if (now - client->told_ns <= REQUEST_MOST_NS) return;
         break; /* it takes nothing */
     case SERVE_CLIENT_ASKS:
+    case SERVE_CLIENT_TAKES:
         if (spent <= REQUEST_MOST_NS) return;
         break;
     }
-    shutdown(client->socket, SHUT_RDWR);
+    cut(serve, client);
 }
 
 static void *keep(void *context)
@@ -216,6 +247,7 @@ static void *keep(void *context)
         uint64_t now = serve_now();
         for (struct serve_client *client = serve->clients; client; client = client->next)
             look_at(serve, client, now);
+        make_room(serve, NULL); /* who waited when the last one came may be taking its answer now */
         wait_until(serve, &serve->ended, now + SERVE_NS);
     }
     pthread_mutex_unlock(&serve->lock);

@@ -28,7 +28,12 @@ struct serve_kept {
     bool asked; /* somebody waits for a newer one */
 };
 
-enum serve_client_state { SERVE_CLIENT_ASKS, SERVE_CLIENT_WAITS, SERVE_CLIENT_LISTENS };
+enum serve_client_state {
+    SERVE_CLIENT_ASKS,  /* sends a request, or may */
+    SERVE_CLIENT_WAITS, /* for a document */
+    SERVE_CLIENT_TAKES, /* an answer */
+    SERVE_CLIENT_LISTENS,
+};
 
 struct serve_client {
     struct serve_client *next, *before;
@@ -38,6 +43,7 @@ struct serve_client {
     enum serve_client_state state;
     enum serve_document waits_for;
     uint64_t since_ns; /* its connection, its last answer, or its listening began */
+    bool cut;          /* its socket is shut down, and libmicrohttpd will notice */
     bool suspended;
     bool woken;       /* listens: it was resumed, and hears something */
     uint64_t told;    /* listens: number of the last state it was told of */
@@ -53,7 +59,8 @@ struct serve {
     struct serve_kept kept[SERVE_DOCUMENTS];
     uint64_t number; /* of the state that was put last */
     uint64_t out_bytes;
-    struct serve_client *clients;
+    struct serve_client *clients; /* the newest first */
+    uint32_t held;                /* of them, those that are not cut */
     uint32_t listeners;
     bool last, ending, loopback;
     char address[SERVE_TEXT];

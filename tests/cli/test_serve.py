@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -198,6 +199,56 @@ class Serve(Case):
         self.assertIn(" 421 ", self.raw(served, b"GET / HTTP/1.0\r\n\r\n"))
         self.assertIn(" 4", self.raw(served, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 20000 + b"\r\n\r\n"))
         self.assertEqual(served.ask("/healthz")[1], "ok\n")
+
+    def hold(self, served, request):
+        """As many connections as nobody is given, all of which have sent this and take nothing; a byte now and then, so
+        that none is silent."""
+        held = []
+        for _ in range(300):
+            client = socket.socket()
+            self.addCleanup(client.close)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.settimeout(PATIENCE_S)
+            client.connect(("127.0.0.1", served.port))
+            client.sendall(request)
+            client.setblocking(False)
+            held.append(client)
+        over = threading.Event()
+
+        def trickle():
+            while not over.wait(1):
+                for client in held:
+                    with contextlib.suppress(OSError):
+                        client.send(b"x")
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(over.set)
+        return held
+
+    @staticmethod
+    def is_open(client):
+        try:
+            while client.recv(1 << 20):
+                pass
+            return False
+        except BlockingIOError:
+            return True
+        except ConnectionResetError:
+            return False
+
+    def test_nobody_holds_the_server(self):
+        """Half requests, idle connections and answers that nobody takes: others are answered while most of them stay."""
+        for path, request in (("/healthz", b"GET / HTTP/1.1\r\nHost: local"),
+                              ("/metrics", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+                              ("/", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")):
+            served = self.served("serve")
+            held = self.hold(served, request)
+            self.assertEqual(served.ask(path)[0].status, 200, request)
+            still = sum(self.is_open(client) for client in held)
+            self.assertTrue(200 <= still < 256, (request, still))
+            served.stop()
 
     def test_programs_of_this_machine(self):
         served = self.served("serve")
