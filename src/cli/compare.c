@@ -101,7 +101,7 @@ static void more_help(FILE *out)
     fputs("\nExamples:\n"
           "  rocelab compare pod64.yaml\n"
           "  rocelab compare pod64.yaml --systems rocev2,infiniband --seeds 5\n"
-          "  rocelab compare rail.yaml --vary topology.rail.hosts=4,32,128\n\n"
+          "  rocelab compare pod64.yaml --vary topology.rail.hosts=8,16\n\n"
           "Weights and prices are the file's: decision: {time: 3, cost: 1}, prices: {nic-400G: 1499 USD}.\n\n"
           "Exit status: 0 every system has run and its jobs ended, or the stop time of the file was reached; 1 one "
           "could not\n"

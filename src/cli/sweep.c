@@ -96,7 +96,7 @@ static void more_help(FILE *out)
               "Paths: keys divided by dots; in a list a number, a name or a job's kind: jobs.0.size, "
               "classes.rdma.ecn.min.");
     fputs("\nExamples:\n"
-          "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=100KB..2MB\n"
+          "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=100KB..1MB\n"
           "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=50KB,500KB --with classes.rdma.ecn.max=150KB,1500KB\n"
           "  rocelab sweep pod64.yaml --vary nics.congestion=dcqcn/connectx,hpcc/paper --seeds 5 --out runs\n"
           "  rocelab sweep fabric.yaml --script pair.up --vary links.host.rate=100G,400G\n\n",
@@ -252,7 +252,7 @@ int verb_sweep(int argc, char **argv, FILE *out)
         if (first + 1 != argc) {
             cli_error("sweep: %s; see 'rocelab help sweep'", first == argc ? "which file?" : "one file at a time");
         } else if (sweep->grid.axes == 0) {
-            cli_error("sweep: what is to be varied? --vary classes.rdma.ecn.min=100KB..2MB, for instance");
+            cli_error("sweep: what is to be varied? --vary classes.rdma.ecn.min=100KB..1MB, for instance");
         } else if (settings.view.json && settings.view.csv) {
             cli_error("sweep: --json and --csv both want standard output");
         } else if (sweep->cache.force && settings.out == NULL) {
