@@ -426,6 +426,25 @@ TEXTS = {
         "undo": "Turning spraying off brings back what hashing gives: expect uneven links ([RB08](RB08.md)). Turn it on again when every NIC can take it.",
         "over": "`out_of_sequence` stands still for five minutes under load; Retransmissions, if it led to [RB07](RB07.md) first, clears with it.",
     },
+    "RB14": {
+        "symptom": "A program under `rocelab run` was told to lose, corrupt, reorder, repeat, delay or mark what it sends (`--fault`, or `ROCELAB_FAULT` in its "
+                   "environment). Its timeouts and retransmissions, and what its peers receive wrong, say nothing of the network.",
+        "look": [
+            ("Which programs, and what do they do?", {"rocelab": "rocelab counters | grep -E 'process|wire_fault'"},
+             "`wire_fault_lost` and its sisters are packets of that process. A process without them has no faults of its own."),
+            ("Who asked for it?", {"host": "tr '\\0' '\\n' </proc/PID/environ | grep ROCELAB_FAULT"},
+             "The text says which faults; a job's script or a shell that exported it once is the usual origin."),
+            ("What is left without it?", {"rocelab": "rocelab diagnose live --interval 10s"},
+             "Ask again when the program runs without: what is found then is the network's."),
+        ],
+        "decide": [
+            ("the test is meant to have faults", "nothing: read the findings that this one does not explain"),
+            ("what is left without faults is found too", "follow that finding's runbook: its own page, [RB07](RB07.md) for retransmissions"),
+            ("nobody meant it", "run the program without `--fault`, and take `ROCELAB_FAULT` out of its environment"),
+        ],
+        "undo": "Start the program with the same `--fault` again; `seed=N` in it gives the same faults.",
+        "over": "The `wire_fault` counters stand still.",
+    },
 }
 
 

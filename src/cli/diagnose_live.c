@@ -4,7 +4,7 @@
  *
  * The machine is a host; an adapter is a port of it, one for each opened device of each process.  Who is cabled to
  * whom nobody says.  Of NCCL's communicators each is a job, and what operations waited for between the two looks is
- * their ranks'.  Faults that `rocelab run` was told to make are not read.
+ * their ranks'.  Faults that `rocelab run` was told to make are counters like others.
  */
 #include "cli/diagnose_live.h"
 
@@ -44,6 +44,12 @@ static const struct counter_name names[] = {
     {"rp_cnp_ignored", EVIDENCE_CNP_IGNORED, 0, false},
     {"wire_rx_icrc_errors", EVIDENCE_CRC_ERRORS, 0, false},
     {"wire_rx_overflow", EVIDENCE_RX_DISCARDS, 0, false},
+    {"wire_fault_lost", EVIDENCE_FAULT_LOST, 0, false},
+    {"wire_fault_corrupted", EVIDENCE_FAULT_CORRUPTED, 0, false},
+    {"wire_fault_reordered", EVIDENCE_FAULT_REORDERED, 0, false},
+    {"wire_fault_duplicated", EVIDENCE_FAULT_DUPLICATED, 0, false},
+    {"wire_fault_delayed", EVIDENCE_FAULT_DELAYED, 0, false},
+    {"wire_fault_marked", EVIDENCE_FAULT_MARKED, 0, false},
     {"rx_prio#_pause", EVIDENCE_RX_PAUSE_FRAMES, 0, false},
     {"tx_prio#_pause", EVIDENCE_TX_PAUSE_FRAMES, 0, false},
     {"rx_prio#_pause_transition", EVIDENCE_RX_PAUSE_EVENTS, 0, false},

@@ -5,7 +5,8 @@
  * Rules stand in rules.def in the order physical, loss, deadlock and storm, roots of pauses, control loop, hosts.  A
  * finding is the consequence of another where that rule can have it for a consequence at all (below), and the two
  * touch: the same cable or links that share a load, a culprit among the other's victims, or mostly the same victims.
- * Settings that are wrong (D09 to D11, D15, D16) and bad hardware are nobody's consequence.
+ * Settings that are wrong (D09 to D11, D15, D16) and bad hardware are nobody's consequence; wrong bits that a program
+ * makes on purpose (D21) are.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ static const struct {
     uint8_t cause;
     uint8_t can[8]; /* what it can have for consequences; ends with DIAGNOSE_RULES */
 } table[] = {
+    {DIAGNOSE_D21, RULES(DIAGNOSE_D13, DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
     {DIAGNOSE_D13, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D12, DIAGNOSE_D18)},
     {DIAGNOSE_D19, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D12, DIAGNOSE_D18)},
     {DIAGNOSE_D06, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D07, DIAGNOSE_D18)},
@@ -92,6 +94,7 @@ static bool touch(const struct diagnose *diagnose, const struct diagnose_finding
 
     if (cause->culprit == EVIDENCE_NONE || finding->culprit == EVIDENCE_NONE) return false;
     if (only_waited(finding)) return true;
+    if (cause->rule == DIAGNOSE_D21) return true;                                   /* its peers have what it lost */
     if (finding->rule == DIAGNOSE_D14 && cause->rule >= DIAGNOSE_D03) return false; /* a path that is gone */
     /* Pauses of the class do not stop what a neighbour has put into another. */
     uint32_t peer = evidence->object[finding->culprit].peer;

@@ -20,6 +20,8 @@ void training_judge(struct diagnose *diagnose, const struct diagnose_baseline *b
 void *diagnose_alloc(struct diagnose *diagnose, size_t count, size_t size, size_t align);
 #define DIAGNOSE_NEW(diagnose, type, count) ((type *)diagnose_alloc((diagnose), (count), sizeof(type), _Alignof(type)))
 const char *diagnose_keep(struct diagnose *diagnose, const char *text);
+/* Appends, as far as there is room. */
+__attribute__((format(printf, 3, 4))) void text_add(char *text, size_t size, const char *format, ...);
 /* Room for one more of `count` in an array of the diagnosis; false: memory ran out. */
 bool diagnose_more(struct diagnose *diagnose, void *array, uint32_t count, size_t size);
 #define MORE(diagnose, array, count) diagnose_more(diagnose, &(array), count, sizeof(array)[0])

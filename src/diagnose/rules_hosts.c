@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hosts: ranks that are late, pairs that are slow; and that nothing was found.
+ * Hosts: ranks that are late, pairs that are slow, programs that spoil their own packets; and that nothing was found.
  *
  * A rank is late where it is further from the median of its job than the spread of the others allows: median and median
  * deviation, so that up to half of the ranks may be slow without hiding the others.
@@ -236,6 +236,36 @@ void rule_D18(struct diagnose *diagnose)
         uint32_t before = diagnose->findings;
         slow_by_waits(diagnose, job);
         if (diagnose->findings == before && evidence->flows) slow_by_flows(diagnose, job);
+    }
+}
+
+/* --- D21: faults on purpose --- */
+
+static const struct {
+    enum evidence_counter counter;
+    const char *done;
+} faults[] = {{EVIDENCE_FAULT_LOST, "lost"},           {EVIDENCE_FAULT_CORRUPTED, "corrupted"},
+              {EVIDENCE_FAULT_REORDERED, "reordered"}, {EVIDENCE_FAULT_DUPLICATED, "sent twice"},
+              {EVIDENCE_FAULT_DELAYED, "delayed"},     {EVIDENCE_FAULT_MARKED, "marked"}};
+
+void rule_D21(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    EACH_PORT(evidence, device, port)
+    {
+        char done[160] = "";
+        for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+            uint64_t packets = port_get(evidence, port, faults[i].counter);
+            if (packets) text_add(done, sizeof done, "%s%" PRIu64 " %s", *done ? ", " : "", packets, faults[i].done);
+        }
+        if (!*done) continue;
+        struct diagnose_finding *finding =
+            finding_new(diagnose, DIAGNOSE_D21, port, EVIDENCE_NO_PRIORITY,
+                        "of the packets that %s sends its own --fault had %s", name_of(diagnose, port), done);
+        for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+            if (port_get(evidence, port, faults[i].counter))
+                finding_counter(diagnose, finding, port_find(evidence, port, faults[i].counter), 0);
     }
 }
 

@@ -231,7 +231,7 @@ static const char *conclusion(const struct diagnose_training *of)
 }
 
 /* Adds to a text; what does not fit is left out. */
-__attribute__((format(printf, 3, 4))) static void text_add(char *text, size_t size, const char *format, ...)
+void text_add(char *text, size_t size, const char *format, ...)
 {
     size_t used = strlen(text);
     va_list arguments;

@@ -304,6 +304,39 @@ static void test_no_baseline(void **state)
     bed_close(&work.bed);
 }
 
+/* What a program does to its own packets explains its timers and its peers' wrong frames: no cable, no path. */
+static void test_faults_on_purpose(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    for (int own = 0; own < 2; own++) {
+        bed_open(&bed);
+        grew(&bed, bed.host[0], NONE, EVIDENCE_TX_DATA_PACKETS, 1000000);
+        grew(&bed, bed.host[0], NONE, EVIDENCE_ACK_TIMEOUTS, 7);
+        grew(&bed, bed.host[0], NONE, EVIDENCE_FAULT_LOST, own ? 3552 : 0);
+        grew(&bed, bed.host[0], NONE, EVIDENCE_FAULT_DELAYED, own ? 12 : 0);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D14), !own);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D21), own);
+        if (own) {
+            const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D21);
+            assert_culprit(&bed, finding, bed.host[0]);
+            assert_non_null(strstr(finding->what, "3552 lost, 12 delayed"));
+        }
+        bed_close(&bed);
+    }
+    bed_open(&bed);
+    grew(&bed, bed.host[0], NONE, EVIDENCE_FAULT_CORRUPTED, 50);
+    grew(&bed, bed.host[3], NONE, EVIDENCE_PORT_RX_PACKETS, 100000);
+    grew(&bed, bed.host[3], NONE, EVIDENCE_CRC_ERRORS, 50);
+    bed_run(&bed);
+    uint32_t cause = bed_found(&bed, DIAGNOSE_D13)->consequence_of;
+    assert_int_not_equal(cause, EVIDENCE_NONE);
+    assert_int_equal(bed.diagnose.finding[cause].rule, DIAGNOSE_D21);
+    bed_close(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_not_degraded),
         cmocka_unit_test(test_other_hosts),
         cmocka_unit_test(test_no_baseline),
+        cmocka_unit_test(test_faults_on_purpose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

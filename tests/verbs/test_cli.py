@@ -230,6 +230,30 @@ class Counters(unittest.TestCase):
         self.assertGreaterEqual(document["looked_at"]["ports"], 1)
         self.assertEqual(rocelab("diagnose", "live", "--interval", "1us").returncode, 2)
 
+    def test_faults_of_its_own(self):
+        """A program that loses its own packets is told so, and no path is blamed."""
+        need("ibv_rc_pingpong")
+        port = free_port()
+        command = ["--device", "lo", "--fault", "loss=10%", "--", "ibv_rc_pingpong", "-g", "0", "-n", "100000000", "-p", str(port)]
+        programs = [subprocess.Popen([PROGRAM, "run", *command], env=environment(), stdout=subprocess.DEVNULL)]
+        try:
+            until = time.monotonic() + LIMIT
+            while not listens(port) and time.monotonic() < until:
+                time.sleep(0.01)
+            programs.append(subprocess.Popen([PROGRAM, "run", *command, "127.0.0.1"], env=environment(),
+                                             stdout=subprocess.DEVNULL))
+            found = []
+            while not found and time.monotonic() < until:
+                document = json.loads(rocelab("diagnose", "live", "--interval", "300ms", "--json").stdout)
+                found = document["findings"]
+            self.assertEqual({one["rule"] for one in found if one["consequence_of"] is None}, {"D21"})
+            self.assertEqual(found[0]["owner"], "host")
+            self.assertRegex(found[0]["what"], r"of the packets that .*rocelab0\[\d+\] sends its own --fault had \d+ lost")
+        finally:
+            for program in programs:
+                program.kill()
+                program.wait()
+
     def test_none_runs(self):
         result = rocelab("counters", "1")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
