@@ -234,6 +234,15 @@ class Config(Case):
         self.assertIn("h0 \u2013 h63 to leaf0 \u2013 leaf7: 512 \u00d7 400G", lines)
         self.assertEqual(sum(int(line.rsplit(": ", 1)[1].split()[0]) for line in lines), 10240 + 5120)
 
+    def test_picture_of_a_mesh(self):
+        """64 leaves with 32 spines would be a row of 4,258 pixels, and 2,048 lines that nobody can tell apart."""
+        text = b"rocelab: 1\ntopology: {rail: {hosts: 512, gpus: 8, leaves: 64, spines: %d}}\nlinks: {host: {rate: 400G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}\n"
+        root, boxes, lines = self.drawn(text % 32)
+        self.assertLess(int(root.get("width")), 1400)
+        self.assertEqual([name for name in boxes if name.startswith(("leaf", "spine"))], [f"leaf{8 * i} \u2013 leaf{8 * i + 7}" for i in range(8)] + ["spine0 \u2013 spine31"])
+        self.assertEqual(sum(int(line.rsplit(": ", 1)[1].split()[0]) for line in lines), 4096 + 2048)
+        self.assertEqual(len(self.drawn(text % 16)[1]), 16 + 64 + 8)
+
     def test_picture_of_hostile_names(self):
         name = 'a <b> & "c" </title><script>alert(1)</script>'
         root, _, _ = self.drawn(FABRIC.replace(b"fabric: pod", f"fabric: '{name}'".encode()))

@@ -15,6 +15,7 @@
 
 #define GROUPED_MOST 16  /* hosts, or switches above others that share a box, drawn one by one */
 #define SWITCHES_MOST 64 /* of a tier, else */
+#define MESH_MOST 1024   /* pairs of switches of two tiers, whose lines can still be told apart */
 #define BOXES_MOST 96    /* of a tier; what is more is one box */
 
 struct maker {
@@ -78,7 +79,9 @@ static void add_node(struct maker *maker, uint32_t n, uint32_t from, bool togeth
 static void add_tier(struct maker *maker, uint32_t tier)
 {
     uint32_t from = maker->order, count = maker->to->nodes[tier];
-    bool together = count > (tier == 0 || maker->grouped ? GROUPED_MOST : SWITCHES_MOST);
+    uint32_t above = tier + 1 < maker->to->tiers ? maker->to->nodes[tier + 1] : 0;
+    bool together = count > (tier == 0 || maker->grouped ? GROUPED_MOST : SWITCHES_MOST) ||
+                    (tier > 0 && (uint64_t)count * above > MESH_MOST);
 
     maker->grouped |= tier > 0 && together;
 
