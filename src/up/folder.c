@@ -2,8 +2,9 @@
 /*
  * Where fabrics that are up have their sockets: a folder of the user's that nobody else can look into.
  *
- * It is the folder that a live adapter has its files in (live/page/runtime.h).  Others may have made folders of its
- * name first: a fabric takes the first that is ours, and who looks for a fabric looks into all that are.
+ * It is the folder that a live adapter has its files in (live/page/runtime.h): below $XDG_RUNTIME_DIR where that is
+ * ours, and then no other, so that who sets it has fabrics of its own.  Else others may have made folders of its name
+ * first: a fabric takes the first that is ours, and who looks for a fabric looks into all that are.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include "up/up.h"
 
 #define SUFFIX ".fabric"
+#define NAME_ROOM 64 /* a folder whose own name leaves less for a fabric's is passed over */
 
 /* The n-th folder, as runtime_folder() has it.  -EPERM: it is ours, but open to others. */
 static int folder(unsigned n, bool create, char ret[RUNTIME_PATH])
@@ -26,7 +28,8 @@ static int folder(unsigned n, bool create, char ret[RUNTIME_PATH])
     struct stat is;
     int error = runtime_folder(n, create, ret);
 
-    if (error) return error;
+    if (n == 0 && strlen(ret) + NAME_ROOM > UP_PATH) ret[0] = '\0';
+    if (error || ret[0] == '\0') return error ? error : -EACCES;
     if (lstat(ret, &is) != 0) return -EACCES;
     return (is.st_mode & 077) == 0 ? 0 : -EPERM;
 }
@@ -101,8 +104,10 @@ static int walk_all(up_visit *visit, void *context)
     char at[RUNTIME_PATH];
     int answer = 0, error;
 
-    for (unsigned n = 0; answer == 0 && (error = folder(n, false, at)) != -ENOENT; n++)
+    for (unsigned n = 0; answer == 0 && (error = folder(n, false, at)) != -ENOENT; n++) {
         if (error == 0) answer = walk(at, visit, context);
+        if (n == 0 && at[0]) break; /* the user's own */
+    }
     return answer;
 }
 

@@ -221,8 +221,8 @@ class Scripts(Up):
 
 
 class Others(Up):
-    def begin(self, *options):
-        up = subprocess.Popen([PROGRAM, "up", "pair.yaml", *options], cwd=self.folder, env=self.env,
+    def begin(self, *options, env=None):
+        up = subprocess.Popen([PROGRAM, "up", "pair.yaml", *options], cwd=self.folder, env=env or self.env,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (up.kill(), up.communicate()))
         self.assertIn("is up", up.stderr.readline())
@@ -253,6 +253,14 @@ class Others(Up):
         self.assertGreater(one.pop("since_s"), up.pid * 0)
         self.assertEqual({"name": "pair", "pid": up.pid, "answers": True, "clock": "real/40", "programs": 0, "now_ps": 0}, one)
         self.assertRegex(self.listed(), f"pair +{up.pid} +20.*real/40 +0 +0\n")
+
+    def test_who_has_a_folder_of_the_session_looks_into_no_other(self):
+        elsewhere = {name: value for name, value in self.env.items() if name != "XDG_RUNTIME_DIR"}
+        self.begin("--name", f"elsewhere-{os.getpid()}", env=elsewhere)
+        self.assertEqual("", self.listed())
+        up = self.begin()
+        self.assertEqual(0, self.run_on("h1", "true").returncode)
+        self.assertEqual(0, up.wait(timeout=60))
 
     def test_zero_bytes_are_refused_with_their_place(self):
         self.assertIn(":2:9: a zero byte", self.up("h0: true\nh1: true\0evil\n", status=2).stderr)

@@ -11,8 +11,9 @@
 #define RUNTIME_PATH 256
 
 /* The n-th folder, made if it is not there and `create` is set.  0: `ret` names it, and it is ours alone; -EACCES: it
- * is not there, or somebody else's; -ENOENT: there are fewer than n.  Who writes takes the first that answers 0, who
- * reads looks at all: what was first may change with the environment, or with what others put in our way. */
+ * is not there, or somebody else's ("": there is no such name); -ENOENT: there are fewer than n.  Who writes takes the
+ * first that answers 0, who reads looks at all: what was first may change with the environment, or with what others put
+ * in our way. */
 int runtime_folder(unsigned n, bool create, char ret[RUNTIME_PATH]);
 
 #endif
