@@ -126,6 +126,7 @@ void turn_ring_bell(void); /* real clock: the fabric is told of a post or a requ
 /* Signals that the program holds and waits for; a bit each, from 1.  One from outside asks for a turn then. */
 void turn_await_signals(uint64_t set);
 void turn_poll_empty(void);
+void turn_alone_no_more(void); /* what the thread has done may make something happen */
 void turn_poll_found(void);
 
 /* post.c */

@@ -74,6 +74,7 @@ void post_done(struct attach_post *post)
     struct attach_head *head = attached.head;
 
     post->at = turn_now();
+    turn_alone_no_more();
     __atomic_store_n(&head->posts.tail, head->posts.tail + post->bytes, __ATOMIC_RELEASE);
     if (attached.is_virtual) return;
     REAL(pthread_mutex_unlock)(&lock);

@@ -151,6 +151,7 @@ struct attach_thread {
     uint32_t number;            /* within the process; 0 is the first thread */
     _Alignas(64) uint64_t now;  /* ps: its clock; the fabric moves it forward before it gives the turn */
     uint64_t until;             /* ps; UINT64_MAX: never */
+    uint64_t alone;             /* ps: nothing else happens in the fabric before; 0: that is not known, or over */
     uint32_t why;               /* enum attach_why */
     uint32_t touched;
     uint64_t calls;       /* of ours, ever: who does not call us and does not come back may be spinning */

@@ -22,6 +22,7 @@
 #define ASK_NS 100000000L     /* between questions for a dead fabric */
 #define POLL_LEAST 2000000u   /* ps: an empty poll waits so long */
 #define POLL_MOST 100000000u  /* at most */
+#define POLLS_ALONE 1000u     /* one after another before the fabric may look at the outside again */
 #define POLLS_YIELD 256u      /* real clock: empty polls before others may run */
 #define POLL_NEVER UINT64_MAX /* no empty poll since one that found something */
 #define KERNEL_SIGSET 8
@@ -176,7 +177,9 @@ void turn_sync(void)
 
 void turn_touched(uint32_t what)
 {
-    if (attached.is_virtual && self) self->touched |= what;
+    if (!attached.is_virtual || !self) return;
+    self->touched |= what;
+    self->alone = 0;
 }
 
 void turn_charge(uint64_t ps)
@@ -199,6 +202,7 @@ static bool take(struct attach_thread *place, uint32_t from)
 
 struct attach_thread *turn_place(void)
 {
+    turn_alone_no_more();
     for (uint32_t i = 0; i < ATTACH_THREADS; i++) {
         struct attach_thread *place = &attached.head->thread[i];
 
@@ -318,6 +322,23 @@ void turn_leave(void)
     if (rocelab_fabric_api.on_gone) rocelab_fabric_api.on_gone();
 }
 
+/* Nothing could have come by then: the fabric would give the turn back as it is. */
+static bool polls_alone(uint64_t until)
+{
+    static PER_THREAD uint32_t in_a_row;
+
+    if (until >= self->alone || timers_next() <= until) return false;
+    if (++in_a_row % POLLS_ALONE == 0) return false;
+    self->now = until;
+    clock_synced();
+    return true;
+}
+
+void turn_alone_no_more(void)
+{
+    if (self) self->alone = 0;
+}
+
 void turn_poll_empty(void)
 {
     static PER_THREAD uint32_t in_vain;
@@ -331,10 +352,11 @@ void turn_poll_empty(void)
     if (polls_since == POLL_NEVER) polls_since = self->now;
     waited = (self->now - polls_since) / 32;
     bound = waited < POLL_LEAST ? POLL_LEAST : waited > POLL_MOST ? POLL_MOST : waited;
-    turn_yield(ATTACH_POLL, self->now + bound);
+    if (!polls_alone(self->now + bound)) turn_yield(ATTACH_POLL, self->now + bound);
 }
 
 void turn_poll_found(void)
 {
     polls_since = POLL_NEVER;
+    turn_alone_no_more();
 }

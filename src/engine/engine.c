@@ -241,6 +241,29 @@ ps_t engine_next(const struct engine *engine)
     return next;
 }
 
+static bool fifo_has(const struct fifo *fifo)
+{
+    const struct link_entry *written = fifo_written(fifo);
+
+    return written && written != fifo->read;
+}
+
+ps_t engine_next_beside(const struct engine *engine, uint32_t id)
+{
+    const uint32_t index = engine->index_of[id];
+    const struct node *node = &engine->node[index];
+    ps_t next = node->line_at, port = event_time(node->tree[1]);
+
+    if (port < next) next = port;
+    for (uint32_t p = 0; p < node->ports; p++)
+        if (fifo_has(&node->in[p].data) || fifo_has(&node->in[p].control)) return engine->now;
+    for (uint32_t i = 0; i < engine->threads; i++)
+        if (engine->worker[i].far_min < next) next = engine->worker[i].far_min;
+    for (uint32_t i = 0; i < engine->nodes; i++)
+        if (i != index && engine->next[i] < next) next = engine->next[i];
+    return next;
+}
+
 void engine_pass_to(struct engine *engine, ps_t at)
 {
     CHECK(at >= engine->now && at <= engine_next(engine));

@@ -167,6 +167,8 @@ void node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const s
 ps_t engine_now(const struct engine *engine);
 uint64_t engine_windows(const struct engine *engine);
 ps_t engine_next(const struct engine *engine);
+/* The same, but for what the node itself decides: its machine's deadline. */
+ps_t engine_next_beside(const struct engine *engine, uint32_t id);
 /* Nothing was left to run before `at`: the time is now that. */
 void engine_pass_to(struct engine *engine, ps_t at);
 const struct line_model *engine_model(const struct engine *engine);

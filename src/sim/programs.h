@@ -84,6 +84,11 @@ const struct plant *sim_plant(const struct sim *sim);
 bool sim_qp_of_jobs(const struct sim *sim, uint32_t endpoint, uint32_t qpn);
 /* What captures show as the port's MAC address: locally administered, the port's number in it. */
 void sim_port_mac(uint32_t port, uint8_t mac[6]);
+/* Between windows: nothing but this host's programs, and what follows from them, happens before.  Too early where that
+ * is hard to say. */
+ps_t sim_programs_alone(const struct sim *sim, uint32_t host);
+/* Between windows: nothing happens before `at`; the time is now that, or as far as a series and the like allow. */
+void sim_programs_pass(struct sim *sim, ps_t at);
 /* Between windows: the host's programs have something to do at `at`. */
 void sim_programs_wake(struct sim *sim, uint32_t host, ps_t at);
 

@@ -278,6 +278,11 @@ ps_t stream_next(const struct up_host *host)
     return streams && streams->inbox_count ? streams->inbox[0]->due : PS_NEVER;
 }
 
+bool stream_any(const struct up_host *host)
+{
+    return host->streams && (host->streams->alive || host->streams->inbox_count);
+}
+
 void stream_deliver(struct up_host *host, ps_t now)
 {
     struct up_streams *streams = host->streams;

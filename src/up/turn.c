@@ -325,6 +325,8 @@ static enum outcome hand_over(struct up_thread *thread, ps_t now, struct node_io
     shared->news = thread->news;
     thread->news = false;
     shared->now = thread->clock;
+    shared->alone = thread->alone;
+    thread->alone = 0;
     thread->state = UP_RUNS;
     __atomic_store_n(&shared->turn, ATTACH_TURN_PROGRAM, __ATOMIC_RELEASE);
     futex(&shared->turn, FUTEX_WAKE, 1, NULL);
@@ -385,6 +387,7 @@ static void settle(struct up_thread *thread, ps_t now, struct node_io *io)
         break;
     case ATTACH_POLL:
         thread->state = UP_POLLS;
+        alone_polled(thread);
         break;
     case ATTACH_SPIN:
         thread->state = UP_SPINS;
@@ -500,6 +503,7 @@ static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
     if (looks_later(thread, now)) return;
     thread->look = PS_NEVER;
     if (thread->clock < now) thread->clock = now;
+    thread->alone = alone_take(thread);
     for (;;) {
         if (asks) {
             looks &= needs_no_sync(thread->shared->request.op);

@@ -121,6 +121,7 @@ void up_between(struct up *up, ps_t now)
     start_carry(up, now);
     wake_for_deaths(up, now);
     if (!up->options.real && turn_real_ns() - up->looked_ns > LOOK_NS) look_outside(up, now);
+    if (!up->options.real) alone_look(up);
     up->between = false;
 }
 
@@ -309,6 +310,7 @@ static void answer_questions(struct up *up)
 {
     if (!up->asked) return;
     up->asked = false;
+    if (!up->options.real) alone_forget(up);
     up->between = true;
     control_run(up->control);
     up->between = false;

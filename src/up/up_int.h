@@ -57,6 +57,7 @@ struct up_thread {
     bool spun;        /* it was in a loop on memory */
     bool news;        /* due for an event of its adapter */
     ps_t look;        /* when it looks whether the outside has changed; PS_NEVER: not */
+    ps_t alone;       /* with its next turn: it may poll until then by itself */
 };
 
 enum up_watched {
@@ -131,6 +132,7 @@ struct up_host {
     ps_t now;                    /* of the visit that runs */
     ps_t latest;                 /* clock that one of its threads has had: what the kernel shows may be of that time */
     ps_t next;                   /* when something is due; never later than that */
+    ps_t alone;                  /* alone.c: nothing else happens before, in the fabric; 0: not known */
     uint32_t joined;             /* processes ever */
     bool deaths;                 /* atomic: one of its processes has died without the turn */
     bool images;                 /* real clock: one of them may have become another program */
@@ -191,6 +193,8 @@ struct up {
     struct up_start *starts; /* start.c: what programs have started on other hosts, the first first */
     bool asked;              /* a question waits */
     bool deaths;             /* atomic: of some host */
+    struct up_host *polled;  /* atomic: one where the last turn in a window was an empty poll; NULL: none */
+    uint32_t polls_passed;   /* windows in which that is not asked */
     uint64_t looked_ns;      /* real time: when those who wait for the outside last looked */
     bool looked_idle;        /* and they have looked again meanwhile */
     uint64_t idle_ns;        /* real time since when all wait for the outside; 0: they do not */
@@ -294,6 +298,14 @@ void turn_debuggers(struct up_host *host, ps_t now);
 
 void turn_deaths(struct up_host *host, ps_t now, struct node_io *io); /* processes that died without the turn */
 
+/* alone.c: who polls, and nobody else has anything to do */
+void alone_polled(struct up_thread *thread);
+void alone_look(struct up *up); /* between windows, when all else was seen to */
+/* Between windows, before something comes from outside: nobody has been alone, and time is where they have been. */
+void alone_forget(struct up *up);
+/* With the host's next turn, which is this thread's. */
+ps_t alone_take(const struct up_thread *thread);
+
 /* up.c: between windows: who comes, goes and asks; and whether all have gone */
 void up_between(struct up *up, ps_t now);
 bool up_all_done(struct up *up);
@@ -358,6 +370,7 @@ int stream_request(struct up_process *process, struct attach_request *request, p
 /* After each turn on the host: what was written or closed is stamped with `now`, the clock of who had the turn. */
 void stream_collect(struct up_host *host, ps_t now);
 ps_t stream_next(const struct up_host *host); /* a delivery within the host is due */
+bool stream_any(const struct up_host *host);  /* programs of the host have sockets */
 void stream_deliver(struct up_host *host, ps_t now);
 void stream_carry(struct up *up, ps_t now);               /* between windows: from host to host */
 void stream_forget(struct up_process *process, ps_t now); /* it is dead: the kernel has closed what it had */
