@@ -14,7 +14,7 @@
  * proven hop by hop, by an edge for which a packet goes that way now.  Where that fails, and where classes are raised
  * (a hop then depends on all before it), everything is searched.
  *
- * In a Clos network whose hosts are on leaves nothing new arises, and a failure costs next to nothing.
+ * Most single failures of a Clos network need none of this: needed.c tells which do.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@
 
 static uint16_t distance_of(const struct deadlock *d, uint32_t s, uint32_t edge)
 {
-    return d->affected[s] ? d->anew[s] : d->distance[(size_t)s * d->edges + edge];
+    return d->affected[s] ? d->anew[s] : d->distance[deadlock_at(d, s, edge)];
 }
 
 static bool next_hop(const struct deadlock *d, uint32_t s, uint32_t p, uint32_t edge)
@@ -40,8 +40,8 @@ static void lose(struct deadlock *d, uint32_t u, uint32_t edge, uint32_t *touche
 {
     if (!d->lost[u]) d->touched[(*touched)++] = u;
     d->lost[u]++;
-    CHECK(d->lost[u] <= d->ways[(size_t)u * d->edges + edge]); /* no next hop is lost twice */
-    if (d->lost[u] != d->ways[(size_t)u * d->edges + edge] || d->affected[u] || d->dead[u]) return;
+    CHECK(d->lost[u] <= d->ways[deadlock_at(d, u, edge)]); /* no next hop is lost twice */
+    if (d->lost[u] != d->ways[deadlock_at(d, u, edge)] || d->affected[u] || d->dead[u]) return;
     d->affected[u] = 1;
     d->list[(*listed)++] = u;
 }
@@ -62,8 +62,8 @@ static uint32_t find_affected(struct deadlock *d, const struct deadlock_failure 
             /* With two failures a link may be counted once only. */
             if (failed[f].port == FABRIC_NONE && d->down[p]) continue;
             if (failed[f].port == FABRIC_NONE && d->dead[to] && to < s) continue;
-            uint16_t here = d->distance[(size_t)s * d->edges + edge];
-            uint16_t there = d->distance[(size_t)to * d->edges + edge];
+            uint16_t here = d->distance[deadlock_at(d, s, edge)];
+            uint16_t there = d->distance[deadlock_at(d, to, edge)];
             if (here == DEADLOCK_FAR || there == DEADLOCK_FAR) continue;
             if (here == there + 1) lose(d, s, edge, &touched, &listed);
             if (there == here + 1) lose(d, to, edge, &touched, &listed);
@@ -71,11 +71,11 @@ static uint32_t find_affected(struct deadlock *d, const struct deadlock_failure 
     }
     for (uint32_t i = 0; i < listed; i++) {
         uint32_t a = d->list[i];
-        uint16_t here = d->distance[(size_t)a * d->edges + edge];
+        uint16_t here = d->distance[deadlock_at(d, a, edge)];
         for (uint32_t p = d->first[a]; p < d->first[a + 1]; p++) {
             uint32_t u = d->neighbour[p];
             if (u == FABRIC_NONE || d->down[p] || d->dead[u]) continue;
-            if (d->distance[(size_t)u * d->edges + edge] == here + 1) lose(d, u, edge, &touched, &listed);
+            if (d->distance[deadlock_at(d, u, edge)] == here + 1) lose(d, u, edge, &touched, &listed);
         }
     }
     CHECK(listed <= touched && touched <= d->switches);
@@ -115,14 +115,14 @@ static bool nobody_loses(const struct deadlock *d, const struct deadlock_failure
     for (uint32_t f = 0; f < count; f++) {
         if (failed[f].port == FABRIC_NONE) return false;
         uint32_t p = failed[f].port - d->fabric->endpoints, s = failed[f].node - d->fabric->hosts, to = d->neighbour[p];
-        size_t a = (size_t)s * d->edges + edge, b = (size_t)to * d->edges + edge;
+        size_t a = deadlock_at(d, s, edge), b = deadlock_at(d, to, edge);
         if (d->distance[a] == d->distance[b] + 1)
             loser[f] = s;
         else if (d->distance[b] == d->distance[a] + 1)
             loser[f] = to;
         if (loser[f] == FABRIC_NONE) continue;
         uint32_t lost = f && loser[0] == loser[1] ? 2 : 1;
-        if (d->ways[(size_t)loser[f] * d->edges + edge] <= lost) return false;
+        if (d->ways[deadlock_at(d, loser[f], edge)] <= lost) return false;
     }
     return true;
 }
@@ -148,7 +148,7 @@ static void note_wait(struct deadlock *d, uint32_t in, uint32_t level, uint32_t 
 static void send_on(struct deadlock *d, uint32_t s, uint32_t in, uint32_t level, uint32_t edge)
 {
     /* Packets for the edge went by here before, and by all that follows.  With levels, in which ones is not kept. */
-    bool known = !d->raises && !d->affected[s] && d->used[(size_t)s * d->edges + edge];
+    bool known = !d->raises && !d->affected[s] && d->used[deadlock_at(d, s, edge)];
 
     for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
         if (!next_hop(d, s, p, edge)) continue;
@@ -308,6 +308,8 @@ bool deadlock_after(struct deadlock *d, const struct deadlock_failure *failed, u
 {
     bool suspect = d->circle, found = false;
 
+    if (!suspect && count == 1 && !deadlock_matters(d, failed)) return false;
+    d->steps += d->edges;
     if (!suspect) {
         deadlock_fail(d, failed, count, 1);
         find_new_waits(d, failed, count);

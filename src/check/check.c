@@ -323,6 +323,7 @@ int check_run(struct check *check)
         }
         if (check_rules[r].needs_config || !rule_applies(check->fabric, r)) continue;
         CHECK(check_rules[r].run != NULL);
+        if (check->options.tell) check->options.tell("rules", r, check_rule_count);
         check->rule = r;
         check->apart = check->whole = false;
         check_rules[r].run(check);

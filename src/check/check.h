@@ -61,6 +61,9 @@ struct check_options {
     bool every;            /* findings alike at one place are not folded into one */
     const uint64_t *known; /* fingerprints of findings that do not count, in order */
     size_t knowns;
+    uint64_t proof_steps; /* bound of the deadlock proof's work; 0: DEADLOCK_STEPS_MAX */
+    /* How far it is, many times a second: of rules, of states of the proof.  NULL: nobody asks. */
+    void (*tell)(const char *what, uint64_t done, uint64_t of_all);
 };
 
 struct check_unjudged { /* a rule, by its id or the letters that several begin with, that finds nothing there */
@@ -87,6 +90,7 @@ struct check {
     uint64_t searched;      /* of them, those in which waits had to be followed */
     bool apart, whole;      /* the findings of the rule that runs are */
     struct deadlock *proof; /* of rules about deadlocks; NULL before the first of them */
+    bool unproven;          /* the deadlock proof is more work than its bound */
     bool no_memory;
 };
 

@@ -122,6 +122,26 @@ static void find_failures(struct deadlock *d)
     CHECK(d->failures <= d->ports + d->switches);
 }
 
+/* Of an imported fabric, what hangs on a port may not be known.  Hosts are taken to be there where the port pauses, and
+ * not on spines and cores: what is plugged in there is another switch. */
+static void find_talkers(struct deadlock *d)
+{
+    const struct fabric *fabric = d->fabric;
+
+    for (uint32_t e = 0; e < fabric->endpoints; e++) {
+        uint32_t p = fabric->port[e].peer;
+        if (p == FABRIC_NONE || !is_switch_port(fabric, p)) continue;
+        uint32_t node = fabric->port[p].node;
+        uint8_t role = fabric->node[node].role;
+        bool upper = role == FABRIC_ROLE_SPINE || role == FABRIC_ROLE_CORE;
+        bool pauses = settings_of(fabric, p)->pfc_rx || settings_of(fabric, p)->pfc_tx;
+        if (!node_unknown(fabric, fabric->endpoint[e].host) || (!upper && pauses && fabric->port[p].up))
+            d->talks[node - fabric->hosts] = 1;
+    }
+}
+
+#define CELL_BYTES (2 * sizeof(uint16_t) + sizeof(uint8_t))      /* distance, ways, used */
+#define WORD_BYTES (3 * sizeof(uint64_t) + 2 * sizeof(uint32_t)) /* turn, base, fresh, fresh_word, fresh_from */
 #define TAKE(member, type, count) ((d->member = ARENA_NEW(&d->arena, type, (count))) != NULL)
 static bool take_memory(struct deadlock *d)
 {
@@ -129,12 +149,14 @@ static bool take_memory(struct deadlock *d)
 
     if (!TAKE(neighbour, uint32_t, d->ports) || !TAKE(peer, uint32_t, d->ports) || !TAKE(mask, uint8_t, d->ports) ||
         !TAKE(first, uint32_t, (size_t)d->switches + 1) || !TAKE(row, uint32_t, (size_t)d->ports + 1) ||
-        !TAKE(failure, struct deadlock_failure, (size_t)d->ports + d->switches))
+        !TAKE(failure, struct deadlock_failure, (size_t)d->ports + d->switches) || !TAKE(talks, uint8_t, d->switches))
         return false;
     find_links(d);
     find_levels(d);
     find_sets(d);
     find_failures(d);
+    find_talkers(d);
+    if (!deadlock_find_twins(d)) return false;
     for (uint32_t s = 0; s < d->switches; s++) {
         uint32_t width = (d->first[s + 1] - d->first[s] + 63) / 64;
         if (width > widest) widest = width;
@@ -144,9 +166,11 @@ static bool take_memory(struct deadlock *d)
         }
     }
     d->row[d->ports] = words;
-    size_t cells = (size_t)d->switches * d->edges, nodes = (size_t)d->levels * d->ports;
+    size_t cells = (size_t)d->switches * d->rows, nodes = (size_t)d->levels * d->ports;
     size_t all = (size_t)words * d->levels;
-    if (all > UINT32_MAX) return false;
+    d->too_big = (uint64_t)d->rows * d->ports > d->how.steps || all > UINT32_MAX ||
+                 cells * CELL_BYTES + all * WORD_BYTES > DEADLOCK_BYTES_MAX;
+    if (d->too_big) return false;
     for (uint32_t k = 0; k < d->sets; k++)
         if (!TAKE(order[k], uint32_t, nodes)) return false;
     return TAKE(distance, uint16_t, cells) && TAKE(ways, uint16_t, cells) && TAKE(used, uint8_t, cells) &&
@@ -158,7 +182,9 @@ static bool take_memory(struct deadlock *d)
            TAKE(list, uint32_t, d->switches) && TAKE(touched, uint32_t, d->switches) && TAKE(fresh, uint64_t, all) &&
            TAKE(fresh_word, uint32_t, all) && TAKE(fresh_from, uint32_t, all) && TAKE(seen, uint32_t, nodes) &&
            TAKE(visited, uint32_t, nodes) && TAKE(ring, uint32_t, nodes) && TAKE(proven, uint8_t, nodes) &&
-           TAKE(source, uint32_t, d->switches) && TAKE(talks, uint8_t, d->switches);
+           TAKE(source, uint32_t, d->switches) && TAKE(needed, uint8_t, d->ports) &&
+           TAKE(needed_switch, uint8_t, d->switches) && TAKE(over, uint32_t, d->switches) &&
+           TAKE(deep, uint32_t, d->switches);
 }
 
 static void walk(struct deadlock *d, uint32_t from)
@@ -233,6 +259,7 @@ void deadlock_route(struct deadlock *d, uint32_t edge, uint64_t *turn)
 {
     uint32_t target = d->fabric->edge_switch[edge];
 
+    d->steps += d->ports;
     walk(d, target);
     memset(d->carried, 0, d->ports);
     for (uint32_t i = d->queued; i-- > 1;) {
@@ -429,64 +456,33 @@ bool deadlock_circle(const struct deadlock *d, struct deadlock_cycle *ret)
     return d->circle;
 }
 
-/* Of an imported fabric, what hangs on a port may not be known.  Hosts are taken to be there where the port pauses, and
- * not on spines and cores: what is plugged in there is another switch. */
-static void find_talkers(struct deadlock *d)
+static void find_order(struct deadlock *d)
 {
-    const struct fabric *fabric = d->fabric;
-
-    for (uint32_t e = 0; e < fabric->endpoints; e++) {
-        uint32_t p = fabric->port[e].peer;
-        if (p == FABRIC_NONE || !is_switch_port(fabric, p)) continue;
-        uint32_t node = fabric->port[p].node;
-        uint8_t role = fabric->node[node].role;
-        bool upper = role == FABRIC_ROLE_SPINE || role == FABRIC_ROLE_CORE;
-        bool pauses = settings_of(fabric, p)->pfc_rx || settings_of(fabric, p)->pfc_tx;
-        if (!node_unknown(fabric, fabric->endpoint[e].host) || (!upper && pauses && fabric->port[p].up))
-            d->talks[node - fabric->hosts] = 1;
-    }
-}
-
-/* As routed: the routes, to tell what a failure changes, the waits and their order. */
-static void keep_routes(struct deadlock *d)
-{
-    for (uint32_t edge = 0; edge < d->edges; edge++) {
-        if (!d->talks[d->fabric->edge_switch[edge]]) continue;
-        deadlock_route(d, edge, d->base);
-        for (uint32_t s = 0; s < d->switches; s++) {
-            size_t at = (size_t)s * d->edges + edge;
-            d->distance[at] = d->far[s];
-            d->used[at] = d->talks[s];
-            for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
-                uint32_t to = d->neighbour[p];
-                if (to == FABRIC_NONE || d->far[s] == DEADLOCK_FAR) continue;
-                if (d->carried[p]) d->used[at] = true;
-                if (d->far[to] + 1 == d->far[s]) d->ways[at]++;
-            }
-        }
-    }
     for (uint32_t k = 0; k < d->sets && !d->circle; k++) {
         struct deadlock_graph graph = {.turn = d->base, .prio = d->set_prio[k], .order = d->order[k]};
         d->circle = search_all(d, &graph, &d->found);
     }
 }
 
-int deadlock_open(const struct fabric *fabric, struct deadlock **ret)
+int deadlock_open(const struct fabric *fabric, const struct deadlock_how *how, struct deadlock **ret)
 {
     struct deadlock *d = calloc(1, sizeof(*d));
 
     if (!d) return -ENOMEM;
+    if (how) d->how = *how;
+    if (!d->how.steps) d->how.steps = DEADLOCK_STEPS_MAX;
     arena_init(&d->arena, 0);
     d->fabric = fabric;
     d->switches = fabric->switches;
     d->edges = fabric->edges;
     d->ports = fabric->ports - fabric->endpoints;
     if (!take_memory(d)) {
+        int why = d->too_big ? -E2BIG : -ENOMEM;
         deadlock_free(d);
-        return -ENOMEM;
+        return why;
     }
-    find_talkers(d);
-    keep_routes(d);
+    deadlock_keep_routes(d);
+    find_order(d);
     *ret = d;
     return 0;
 }
@@ -508,4 +504,14 @@ void deadlock_effort(const struct deadlock *d, uint64_t *ret_followed, uint64_t 
 {
     *ret_followed = d->followed;
     *ret_searched = d->searched;
+}
+
+uint64_t deadlock_steps(const struct deadlock *d)
+{
+    return d->steps;
+}
+
+bool deadlock_spent(const struct deadlock *d)
+{
+    return d->steps >= d->how.steps;
 }

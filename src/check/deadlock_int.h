@@ -15,6 +15,9 @@
 
 struct deadlock {
     const struct fabric *fabric;
+    struct deadlock_how how;
+    uint64_t steps;
+    bool too_big;
     struct arena arena;
     uint32_t switches, edges, ports; /* ports of switches; number 0 is the first switch's first */
     uint32_t *neighbour;             /* [port] a switch, FABRIC_NONE */
@@ -31,9 +34,11 @@ struct deadlock {
 
     uint8_t *talks; /* [switch] hosts there send and receive RDMA */
 
-    /* As routed, by [switch][edge]: */
-    uint16_t *distance, *ways; /* ways: links that are next hops */
-    uint8_t *used;             /* packets for the edge come through */
+    /* As routed, by deadlock_at(): a row for each set of edges that are twins (needed.c) */
+    uint32_t *twin, *next_twin; /* [edge] the first of its set; the next of it, FABRIC_NONE */
+    uint32_t *row_of, rows;     /* [edge] */
+    uint16_t *distance, *ways;  /* ways: links that are next hops */
+    uint8_t *used;              /* packets for the edge come through */
     /* As routed: waits, and an order of the buffers for each set of priorities that are paused alike. */
     uint64_t *base;                 /* as turn */
     uint32_t sets;                  /* with levels one, which stands for all of them */
@@ -57,6 +62,10 @@ struct deadlock {
     uint32_t *stack;  /* [level * ports] */
     uint32_t *cursor;
 
+    /* needed.c */
+    uint8_t *needed, *needed_switch; /* [port], [switch] without it a switch with hosts loses its last way to an edge */
+    uint32_t *over, *deep;           /* [switch] the next switch that all its ways go over, and how many there are */
+
     /* affected.c */
     uint16_t *lost;    /* [switch] next hops lost */
     uint8_t *affected; /* [switch] */
@@ -76,6 +85,19 @@ struct deadlock {
     uint64_t followed, searched;
 };
 
+/* Where what is kept of ways from s to the edge is: with the edge and the first of its twins changed for each other. */
+static inline size_t deadlock_at(const struct deadlock *deadlock, uint32_t s, uint32_t edge)
+{
+    uint32_t to = deadlock->fabric->edge_switch[edge];
+    uint32_t first = deadlock->fabric->edge_switch[deadlock->twin[edge]];
+
+    if (s == to)
+        s = first;
+    else if (s == first)
+        s = to;
+    return (size_t)s * deadlock->rows + deadlock->row_of[edge];
+}
+
 /* A search among buffers of a set of priorities, over two sets of waits. */
 struct deadlock_graph {
     const uint64_t *turn, *more; /* more NULL: one set */
@@ -94,6 +116,12 @@ static inline bool deadlock_up(uint32_t a, uint32_t b)
 {
     return b > a;
 }
+/* Sets of twins, after neighbours and who talks are known.  False: there is no memory. */
+bool deadlock_find_twins(struct deadlock *deadlock);
+/* The routes as they are, the waits they make, and which single failures matter. */
+void deadlock_keep_routes(struct deadlock *deadlock);
+/* False: after this failure alone there are no waits that were not there before. */
+bool deadlock_matters(const struct deadlock *deadlock, const struct deadlock_failure *failed);
 /* The level in which what came into s by port `in`, in this level, leaves by port `out`. */
 uint32_t deadlock_level(const struct deadlock *deadlock, uint32_t in, uint32_t out, uint32_t level);
 void deadlock_fail(struct deadlock *deadlock, const struct deadlock_failure *failed, uint32_t count, uint8_t value);

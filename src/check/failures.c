@@ -5,12 +5,13 @@
  * Routes without valleys go up and then down.  A circle of waits comes back to where it began, so it would have to turn
  * from down to up somewhere: there is none, after any failure, and nothing to search.
  */
+#include <errno.h>
+
 #include "check/deadlock.h"
 #include "check/rule.h"
 
-#define SEARCH_MAX 60000000000ull /* edge x port steps of whole searches before the proof is given up */
-#define PAIRS_MAX 1000000000ull   /* state x edge steps of pairs of failures */
-#define TOLD_MAX 50u              /* failures with a circle that are told one by one */
+#define PAIRS_MAX 1000000000ull /* state x edge steps of pairs of failures */
+#define TOLD_MAX 50u            /* failures with a circle that are told one by one */
 
 /* "leaf0:4 -> spine1 -> leaf2 ..." */
 static void cycle_text(const struct fabric *fabric, const struct deadlock_cycle *cycle, char *buf, size_t size)
@@ -54,16 +55,23 @@ static void tell(struct check *check, const struct deadlock_failure *failed, uin
                cycle->priority, path);
 }
 
+/* All states after a failure that are asked for. */
+static uint64_t states_of(const struct check *check, const struct deadlock *d)
+{
+    const struct deadlock_failure *failure;
+    uint64_t count = deadlock_failures(d, &failure);
+
+    return check->options.failures > 1 ? count + count * (count - 1) / 2 : count;
+}
+
 /* False: given up. */
 static bool try_failure(struct check *check, struct deadlock *d, const struct deadlock_failure *failed, uint32_t count,
                         uint32_t *circles)
 {
     struct deadlock_cycle cycle;
-    uint64_t followed, searched;
 
-    deadlock_effort(d, &followed, &searched);
-    uint64_t edges = check->fabric->edges, ports = check->fabric->ports - check->fabric->endpoints;
-    if (searched * edges * ports > SEARCH_MAX || (count > 1 && check->states * edges > PAIRS_MAX)) return false;
+    if (deadlock_spent(d) || (count > 1 && check->states * check->fabric->edges > PAIRS_MAX)) return false;
+    if (check->options.tell) check->options.tell("failures", check->states - 1, states_of(check, d));
     check->states++;
     if (!deadlock_after(d, failed, count, &cycle)) return true;
     if (++*circles <= TOLD_MAX) tell(check, failed, count, &cycle);
@@ -94,14 +102,20 @@ static void all_failures(struct check *check, struct deadlock *d)
                    TOLD_MAX);
     if (whole) return;
     check_find(check, CHECK_WARNING, FABRIC_NONE, FABRIC_NONE, "topology",
-               "the proof was stopped after %llu states: there are too many", (unsigned long long)check->states);
+               "judged are %llu of %llu states of routing after failures; the others are not: the bound of the proof's "
+               "work is reached",
+               (unsigned long long)(check->states - 1), (unsigned long long)states_of(check, d));
 }
 
 /* The proof's state, which both rules use; NULL where there is nothing to prove. */
 static struct deadlock *proof_of(struct check *check)
 {
     if (!(lossless_anywhere(check->fabric) || check->fabric->lanes.vls) || check->fabric->switches < 2) return NULL;
-    if (!check->proof && deadlock_open(check->fabric, &check->proof) < 0) check->no_memory = true;
+    const struct deadlock_how how = {.steps = check->options.proof_steps, .tell = check->options.tell};
+    if (check->proof || check->unproven) return check->proof;
+    int opened = deadlock_open(check->fabric, &how, &check->proof);
+    check->no_memory |= opened == -ENOMEM;
+    check->unproven = opened == -E2BIG;
     return check->proof;
 }
 
@@ -115,6 +129,11 @@ RULE_FUNCTION(top_deadlock)
         return;
     }
     struct deadlock *d = proof_of(check);
+    if (check->unproven)
+        check_find(check, CHECK_WARNING, FABRIC_NONE, FABRIC_NONE, "topology",
+                   "not judged whether buffers can wait in a circle, as routed or after a failure: routes to %u edges "
+                   "over %u ports are more than the bound of the proof's work or memory",
+                   check->fabric->edges, check->fabric->ports - check->fabric->endpoints);
     if (!d) return;
     check->states++;
     if (!deadlock_circle(d, &cycle)) return;

@@ -8,11 +8,17 @@
  */
 #include "cli/check.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "cli/cli.h"
+#include "study/clock.h"
+
+#define PROGRESS_AFTER_NS 1000000000u
+#define PROGRESS_EVERY_NS 200000000u
 
 enum check_option {
     CHECK_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -182,6 +188,28 @@ static bool explain(uint32_t rule, const struct check *check, FILE *out)
     return good;
 }
 
+/* Drawn on standard error, over itself, once it takes more than a second. */
+static struct {
+    uint64_t due_ns;
+    bool drawn;
+} progress;
+
+static void draw_progress(const char *what, uint64_t done, uint64_t of_all)
+{
+    uint64_t now = clock_now_ns();
+
+    if (now < progress.due_ns) return;
+    progress.due_ns = now + PROGRESS_EVERY_NS;
+    progress.drawn = true;
+    fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " %s\033[K", done, of_all, what);
+}
+
+static void end_progress(void)
+{
+    if (progress.drawn) fputs("\r\033[K", stderr);
+    progress.drawn = false;
+}
+
 static int run(struct settings *settings, char **path, int paths, FILE *out)
 {
     bool fabrics = !settings->from && check_is_fabric(path[0]);
@@ -196,7 +224,9 @@ static int run(struct settings *settings, char **path, int paths, FILE *out)
                                   .links = &settings->links,
                                   .given = &settings->given};
         input[opened].choice = settings->explain == FABRIC_NONE ? &settings->choice : NULL;
+        progress.due_ns = clock_now_ns() + PROGRESS_AFTER_NS;
         good = check_input_open(&input[opened], &from, &settings->run);
+        end_progress();
         opened++;
     }
     int answer = good ? CLI_DONE : CLI_WRONG;
@@ -255,6 +285,7 @@ static int check_files(struct settings *settings, char **operand, int operands, 
     settings->run.every = settings->write_baseline != NULL || settings->all;
     if (settings->baseline && !check_baseline_read(settings->baseline, &known, &settings->run.knowns)) return CLI_WRONG;
     settings->run.known = known;
+    if (!settings->common.quiet && isatty(STDERR_FILENO)) settings->run.tell = draw_progress;
     if (cli_files_find(operand, operands, settings->common.quiet, &files) &&
         all_alike(settings, files.path, files.paths))
         answer = run(settings, files.path, files.paths, out);

@@ -181,4 +181,8 @@ struct fabric_routing {
 int fabric_reroute(const struct fabric *fabric, const uint8_t *down, struct fabric_routing **ret);
 void fabric_routing_free(struct fabric_routing *routing);
 
+/* [edge] the first edge whose switch has the same neighbours in order of its ports (itself, where it is the first).
+ * neighbour[port of switches] is a switch, or FABRIC_NONE.  NULL: there is no memory. */
+uint32_t *fabric_twins(const struct fabric *fabric, const uint32_t *neighbour, struct arena *arena);
+
 #endif

@@ -51,7 +51,7 @@ static void find_circle(const struct validate_case *of, struct circle *ret)
 
     *ret = (struct circle){0};
     if (of->fabric->operations.routing == FABRIC_VALLEY_FREE || of->fabric->switches < 2) return;
-    if (deadlock_open(of->fabric, &proof) != 0) return;
+    if (deadlock_open(of->fabric, NULL, &proof) != 0) return;
     ret->found = search(proof, of->fabric, ret);
     uint32_t hops = ret->cycle.hops < DEADLOCK_CYCLE_MAX ? ret->cycle.hops : DEADLOCK_CYCLE_MAX;
     for (uint32_t h = 0; ret->found && h < hops; h++) {

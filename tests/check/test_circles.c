@@ -285,7 +285,7 @@ static bool draw(struct rng *rng, struct planned *plan)
     irregular_fabric(rng, HOSTS, &plan->whole, plan->text);
     if (fabric_load("random.yaml", plan->text, &plan->fabric, &errors) < 0)
         fail_msg("%s\n%s", errors.error[0].text, plan->text);
-    assert_int_equal(deadlock_open(plan->fabric, &d), 0);
+    assert_int_equal(deadlock_open(plan->fabric, NULL, &d), 0);
     set_failure(plan, NULL);
     bool found = deadlock_search(d, NULL, 0, &plan->cycle);
     uint32_t failures = deadlock_failures(d, &failure);
@@ -303,7 +303,7 @@ static struct deadlock_failure any_failure(struct rng *rng, const struct fabric 
     struct deadlock *d = NULL;
     const struct deadlock_failure *failure;
 
-    assert_int_equal(deadlock_open(fabric, &d), 0);
+    assert_int_equal(deadlock_open(fabric, NULL, &d), 0);
     uint32_t count = deadlock_failures(d, &failure);
     struct deadlock_failure one = failure[rng_below(rng, count)];
     deadlock_free(d);

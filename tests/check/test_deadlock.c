@@ -63,7 +63,7 @@ static void try_fabric(struct rng *rng, const struct oracle *oracle, const char 
     uint64_t followed, searched;
 
     if (fabric_load("random.yaml", text, &fabric, &errors) < 0) fail_msg("%s\n%s", errors.error[0].text, text);
-    assert_int_equal(deadlock_open(fabric, &d), 0);
+    assert_int_equal(deadlock_open(fabric, NULL, &d), 0);
     bool circle = oracle_circle(&whole);
     if (circle != deadlock_circle(d, &cycle)) fail_msg("as routed: oracle %d\n%s", circle, text);
     uint32_t failures = deadlock_failures(d, &failure);

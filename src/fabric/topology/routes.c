@@ -30,7 +30,7 @@ struct router {
     const uint8_t *down; /* [port] not to be used besides those that are not up; NULL: none */
     struct arena *keep, *scratch;
     struct fabric_route *route; /* [switch] */
-    uint32_t *twin;             /* [edge] the first edge with the same neighbours */
+    const uint32_t *twin;       /* [edge] the first edge with the same neighbours */
     uint32_t *row;              /* [edge] of distance[], for edges that are their own first twin */
     uint32_t rows;
     uint16_t *distance;  /* [row][switch] */
@@ -184,55 +184,16 @@ static const uint32_t *neighbours_of(const struct router *router, uint32_t s)
     return router->neighbour + (router->fabric->node[router->fabric->hosts + s].first_port - router->first_port);
 }
 
-/* Neighbours in order of ports, those without left out, are the same. */
-static bool same_neighbours(const struct router *router, uint32_t s, uint32_t t)
-{
-    const uint32_t *a = neighbours_of(router, s), *b = neighbours_of(router, t);
-    const uint32_t *a_end = a + router->fabric->node[router->fabric->hosts + s].ports;
-    const uint32_t *b_end = b + router->fabric->node[router->fabric->hosts + t].ports;
-
-    for (;;) {
-        while (a < a_end && *a == FABRIC_NONE)
-            a++;
-        while (b < b_end && *b == FABRIC_NONE)
-            b++;
-        if (a == a_end || b == b_end) return a == a_end && b == b_end;
-        if (*a++ != *b++) return false;
-    }
-}
-
-static uint64_t hash_neighbours(const struct router *router, uint32_t s)
-{
-    const uint32_t *neighbour = neighbours_of(router, s);
-    uint64_t hash = 14695981039346656037ull;
-
-    for (uint32_t i = 0; i < router->fabric->node[router->fabric->hosts + s].ports; i++)
-        if (neighbour[i] != FABRIC_NONE) hash = (hash ^ neighbour[i]) * 1099511628211ull;
-    return hash ^ hash >> 31;
-}
-
 static bool find_twins(struct router *router)
 {
     const struct fabric *fabric = router->fabric;
-    uint32_t size = 16;
 
-    while (size < fabric->edges * 2)
-        size *= 2;
-    uint32_t *slot = ARENA_NEW(router->scratch, uint32_t, size); /* edge + 1 */
-    router->twin = ARENA_NEW(router->scratch, uint32_t, fabric->edges);
+    router->twin = fabric_twins(fabric, router->neighbour, router->scratch);
     router->row = ARENA_NEW(router->scratch, uint32_t, fabric->edges);
     router->near = ARENA_NEW(router->scratch, uint32_t, fabric->edges);
-    if (!slot || !router->twin || !router->row || !router->near) return false;
-    for (uint32_t p = 0; p < fabric->edges; p++) {
-        uint32_t at = (uint32_t)hash_neighbours(router, fabric->edge_switch[p]) & (size - 1);
-        while (slot[at] && !same_neighbours(router, fabric->edge_switch[slot[at] - 1], fabric->edge_switch[p]))
-            at = (at + 1) & (size - 1);
-        if (!slot[at]) {
-            slot[at] = p + 1;
-            router->row[p] = router->rows++;
-        }
-        router->twin[p] = slot[at] - 1;
-    }
+    if (!router->twin || !router->row || !router->near) return false;
+    for (uint32_t p = 0; p < fabric->edges; p++)
+        if (router->twin[p] == p) router->row[p] = router->rows++;
     return true;
 }
 
