@@ -19,6 +19,9 @@
 
 #include "base/rng.h"
 
+#define CROWDED "trident4-8t"
+#define CAGES 20u /* of it */
+
 const struct random_limits random_all = {
     .alpha = true,
     .static_xoff = true,
@@ -326,7 +329,8 @@ char *random_fabric(uint64_t seed, const struct random_limits *limits)
     assert_non_null(draw.to);
     unsigned leaves = 1 + below(&draw, 3), spines = 1 + below(&draw, 2), hosts = 1 + below(&draw, 4);
     unsigned gpus = limits->host ? 1 + below(&draw, 3) : 1;
-    unsigned rate = rates[below(&draw, 5)];
+    unsigned rate = rates[below(&draw, limits->crowded ? 2 : 5)];
+    if (limits->crowded) hosts += CAGES - 2 + below(&draw, CAGES); /* parts of some, all ports of others */
     fprintf(draw.to, "rocelab: 1\nfabric: random%llu\n", (unsigned long long)seed);
     fprintf(draw.to, "topology: {leaf-spine: {leaves: %u, spines: %u, hosts: %u, gpus: %u}}\n", leaves, spines, hosts,
             gpus);
@@ -341,7 +345,7 @@ char *random_fabric(uint64_t seed, const struct random_limits *limits)
     }
     fputs("switches: {", draw.to);
     draw_layer(&draw, false);
-    if (limits->model) fprintf(draw.to, ", model: %s", models[below(&draw, 4)]);
+    if (limits->model) fprintf(draw.to, ", model: %s", limits->crowded ? CROWDED : models[below(&draw, 4)]);
     fprintf(draw.to, ", buffer: %uB", 60000000 + below(&draw, 40000000));
     if (limits->headroom_pool && chance(&draw, 40))
         fprintf(draw.to, ", headroom-pool: %uB", 1000000 + below(&draw, 4000000));

@@ -41,6 +41,7 @@ struct random_limits { /* what the system can express; zero: it cannot */
     bool odd_links;    /* rates that are no whole Gb/s, lengths that are no whole metres */
     bool headroom_for; /* headroom for another cable or frame than the port's */
     bool model;
+    bool crowded;          /* leaves have more ports than cages, which are split */
     bool hash;             /* without the source port, now and then */
     const char *port_name; /* of printf, with a number: some ports have names; NULL: none */
     bool strict_top;       /* strict classes have the highest priorities */

@@ -134,6 +134,11 @@ static void test_cages(void **state)
         {"switches: {model: tomahawk5}", &config_sonic, 71, "Ethernet288"},
         {"switches: {model: tomahawk5}", &config_nvue, 69, "swp35s1"},
         {"switches: {model: tomahawk5}", &config_nvue, 70, "swp36"},
+        {"switches: {model: tomahawk5}", &config_junos, 1, "et-0/0/0:1"},
+        {"switches: {model: tomahawk5}", &config_junos, 69, "et-0/0/34:1"},
+        {"switches: {model: tomahawk5}", &config_junos, 70, "et-0/0/35"},
+        {"switches: {model: tomahawk6}", &config_junos, 71, "et-0/0/71"},
+        {"switches: {model: generic}", &config_junos, 71, "et-0/0/71"},
         {"switches: {model: generic}", &config_nvue, 1, "swp2"},
         {"switches: {model: tomahawk6}", &config_sonic, 1, "Ethernet8"},
         {"switches: {model: generic}", &config_sonic, 1, "Ethernet8"},    /* no cages, and a port of 800G */

@@ -48,6 +48,16 @@ static void test_round_trip(void **state)
     round_trips(&config_junos, &limits);
 }
 
+static void test_more_ports_than_cages(void **state)
+{
+    struct random_limits crowded = limits;
+
+    (void)state;
+    crowded.crowded = true;
+    for (uint64_t seed = 1; seed <= 12; seed++)
+        round_trip(seed % 2 ? &config_junos : &config_junos_set, seed, &crowded, seed % 3);
+}
+
 static void test_round_trip_commands(void **state)
 {
     (void)state;
@@ -510,12 +520,19 @@ static void test_fix_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_round_trip_commands),
-        cmocka_unit_test(test_meaning),    cmocka_unit_test(test_wrong_lines),
-        cmocka_unit_test(test_lines),      cmocka_unit_test(test_bindings),
-        cmocka_unit_test(test_part),       cmocka_unit_test(test_chip),
-        cmocka_unit_test(test_foreign),    cmocka_unit_test(test_outer_interfaces),
-        cmocka_unit_test(test_fix_words),  cmocka_unit_test(test_places),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_more_ports_than_cages),
+        cmocka_unit_test(test_round_trip_commands),
+        cmocka_unit_test(test_meaning),
+        cmocka_unit_test(test_wrong_lines),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_bindings),
+        cmocka_unit_test(test_part),
+        cmocka_unit_test(test_chip),
+        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_outer_interfaces),
+        cmocka_unit_test(test_fix_words),
+        cmocka_unit_test(test_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

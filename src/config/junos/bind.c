@@ -263,7 +263,7 @@ static bool is_needed(const struct junos *in, uint32_t c)
     if (class->used || class->queue >= (int)JUNOS_PRIOS) return class->used && class->queue < (int)JUNOS_PRIOS;
     if (!best && !control) return false;
     for (uint32_t p = 0; p < in->ports; p++)
-        if (!in->port[p].cos.dscp && !in->port[p].cos.ieee) return true;
+        if (!in->port[p].channels && !in->port[p].cos.dscp && !in->port[p].cos.ieee) return true;
     for (uint32_t n = 0; n < in->classifiers && best; n++)
         for (unsigned d = 0; d < (in->classifier[n].ieee ? 8u : 64u); d++)
             if (in->classifier[n].class[d] < 0) return true;

@@ -171,7 +171,7 @@ static void classify(struct junos *in, struct junos_classifier *as, struct junos
 
 static void read_classifier(struct junos *in, struct junos_node *node, bool ieee)
 {
-    if (in->classifiers == JUNOS_NAMED) return;
+    if (in->classifiers == in->named) return;
     struct junos_classifier *as = &in->classifier[in->classifiers++];
     struct junos_node *classes = junos_get(&in->tree, node, "forwarding-class");
     struct junos_node *import = junos_value(&in->tree, node, "import");
@@ -298,7 +298,7 @@ static void read_pauses(struct junos *in, struct junos_node *cos)
 {
     struct junos_node *profiles = junos_get(&in->tree, cos, "congestion-notification-profile");
 
-    for (struct junos_node *at = profiles ? profiles->first : NULL; at && in->pauseses < JUNOS_NAMED; at = at->next) {
+    for (struct junos_node *at = profiles ? profiles->first : NULL; at && in->pauseses < in->named; at = at->next) {
         struct junos_pauses *as = &in->pauses[in->pauseses++];
         *as = (struct junos_pauses){.name = at->word,
                                     .line = at->line,

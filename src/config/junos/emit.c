@@ -24,28 +24,46 @@ static int channel_of(const char *label, size_t *ret_cage)
     return colon[1] - '0';
 }
 
-/* A cage that ports are channels of is said before the first of them. */
-static void emit_cage(struct junos_out *out, uint32_t port, const char *label)
+/* Into how many the cage is broken out of which this port and others of its label are channels, by the names that the
+ * fabric gives them; 0: that was said already, at another. */
+static unsigned named_channels(const struct junos_out *out, uint32_t port, const char *label, size_t length)
 {
-    const struct fabric *fabric = out->print.emit->fabric;
     unsigned most = 0;
-    size_t length = 0;
-    char other[FABRIC_NAME], path[JUNOS_PATH];
+    char other[FABRIC_NAME];
 
-    if (channel_of(label, &length) < 0) return;
     for (uint32_t p = out->node->first_port; p < out->node->first_port + out->node->ports; p++) {
         size_t same = 0;
         config_port_label(out->print.emit, &config_junos, p, other, sizeof(other));
         int channel = channel_of(other, &same);
         if (channel < 0 || same != length || strncmp(other, label, length) != 0) continue;
-        if (p < port) return; /* said already */
+        if (p < port) return 0;
         if ((unsigned)channel + 1 > most) most = (unsigned)channel + 1;
     }
+    return most > 4 ? 8 : most > 2 ? 4 : most;
+}
+
+/* A cage that ports are channels of is said before the first of them, with the speed of each. */
+static void emit_cage(struct junos_out *out, uint32_t port, const char *label)
+{
+    const struct fabric *fabric = out->print.emit->fabric;
+    const char *const *names = fabric->operations.port_name;
+    uint64_t gbps = fabric->port[port].rate_bps / JUNOS_RATE_STEP;
+    struct config_cage cage;
+    char path[JUNOS_PATH];
+    size_t length = 0;
+    unsigned channels;
+
+    if (channel_of(label, &length) < 0) return;
+    if ((names && names[port]) || !config_cage(fabric, port, &cage)) {
+        channels = named_channels(out, port, label, length);
+    } else {
+        channels = cage.part == 1 ? cage.parts : 0;
+        if (!gbps) gbps = cage.rate_gbps / cage.parts; /* not cabled, and still a part of it */
+    }
+    if (!channels) return;
     snprintf(path, sizeof(path), "interfaces|%.*s", (int)length, label);
-    junos_print(&out->print, path, "number-of-sub-ports %u", most > 4 ? 8 : most > 2 ? 4 : most);
-    if (fabric->port[port].rate_bps >= JUNOS_RATE_STEP)
-        junos_print(&out->print, path, "speed %llug",
-                    (unsigned long long)(fabric->port[port].rate_bps / JUNOS_RATE_STEP));
+    junos_print(&out->print, path, "number-of-sub-ports %u", channels);
+    if (gbps) junos_print(&out->print, path, "speed %llug", (unsigned long long)gbps);
 }
 
 static void emit_port(struct junos_out *out, uint32_t port)

@@ -132,6 +132,28 @@ static bool is_foreign(const struct junos *in)
     return true;
 }
 
+/* Room for as many things as the longest list of class of service has. */
+static uint32_t most_named(struct junos *in)
+{
+    static const char *const lists[] = {"classifiers dscp", "classifiers ieee-802.1",          "drop-profiles",
+                                        "schedulers",       "congestion-notification-profile", "scheduler-maps"};
+    struct junos_node *cos = junos_get(&in->tree, &in->tree.root, "class-of-service");
+    uint32_t most = 0, line = 0;
+
+    for (unsigned i = 0; cos && i < sizeof(lists) / sizeof(lists[0]); i++) {
+        const struct junos_node *list = junos_get(&in->tree, cos, lists[i]);
+        uint32_t count = 0;
+        for (const struct junos_node *at = list ? list->first : NULL; at; at = at->next)
+            count++;
+        if (i == 1) count += most; /* both kinds of classifiers are one list */
+        if (list && count > most) most = count, line = list->line;
+    }
+    if (most > JUNOS_NAMED)
+        config_note(in->set, JUNOS_AT(in, line), NULL, in->device, CONFIG_NONE,
+                    "more than %u of a kind: the rest is left out", JUNOS_NAMED);
+    return most > JUNOS_NAMED ? JUNOS_NAMED : most;
+}
+
 static int import(struct junos *in)
 {
     int result = junos_tree_read(&in->tree);
@@ -143,11 +165,12 @@ static int import(struct junos *in)
     in->device = config_device(in->set, JUNOS_AT(in, name ? name->line : 1),
                                name ? name->word : config_device_name(in->set, in->text), "junos", false);
     junos_tree_expand(&in->tree, in->device);
-    in->classifier = ARENA_NEW(in->arena, struct junos_classifier, JUNOS_NAMED);
-    in->profile = ARENA_NEW(in->arena, struct junos_profile, JUNOS_NAMED);
-    in->scheduler = ARENA_NEW(in->arena, struct junos_scheduler, JUNOS_NAMED);
-    in->map = ARENA_NEW(in->arena, struct junos_map, JUNOS_NAMED);
-    in->pauses = ARENA_NEW(in->arena, struct junos_pauses, JUNOS_NAMED);
+    in->named = most_named(in);
+    in->classifier = ARENA_NEW(in->arena, struct junos_classifier, in->named + 1);
+    in->profile = ARENA_NEW(in->arena, struct junos_profile, in->named + 1);
+    in->scheduler = ARENA_NEW(in->arena, struct junos_scheduler, in->named + 1);
+    in->map = ARENA_NEW(in->arena, struct junos_map, in->named + 1);
+    in->pauses = ARENA_NEW(in->arena, struct junos_pauses, in->named + 1);
     if (!in->classifier || !in->profile || !in->scheduler || !in->map || !in->pauses || in->tree.no_memory)
         return -ENOMEM;
     read_all(in);
@@ -169,7 +192,14 @@ int junos_import(struct config_set *set, const struct config_text *text)
 
 static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
 {
-    snprintf(buf, size, "et-0/0/%u", (unsigned)fabric->port[port].index);
+    struct config_cage cage;
+
+    if (!config_cage(fabric, port, &cage))
+        snprintf(buf, size, "et-0/0/%u", (unsigned)fabric->port[port].index);
+    else if (cage.parts > 1)
+        snprintf(buf, size, "et-0/0/%u:%u", cage.cage - 1, cage.part - 1);
+    else
+        snprintf(buf, size, "et-0/0/%u", cage.cage - 1);
 }
 
 /* Addresses, both or none, and the ports of UDP. */

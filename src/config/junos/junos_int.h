@@ -31,7 +31,7 @@
 #define JUNOS_QUEUE_BYTES 10000000u
 
 #define JUNOS_CLASSES 32u
-#define JUNOS_NAMED 256u /* of profiles, schedulers, classifiers, each */
+#define JUNOS_NAMED 4096u /* of profiles, schedulers, classifiers, each: eight for every port of the largest switch */
 #define JUNOS_POINTS 32u
 #define JUNOS_ADDRESSES 4u /* of a port; further ones name no link */
 
@@ -124,6 +124,7 @@ struct junos {
     struct junos_map *map;
     struct junos_pauses *pauses;
     uint32_t classifiers, profiles, schedulers, maps, pauseses;
+    uint32_t named; /* room for each of them */
     struct junos_port *port;
     uint32_t ports;
     bool unsized; /* marks by per cent of a queue, and that is told */

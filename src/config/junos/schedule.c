@@ -53,7 +53,7 @@ static void judge_profile(struct junos *in, const struct junos_profile *as)
  * `set` line may name each point behind the one before: `fill-level 55 fill-level 90 drop-probability 0 ...`. */
 static void read_profile(struct junos *in, struct junos_node *node)
 {
-    if (in->profiles == JUNOS_NAMED) return;
+    if (in->profiles == in->named) return;
     struct junos_profile *as = &in->profile[in->profiles++];
     struct junos_node *curve = junos_get(&in->tree, node, "interpolate");
 
@@ -146,7 +146,7 @@ static void judge_shape(struct junos *in, const struct junos_scheduler *as, cons
 
 static void read_scheduler(struct junos *in, struct junos_node *node)
 {
-    if (in->schedulers == JUNOS_NAMED) return;
+    if (in->schedulers == in->named) return;
     struct junos_scheduler *as = &in->scheduler[in->schedulers++];
     struct junos_node *rate = junos_get(&in->tree, node, "transmit-rate");
     struct junos_node *priority = junos_value(&in->tree, node, "priority");
@@ -185,7 +185,7 @@ static const struct junos_scheduler *find_scheduler(struct junos *in, const stru
 
 static void read_map(struct junos *in, struct junos_node *node)
 {
-    if (in->maps == JUNOS_NAMED) return;
+    if (in->maps == in->named) return;
     struct junos_map *as = &in->map[in->maps++];
     struct junos_node *classes = junos_get(&in->tree, node, "forwarding-class");
 
