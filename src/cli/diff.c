@@ -101,6 +101,10 @@ static void print_summary(const struct diff *diff, uint32_t kinds, const struct 
     const struct text_style style = cli_style();
 
     if (running->imported) cli_ends_text(&running->set, "what they are cabled to is not compared", out);
+    if (diff->rounded)
+        fprintf(out, "%llu threshold%s of marking %s approved finer than the system can say it: %s%s\n",
+                (unsigned long long)diff->rounded, text_plural(diff->rounded), diff->rounded == 1 ? "is" : "are",
+                diff->first_rounded, diff->rounded > 1 ? ", and others" : "");
     fprintf(out, "%llu difference%s", (unsigned long long)diff->drifts, text_plural(diff->drifts));
     if (kinds < diff->drifts) fprintf(out, " of %u kind%s", kinds, text_plural(kinds));
     fprintf(out, " in %llu port%s of %llu device%s", (unsigned long long)diff->ports, text_plural(diff->ports),
@@ -124,6 +128,7 @@ static void print_json(const struct diff *diff, const struct diff_list *list, FI
     diff_print_json(list, &jout);
     jout_u64(&jout, "devices", diff->devices);
     jout_u64(&jout, "ports", diff->ports);
+    jout_u64(&jout, "rounded", diff->rounded);
     cli_ends_json(&jout, list->running->imported ? &list->running->set : NULL);
     jout_close(&jout);
 }

@@ -168,17 +168,58 @@ static const struct class_keys *keys(const struct pair *pair, unsigned priority,
     return buf;
 }
 
-/* A configuration of Junos says per cent of a queue: the approved thresholds are what would be written for them. */
-static bool same_fill(const struct pair *pair, const struct sw_ecn *approved, const struct sw_ecn *running)
+/* A configuration of Junos says per cent of a queue: the running thresholds, of what the running text says that a queue
+ * may hold, or else of what it would hold as approved.  True: they are what would be written for the approved ones. */
+static bool same_fill(const struct pair *pair, unsigned priority, bool lossless, const struct sw_ecn *approved,
+                      struct sw_ecn *io_running)
 {
-    const struct diff *diff = pair->diff;
-    const struct fabric *one = diff->approved.fabric, *two = diff->running.fabric;
-    unsigned fill[2];
+    const struct fabric *one = pair->diff->approved.fabric;
+    char own[32];
+    unsigned fill[2], is[2];
+    unsigned long long queue;
 
-    if (!diff->running.imported || two->sw[pair->node[1] - two->hosts].nos != FABRIC_NOS_JUNOS) return false;
-    junos_fill(&one->sw[pair->node[0] - one->hosts], approved, fill);
-    return running->min_bytes == JUNOS_QUEUE_BYTES / 100 * fill[0] &&
-           running->max_bytes == JUNOS_QUEUE_BYTES / 100 * fill[1];
+    snprintf(own, sizeof own, "own.ecn-fill.%u", priority);
+    const char *text = said(pair, own);
+    if (!text || sscanf(text, "%u %u %llu", &is[0], &is[1], &queue) != 3) return false;
+    if (!queue) queue = junos_queue_written(&one->sw[pair->node[0] - one->hosts], lossless);
+    junos_fill(queue, approved, fill);
+    io_running->min_bytes = junos_fill_bytes(queue, is[0]);
+    io_running->max_bytes = junos_fill_bytes(queue, is[1]);
+    return fill[0] == is[0] && fill[1] == is[1];
+}
+
+/* A threshold that the running system cannot have as it is approved is no drift, and is told. */
+static void rounded(const struct pair *pair, const char *key, uint64_t approved, uint64_t running)
+{
+    struct diff *diff = pair->diff;
+    char a[UNIT_TEXT], b[UNIT_TEXT];
+
+    if (approved == running || diff->rounded++) return;
+    snprintf(diff->first_rounded, sizeof diff->first_rounded, "%.60s %.60s: %.60s is %s, approved is %s",
+             pair->diff->approved.fabric->node[pair->node[0]].name,
+             running_name(pair) ? running_name(pair) : pair->name, key, unit_format(UNIT_SIZE, running, a),
+             unit_format(UNIT_SIZE, approved, b));
+}
+
+static void compare_marking(const struct pair *pair, unsigned priority, bool lossless, const struct sw_ecn *a,
+                            const struct sw_ecn *running)
+{
+    struct sw_ecn b = *running;
+    struct class_keys buf;
+    bool same = same_fill(pair, priority, lossless, a, &b);
+    const struct class_keys *k = keys(pair, priority, "ecn.min", &buf);
+
+    if (same)
+        rounded(pair, k->approved, a->min_bytes, b.min_bytes);
+    else
+        units(pair, k->approved, k->running, UNIT_SIZE, a->min_bytes, b.min_bytes);
+    k = keys(pair, priority, "ecn.max", &buf);
+    if (same)
+        rounded(pair, k->approved, a->max_bytes, b.max_bytes);
+    else
+        units(pair, k->approved, k->running, UNIT_SIZE, a->max_bytes, b.max_bytes);
+    k = keys(pair, priority, "ecn.probability", &buf);
+    units(pair, k->approved, k->running, UNIT_SHARE, a->probability_ppm, b.probability_ppm);
 }
 
 static void compare_class(const struct pair *pair, unsigned priority, const struct fabric_settings *a,
@@ -198,16 +239,7 @@ static void compare_class(const struct pair *pair, unsigned priority, const stru
     if (pair->node[0] < pair->diff->approved.fabric->hosts) return; /* adapters mark nothing and have no groups */
     k = keys(pair, priority, "ecn", &buf);
     truth(pair, k->approved, k->running, x->ecn.on, y->ecn.on);
-    if (x->ecn.on && y->ecn.on && !same_fill(pair, &x->ecn, &y->ecn)) {
-        k = keys(pair, priority, "ecn.min", &buf);
-        units(pair, k->approved, k->running, UNIT_SIZE, x->ecn.min_bytes, y->ecn.min_bytes);
-        k = keys(pair, priority, "ecn.max", &buf);
-        units(pair, k->approved, k->running, UNIT_SIZE, x->ecn.max_bytes, y->ecn.max_bytes);
-    }
-    if (x->ecn.on && y->ecn.on) {
-        k = keys(pair, priority, "ecn.probability", &buf);
-        units(pair, k->approved, k->running, UNIT_SHARE, x->ecn.probability_ppm, y->ecn.probability_ppm);
-    }
+    if (x->ecn.on && y->ecn.on) compare_marking(pair, priority, a->lossless >> priority & 1, &x->ecn, &y->ecn);
     if (!g->lossless || !h->lossless) return;
     k = keys(pair, priority, "xoff", &buf);
     if (told(pair, k->running)) units(pair, k->approved, k->running, UNIT_SIZE, g->static_bytes, h->static_bytes);

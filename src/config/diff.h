@@ -35,6 +35,8 @@ struct diff {
     void (*each)(void *to, const struct drift *drift);
     void *to;
     uint64_t drifts, ports, devices; /* found; compared */
+    uint64_t rounded; /* thresholds of marking that the running system cannot have as they are approved */
+    char first_rounded[256];
 };
 
 /* Compares every device of both.  False: no memory. */

@@ -55,8 +55,8 @@ BREAKS = (
     ("nvue", "leaf0", r"profile: roce0", "profile: roce7", None, "MAP007"),
     ("nvue-set", "leaf0", r"polling-interval 100", "polling-interval 300", "watchdog.poll", None),
     ("nvue-set", "leaf0", r"switch-priority 6$", "switch-priority 5", "dscp-map.48", None),
-    ("junos", "leaf0", r"fill-level \[ 1 2 \]", "fill-level [ 3 9 ]", "classes.rdma.ecn.min", None),
-    ("junos", "leaf0", r"fill-level \[ 1 2 \]", "fill-level [ 2 1 ]", None, "ECN002"),
+    ("junos", "leaf0", r"fill-level \[ 1 3 \]", "fill-level [ 3 9 ]", "classes.rdma.ecn.min", None),
+    ("junos", "leaf0", r"fill-level \[ 1 3 \]", "fill-level [ 3 1 ]", None, "ECN002"),
     ("junos", "leaf0", r"detection 4", "detection 8", "watchdog.detect", None),
     ("junos", "leaf0", r"code-points 110000", "code-points 110001", None, "MAP001"),
     ("junos", "leaf1", r"mtu 5000", "mtu 1500", "mtu", "MTU001"),
@@ -148,6 +148,34 @@ class Loop(Case):
                     self.file(path, one_by_one(text).encode())
                 self.assertEqual(re.sub("#.*", "", self.run_here("import", *files).stdout), meant)
                 self.assertEqual(sorted((item["rule"], item["device"]) for item in self.findings(*files)), found)
+
+    def test_thresholds_of_junos_have_one_meaning(self):
+        """In bytes, whole per cent, bytes, per cent: the second way round changes nothing, and what the first has rounded is told."""
+        cases = (("500KB", "1500KB", "[ 1 2 ]"), ("300KB", "1200KB", "[ 1 2 ]"), ("6MB", "30MB", "[ 10 49 ]"), ("34MB", "54MB", "[ 55 88 ]"))
+        for least, most, levels in cases:
+            with self.subTest(levels):
+                self.file("pod.yaml", FABRIC.replace("MODEL", "tomahawk5").replace("min: 400KB, max: 1600KB", f"min: {least}, max: {most}").encode())
+                out = self.run_here("config", "pod.yaml", "--nos", "junos", "--device", "leaf0", "--comments")
+                self.assertIn(f"fill-level {levels};", out.stdout)
+                self.assertIn("thresholds of marking in bytes", out.stderr)
+                self.file("leaf0.conf", out.stdout.encode())
+                said = self.run_here("diff", "pod.yaml", "leaf0.conf").stdout
+                self.assertRegex(said, rf"thresholds of marking are approved finer than the system can say it: leaf0 et-0/0/0: .* approved is {least}")
+                self.assertIn("0 differences", said)
+                held = int(re.search(r"may hold: (\d+) KB", out.stdout)[1]) * 1000
+                imported = self.run_here("import", "leaf0.conf").stdout
+                self.file("imported.yaml", imported.encode())
+                for key, level in zip(("min", "max"), levels.split()[1:3]):
+                    self.assertAlmostEqual(int(re.search(rf"{key}: (\d+)B", imported)[1]), held * int(level) // 100, delta=1000)
+                again = self.run_here("config", "imported.yaml", "--nos", "junos", "--device", "leaf0").stdout
+                self.assertIn(f"fill-level {levels};", again)
+                exact = self.run_here("diff", "imported.yaml", "leaf0.conf").stdout
+                self.assertNotIn("finer", exact)
+                # without a word of the chip, levels are compared all the same
+                self.file("leaf0.conf", re.sub("##.*", "", out.stdout).encode())
+                self.assertIn("0 differences", self.run_here("diff", "pod.yaml", "leaf0.conf").stdout)
+        self.file("leaf0.conf", re.sub("##.*", "", out.stdout).replace("[ 55 88 ]", "[ 50 88 ]").encode())
+        self.assertIn("classes.rdma.ecn.min is 30688", self.run_here("diff", "pod.yaml", "leaf0.conf", status=1).stdout)
 
     def test_a_broken_line_is_named(self):
         for nos, device, pattern, instead, key, rule in BREAKS:

@@ -286,6 +286,51 @@ static void test_meaning(void **state)
     free(one);
 }
 
+/* 10 and 50 per cent of what a queue of this chip may hold, by its partition and its dynamic threshold: 84,206 KB are
+ * shared on a QFX5240. */
+static void test_fill_levels(void **state)
+{
+#define COS "set class-of-service "
+    static const struct {
+        const char *head, *more;
+        uint64_t min_bytes;
+    } cases[] = {
+        {"", "", 1000000}, /* nobody knows: 10 MB */
+        {"## QFX5240-64OD\n", "", 84206000 / 5 * 8 / 9 / 10},
+        {"## QFX5240-64OD\n", COS "schedulers most buffer-dynamic-threshold 7\n", 84206000 / 5 / 2 / 10},
+        {"## QFX5240-64OD\n", COS "shared-buffer egress buffer-partition lossless percent 60\n",
+         84206000ull * 60 / 100 * 8 / 9 / 10},
+        {"## QFX5240-64OD\n",
+         COS "shared-buffer egress buffer-partition lossless percent 60\n" COS
+             "shared-buffer egress buffer-partition lossless dynamic-threshold 5\n",
+         84206000ull * 60 / 100 / 5 / 10},
+        {"## QFX5240-64OD\n",
+         COS "shared-buffer egress buffer-partition lossless dynamic-threshold 5\n" COS
+             "schedulers most buffer-dynamic-threshold 8\n",
+         84206000 / 5 * 2 / 3 / 10},
+        {"## QFX5220-32CD\n", "", 44420000 / 5 * 8 / 9 / 10},
+    };
+#undef COS
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct imported got;
+        char *text = NULL;
+        size_t length;
+        FILE *to = open_memstream(&text, &length);
+        fprintf(to, "%s%s%s", cases[c].head, commands, cases[c].more);
+        fclose(to);
+        import_text(&got, NULL, "leaf1.conf", text);
+        const struct sw_ecn *ecn = &settings_at(&got, "leaf1", 0)->queue[4].ecn;
+        if (ecn->min_bytes > cases[c].min_bytes + 1000 || ecn->min_bytes + 1000 < cases[c].min_bytes)
+            fail_msg("case %zu: %llu bytes, not %llu", c, (unsigned long long)ecn->min_bytes,
+                     (unsigned long long)cases[c].min_bytes);
+        assert_true(ecn->max_bytes >= 5 * ecn->min_bytes - 5 && ecn->max_bytes <= 5 * ecn->min_bytes + 5);
+        import_release(&got);
+        free(text);
+    }
+}
+
 static void test_wrong_lines(void **state)
 {
     static const struct wrong_line cases[] = {
@@ -524,6 +569,7 @@ int main(void)
         cmocka_unit_test(test_more_ports_than_cages),
         cmocka_unit_test(test_round_trip_commands),
         cmocka_unit_test(test_meaning),
+        cmocka_unit_test(test_fill_levels),
         cmocka_unit_test(test_wrong_lines),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_bindings),

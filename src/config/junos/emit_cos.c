@@ -7,12 +7,6 @@
 #include "config/junos/emit.h"
 #include "config/unsupported.h"
 
-#define LOSSLESS_OF 66u /* parts of what headroom leaves of the buffer: lossless ... */
-#define LOSSY_OF 10u    /* ... and lossy */
-#define HEADROOM_LEAST 5u
-#define HEADROOM_MOST 60u
-#define FILL_MOST 99u /* of the last fill level: the whole queue is not allowed */
-
 static const struct fabric_settings *settings_of(const struct fabric *fabric, uint32_t port)
 {
     return &fabric->settings[fabric->port[port].settings];
@@ -143,37 +137,10 @@ static void emit_classifier(struct junos_out *out, uint32_t kind)
 
 /* --- the buffer --- */
 
-struct parts { /* per cent of the shared buffer */
-    unsigned headroom, lossless, lossy;
-};
-
-static struct parts parts_of(const struct fabric_switch *sw)
-{
-    uint64_t need = sw->buffer_bytes ? (sw->headroom_sum_bytes * 100 + sw->buffer_bytes - 1) / sw->buffer_bytes : 0;
-    struct parts parts;
-
-    parts.headroom = need < HEADROOM_LEAST ? HEADROOM_LEAST : need > HEADROOM_MOST ? HEADROOM_MOST : (unsigned)need;
-    parts.lossy = ((100 - parts.headroom) * LOSSY_OF + (LOSSLESS_OF + LOSSY_OF) / 2) / (LOSSLESS_OF + LOSSY_OF);
-    parts.lossless = 100 - parts.headroom - parts.lossy;
-    return parts;
-}
-
-void junos_fill(const struct fabric_switch *sw, const struct sw_ecn *ecn, unsigned ret[2])
-{
-    uint64_t whole = sw->buffer_bytes / 100 * (100 - parts_of(sw).lossy);
-
-    ret[0] = ecn->min_bytes >= whole ? FILL_MOST - 1 : (unsigned)(ecn->min_bytes * 100 / whole);
-    ret[1] = ecn->max_bytes >= whole ? FILL_MOST : (unsigned)((ecn->max_bytes * 100 + whole - 1) / whole);
-    if (ret[0] >= FILL_MOST) ret[0] = FILL_MOST - 1;
-    if (ret[0] == 0 && ecn->min_bytes) ret[0] = 1; /* not from an empty queue on */
-    if (ret[1] > FILL_MOST) ret[1] = FILL_MOST;
-    if (ret[1] <= ret[0]) ret[1] = ret[0] + 1;
-}
-
 static void emit_buffer(struct junos_out *out)
 {
     static const char ingress[] = "class-of-service|shared-buffer|ingress|buffer-partition ";
-    struct parts parts = parts_of(out->sw);
+    struct junos_parts parts = junos_parts_of(out->sw);
     char path[JUNOS_PATH];
     int alpha = config_one_alpha(out->print.emit->fabric, out->node);
 
@@ -186,7 +153,7 @@ static void emit_buffer(struct junos_out *out)
     snprintf(path, sizeof(path), "%slossy", ingress);
     junos_print(&out->print, path, "percent %u", parts.lossy);
     junos_print(&out->print, "class-of-service|shared-buffer|egress|buffer-partition lossless", "percent %u",
-                100 - parts.lossy);
+                parts.lossless); /* as much as comes in: QFX5220 and later take nothing else */
     junos_print(&out->print, "class-of-service|shared-buffer|egress|buffer-partition lossy", "percent %u", parts.lossy);
 }
 
@@ -265,6 +232,14 @@ static const char *scheduler_name(uint32_t kind, unsigned queue, char buf[40])
     return buf;
 }
 
+/* Is a class without loss in this queue? */
+static bool without_loss(const struct fabric_settings *as, uint8_t lossless, unsigned queue)
+{
+    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
+        if ((lossless >> tc & 1) && as->tc_to_queue[tc] == queue) return true;
+    return false;
+}
+
 static void emit_profiles(struct junos_out *out, uint32_t kind)
 {
     const struct fabric_settings *as = config_settings(out->print.emit, out->maps.port[kind]);
@@ -274,7 +249,7 @@ static void emit_profiles(struct junos_out *out, uint32_t kind)
 
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
         if (!(queues >> q & 1) || !as->queue[q].ecn.on) continue;
-        junos_fill(out->sw, &as->queue[q].ecn, fill);
+        junos_fill(junos_queue_written(out->sw, without_loss(as, out->lossless, q)), &as->queue[q].ecn, fill);
         snprintf(path, sizeof(path), "class-of-service|drop-profiles|%s|interpolate", scheduler_name(kind, q, name));
         junos_print(&out->print, path, "fill-level [ %u %u ]", fill[0], fill[1]);
         junos_print(&out->print, path, "drop-probability [ 0 %u ]", config_percent(as->queue[q].ecn.probability_ppm));
@@ -340,12 +315,16 @@ static void emit_binding(struct junos_out *out, uint32_t p)
 
 void junos_emit_cos(struct junos_out *out)
 {
-    char class[64];
+    char class[64], text[128];
 
     junos_print_comment(&out->print, "MAP001, MAP003, MAP005, PFC004: the field that names the class");
     for (uint32_t kind = 0; kind < out->classifiers.kinds; kind++)
         emit_classifier(out, kind);
-    junos_print_comment(&out->print, "ECN001, ECN002: marking, in per cent of the lossless part of the buffer");
+    snprintf(text, sizeof(text),
+             "ECN001, ECN002: marking, in per cent of what a queue may hold: %llu KB, %llu KB with loss",
+             (unsigned long long)(junos_queue_written(out->sw, true) / 1000),
+             (unsigned long long)(junos_queue_written(out->sw, false) / 1000));
+    junos_print_comment(&out->print, text);
     for (uint32_t kind = 0; kind < out->maps.kinds; kind++)
         emit_profiles(out, kind);
     if (out->lossless) emit_buffer(out);

@@ -27,7 +27,7 @@
 #define JUNOS_ALPHA_ONE 7u /* the dynamic-threshold that is an alpha of 1; each more is twice as much */
 #define JUNOS_ALPHA_MOST 10u
 #define JUNOS_RATE_STEP 1000000000u
-/* Fill levels are per cent of what a queue may hold, which no configuration says: so many bytes are taken. */
+/* What a queue may hold on a chip of which nobody knows it. */
 #define JUNOS_QUEUE_BYTES 10000000u
 
 #define JUNOS_CLASSES 32u
@@ -65,6 +65,7 @@ struct junos_scheduler {
     uint32_t percent; /* 0: not said */
     uint64_t shaped;  /* to so many bits a second; 0: not */
     uint32_t shaped_percent, shaped_line;
+    int alpha; /* buffer-dynamic-threshold; -1: not said */
     bool strict, ecn, used;
     const struct junos_profile *drop;
 };
@@ -130,6 +131,10 @@ struct junos {
     bool unsized; /* marks by per cent of a queue, and that is told */
     uint32_t alpha_line;
     int alpha; /* dynamic-threshold of the lossless partition that comes in; -1: not said */
+    /* Of the partitions that go out, by lossless. */
+    uint32_t egress_percent[2];
+    bool egress_said[2];
+    int egress_alpha[2]; /* -1: not said */
 };
 
 #define JUNOS_AT(in, line_) CONFIG_AT((in)->text, (line_))
@@ -155,8 +160,17 @@ void junos_routes(struct junos *in);          /* routes.c: whether equal paths a
 void junos_rest(struct junos *in);            /* rest.c: what nobody dealt with */
 
 int junos_import(struct config_set *set, const struct config_text *text);
-/* The fill levels of a curve, whole per cent. */
-void junos_fill(const struct fabric_switch *sw, const struct sw_ecn *ecn, unsigned ret[2]);
+/* --- what a queue may hold (buffer.c) --- */
+struct junos_parts { /* per cent of the shared buffer */
+    unsigned headroom, lossless, lossy;
+};
+struct junos_parts junos_parts_of(const struct fabric_switch *sw); /* as they are written */
+/* What a queue may hold in what is written for this switch; in the text that is read, 0: its chip is not known. */
+uint64_t junos_queue_written(const struct fabric_switch *sw, bool lossless);
+uint64_t junos_queue_read(const struct junos *in, bool lossless, const struct junos_scheduler *by);
+/* The fill levels of a curve, whole per cent, and back. */
+void junos_fill(uint64_t queue, const struct sw_ecn *ecn, unsigned ret[2]);
+uint64_t junos_fill_bytes(uint64_t queue, unsigned percent);
 int junos_emit_braces(const struct config_emit *emit);
 int junos_emit_commands(const struct config_emit *emit);
 

@@ -4,8 +4,7 @@
  * of the device the watchdog and the thresholds that follow the free buffer.
  *
  * A port without a classifier has the system's own: DSCP 48 and 56 are network control, all others best effort.  A port
- * without a scheduler map marks nothing.  Marking in per cent of a queue becomes bytes of a queue of JUNOS_QUEUE_BYTES:
- * the curve keeps its form, its height is not known.
+ * without a scheduler map marks nothing.  Marking in per cent of a queue becomes bytes of what it may hold (buffer.c).
  */
 #include <string.h>
 
@@ -254,12 +253,14 @@ static unsigned say_pauses(struct port *port)
 
 /* --- queues --- */
 
-static void say_marking(struct port *port, unsigned tc, const struct junos_scheduler *as, uint32_t none)
+static void say_marking(struct port *port, unsigned tc, bool lossless, const struct junos_scheduler *as, uint32_t none)
 {
     static const char *const rules[] = {"ECN003", "ECN005"}; /* rest on bytes; curves are compared all the same */
     struct junos *in = port->in;
     const struct junos_profile *drop = as ? as->drop : NULL;
     uint32_t min = 0, max = 100, chance = 100, line;
+    uint64_t queue, known = junos_queue_read(in, lossless, as);
+    char own[32];
 
     if (!as || !as->ecn) {
         config_say_class(in->set, JUNOS_AT(in, none), in->device, port->id, tc, "ecn", "false");
@@ -272,16 +273,23 @@ static void say_marking(struct port *port, unsigned tc, const struct junos_sched
     }
     if (drop && drop->chances && drop->chance[drop->chances - 1]) chance = drop->chance[drop->chances - 1];
     config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.probability", "%u%%", chance);
-    config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.min", "%uB",
-                     JUNOS_QUEUE_BYTES / 100 * min);
-    config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.max", "%uB",
-                     JUNOS_QUEUE_BYTES / 100 * max);
+    queue = known ? known : JUNOS_QUEUE_BYTES;
+    config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.min", "%lluB",
+                     (unsigned long long)junos_fill_bytes(queue, min));
+    config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.max", "%lluB",
+                     (unsigned long long)junos_fill_bytes(queue, max));
+    snprintf(own, sizeof(own), "own.ecn-fill.%u", tc); /* for who compares: the levels, and of what, 0: not known */
+    config_say(in->set, JUNOS_AT(in, line), in->device, port->id, own, "%u %u %llu", min, max,
+               (unsigned long long)known);
     if (in->unsized) return;
     in->unsized = true;
     for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
         config_unjudged(in->set, JUNOS_AT(in, line), rules[i], in->device, CONFIG_NONE,
-                        "fill levels are per cent of what a queue may hold, which is not said; %u MB are taken",
-                        JUNOS_QUEUE_BYTES / 1000000);
+                        known ? "fill levels are per cent of what a queue may hold, which the others leave it: at most "
+                                "%llu KB on this chip"
+                              : "fill levels are per cent of what a queue may hold, which is not known of this chip: "
+                                "%llu KB are taken",
+                        (unsigned long long)(queue / 1000));
 }
 
 /* The line that gives a class without loss the scheduler of one with loss; 0: its scheduler is its own. */
@@ -327,7 +335,8 @@ static void say_queues(struct port *port)
                                  as->percent);
             said |= 1u << class->queue;
         }
-        if (as || class->no_loss) say_marking(port, tc, as, or_line(shared_scheduler(port, c), as ? as->line : none));
+        if (as || class->no_loss)
+            say_marking(port, tc, class->no_loss, as, or_line(shared_scheduler(port, c), as ? as->line : none));
     }
 }
 

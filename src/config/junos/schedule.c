@@ -153,8 +153,12 @@ static void read_scheduler(struct junos *in, struct junos_node *node)
     struct junos_node *ecn = junos_get(&in->tree, node, "explicit-congestion-notification");
     struct junos_node *drops = junos_get(&in->tree, node, "drop-profile-map");
 
-    *as = (struct junos_scheduler){.name = node->word, .line = node->line};
+    struct junos_node *threshold = junos_value(&in->tree, node, "buffer-dynamic-threshold");
+    uint32_t alpha;
+
+    *as = (struct junos_scheduler){.name = node->word, .line = node->line, .alpha = -1};
     junos_known(node);
+    if (threshold && junos_number(in, threshold, 0, JUNOS_ALPHA_MOST, &alpha)) as->alpha = (int)alpha;
     if (rate) read_rate(in, as, rate);
     struct junos_node *shape = junos_get(&in->tree, node, "shaping-rate");
     if (shape) read_shape(in, as, shape);
@@ -261,13 +265,20 @@ void junos_buffers(struct junos *in, struct junos_node *cos)
     struct junos_node *shared = junos_get(&in->tree, cos, "shared-buffer");
     struct junos_node *ways[2] = {shared ? junos_get(&in->tree, shared, "ingress") : NULL,
                                   shared ? junos_get(&in->tree, shared, "egress") : NULL};
-    uint32_t alpha;
+    static const char *const names[2] = {"buffer-partition lossy dynamic-threshold",
+                                         "buffer-partition lossless dynamic-threshold"};
+    uint32_t alpha, line;
 
-    in->alpha = -1;
+    in->alpha = in->egress_alpha[0] = in->egress_alpha[1] = -1;
     if (ways[0]) judge_partitions(in, ways[0], ingress, true);
     if (ways[1]) judge_partitions(in, ways[1], egress, false);
-    struct junos_node *threshold =
-        ways[0] ? junos_value(&in->tree, ways[0], "buffer-partition lossless dynamic-threshold") : NULL;
+    for (int lossless = 0; lossless < 2 && ways[1]; lossless++) {
+        struct junos_node *out = junos_value(&in->tree, ways[1], names[lossless]);
+        if (out && junos_number(in, out, 0, JUNOS_ALPHA_MOST, &alpha)) in->egress_alpha[lossless] = (int)alpha;
+        in->egress_percent[lossless] = percent_of(in, ways[1], lossless ? "lossless" : "lossy", &line);
+        in->egress_said[lossless] = line != 0;
+    }
+    struct junos_node *threshold = ways[0] ? junos_value(&in->tree, ways[0], names[1]) : NULL;
     if (threshold && junos_number(in, threshold, 0, JUNOS_ALPHA_MOST, &alpha)) {
         in->alpha = (int)alpha;
         in->alpha_line = threshold->line;
