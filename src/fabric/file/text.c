@@ -17,6 +17,7 @@ char *file_read(struct loader *loader, const char *path, struct fabric_at at, si
     bool in = at.line == 0 && strcmp(path, FILE_STDIN) == 0;
     FILE *file = in ? stdin : fopen(path, "rb");
     size_t size = 1 << 16, used = 0;
+    bool large = false;
 
     if (!file) {
         read_error(loader, at, "cannot open '%s': %s", path, strerror(errno));
@@ -26,14 +27,16 @@ char *file_read(struct loader *loader, const char *path, struct fabric_at at, si
     while (text) {
         size_t got = fread(text + used, 1, size - 1 - used, file);
         used += got;
-        if (got == 0 || used > FILE_BYTES_MAX) break;
+        if (got == 0) break;
         if (used < size - 1) continue;
+        large = size >= FILE_BYTES_MAX;
+        if (large) break;
         char *grown = SCRATCH_NEW(loader, char, size * 2);
         if (grown) memcpy(grown, text, used);
         text = grown;
         size *= 2;
     }
-    bool failed = ferror(file) || used > FILE_BYTES_MAX;
+    bool failed = ferror(file) || large;
     if (text && failed)
         read_error(loader, at, "cannot read '%s': %s", path, ferror(file) ? strerror(errno) : "too large");
     if (!in) fclose(file);
