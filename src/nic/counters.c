@@ -160,17 +160,19 @@ static void audit_qp(const struct nic *nic, const struct nic_qp *qp)
 
 void nic_audit(const struct nic *nic, const struct pktpool *pool)
 {
-    uint32_t qps = 0, ready = 0, in_ready = 0, control = 0;
+    uint32_t qps = 0, ready = 0, in_ready = 0, control = 0, shut = 0;
 
     /* A QP that ended by a QP_CHECK is a bug too, where books are audited. */
     if (nic->failed_check.what) check_failed(nic->failed_check.file, nic->failed_check.line, nic->failed_check.what);
     for (uint32_t i = 0; i < nic->config.max_qps; i++) {
         if (nic->qp[i].qpn == 0) continue;
         qps++;
+        shut += nic->qp[i].shut;
         ready += nic->qp[i].sched == QP_READY;
         audit_qp(nic, &nic->qp[i]);
     }
-    CHECK(qps == nic->qps);
+    CHECK(qps == nic->qps && shut == nic->shut);
+    CHECK(nic->idle == NIC_IDLE_OTHERWISE || nic->starved);
     CHECK(nic->stopped == (nic->fetch_at == PS_NEVER ? nic->paused : UINT16_MAX));
     CHECK(nic->pause_next <= nic->fetch_at);
     audit_heap(nic, HEAP_PACE);

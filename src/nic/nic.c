@@ -235,6 +235,7 @@ pkt_t nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
     uint16_t control = nic->control_mask & (uint16_t)~nic->paused;
     if (control) {
         nic->starved = false;
+        if (__builtin_expect(nic->idle, 0)) idle_over(nic, now);
         pkt_t id = control_pop(nic, control, io);
         io->deadline = nic_deadline(nic);
         return id;
@@ -254,10 +255,12 @@ pkt_t nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
             id = control_pop(nic, control, io);
         }
         nic->starved = false;
+        if (__builtin_expect(nic->idle, 0)) idle_over(nic, now);
         io->deadline = nic_deadline(nic);
         return id;
     }
     nic->starved = true;
+    if (nic->idle | nic->heap[HEAP_PACE].count | nic->shut | nic->ready_mask) idle_because(nic, now);
     io->deadline = nic_deadline(nic);
     return PKT_NONE;
 }

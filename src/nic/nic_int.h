@@ -186,6 +186,7 @@ struct nic_qp {
     bool drain_told;
     bool established;  /* NIC_EVENT_COMM_EST has been made */
     bool held;         /* its timer runs though nothing is under way: see requester_hold() */
+    bool shut;         /* it has data, and congestion control's window is closed */
     bool listed;       /* free, and in the list of free places */
     bool inconsistent; /* QP_CHECK: its books are wrong */
     uint16_t events;   /* bits by enum nic_event_kind */
@@ -213,13 +214,17 @@ struct qp_list { /* linked by nic_qp.ready_next */
     uint32_t head, tail;
 };
 
+/* Why a port that had nothing to give is idle though there is data. */
+enum nic_idle { NIC_IDLE_OTHERWISE, NIC_IDLE_RATE, NIC_IDLE_FETCH };
+
 struct nic {
     struct nic_qp *qp;
     uint16_t paused, control_mask, ready_mask; /* a bit for each priority */
     uint16_t stopped;                          /* those paused; all of them while payload is fetched */
     bool sent_more;                            /* something is to be done after a packet was sent: qp_tx */
     uint8_t last_prio;
-    bool starved;           /* nic_tx had nothing to give: pacing times are deadlines now */
+    bool starved;           /* nic_tx had nothing to give: pacing times are deadlines now ... */
+    uint8_t idle;           /* ... and why it had none though there is data: enum nic_idle */
     uint8_t extension_mask; /* 0 when extended headers take no room */
     ps_t pause_next;        /* earliest end of a pause */
     ps_t pause_deadline;    /* the earliest of it and the slow receiver's times */
@@ -229,6 +234,8 @@ struct nic {
     struct nic_config config;
     uint32_t qps;   /* alive */
     uint32_t helds; /* QPs that are held */
+    uint32_t shut;  /* QPs whose window congestion control has closed */
+    ps_t idle_since;
     bool link_down;
     bool inconsistent; /* some QP is */
     uint32_t control_count;
@@ -334,7 +341,11 @@ void ready_remove(struct nic *nic, struct nic_qp *qp);
 struct nic_qp *ready_pop(struct nic *nic, unsigned prio);
 /* Something of the QP may have become sendable. */
 void nic_wake(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
-void pace_release(struct nic *nic, ps_t now); /* what is due becomes ready */
+/* The port is idle, for another reason perhaps than until now; it is no longer. */
+void idle_because(struct nic *nic, ps_t now);
+void idle_over(struct nic *nic, ps_t now);
+void shut_end(struct nic *nic, struct nic_qp *qp); /* its window is open again, or it has nothing any more */
+void pace_release(struct nic *nic, ps_t now);      /* what is due becomes ready */
 void pace_sent(struct nic *nic, struct nic_qp *qp, uint32_t frame_bytes, ps_t now);
 void pace_rate(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io); /* after any call of cc_ */
 void timers_run(struct nic *nic, ps_t now, struct nic_io *io);

@@ -115,12 +115,54 @@ void ready_remove(struct nic *nic, struct nic_qp *qp)
     qp->sched = QP_IDLE;
 }
 
+/* --- why a port is idle --- */
+
+void shut_end(struct nic *nic, struct nic_qp *qp)
+{
+    nic->shut -= qp->shut;
+    qp->shut = false;
+}
+
+/* A queue pair without more to send now: it has data, and its window is closed. */
+static void shut_begin(struct nic *nic, struct nic_qp *qp)
+{
+    if (qp->shut || qp->state != NIC_RTS || qp->rnr_wait) return;
+    qp->shut = qp->nxt != qp->post && qp->nxt_bytes - qp->una_bytes >= qp->cc.window_bytes;
+    nic->shut += qp->shut;
+}
+
+void idle_over(struct nic *nic, ps_t now)
+{
+    ps_t span = now - nic->idle_since;
+
+    if (nic->idle == NIC_IDLE_RATE) nic->counters.idle_rate_ps += span;
+    if (nic->idle == NIC_IDLE_FETCH) nic->counters.idle_fetch_ps += span;
+    nic->idle = NIC_IDLE_OTHERWISE;
+}
+
+/* A pause is told by its own counters. */
+void idle_because(struct nic *nic, ps_t now)
+{
+    enum nic_idle why = NIC_IDLE_OTHERWISE;
+
+    if (nic->ready_mask & (uint16_t)~nic->paused && nic->fetch_at != PS_NEVER)
+        why = NIC_IDLE_FETCH;
+    else if (!nic->ready_mask && (nic->heap[HEAP_PACE].count || nic->shut))
+        why = NIC_IDLE_RATE;
+    if (why == nic->idle) return;
+    idle_over(nic, now);
+    nic->idle = (uint8_t)why;
+    nic->idle_since = now;
+}
+
 void nic_wake(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     if (qp->sched != QP_IDLE || !qp_has_work(qp)) return;
+    if (qp->shut) shut_end(nic, qp);
     if (qp->next_tx > now) {
         qp->sched = QP_PACED;
         heap_set(nic, HEAP_PACE, qp, qp->next_tx);
+        if (nic->starved) idle_because(nic, now);
         return;
     }
     ready_push(nic, qp);
@@ -156,6 +198,7 @@ void pace_sent(struct nic *nic, struct nic_qp *qp, uint32_t frame_bytes, ps_t no
     qp->next_tx = qp->ps_per_byte ? now + span_of(nic, qp, bytes) : now;
     if (!qp_has_work(qp)) {
         qp->sched = QP_IDLE;
+        if (qp->cc.window_bytes != CC_WINDOW_NONE) shut_begin(nic, qp);
     } else if (qp->next_tx > now) {
         qp->sched = QP_PACED;
         heap_set(nic, HEAP_PACE, qp, qp->next_tx);

@@ -323,6 +323,7 @@ static void quiet(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     qp->rto_at = qp->rnr_at = qp->cc.deadline = qp->cnp_due = qp->patience_at = qp->patience_until = PS_NEVER;
     nic->helds -= qp->held;
     qp->rnr_wait = qp->held = false;
+    shut_end(nic, qp);
     qp->trail = false;
     qp->failing = 0;
     qp->resource_next = qp->resource_tail;

@@ -289,6 +289,8 @@ static void json_nic(struct jout *jout, const struct fabric *fabric, const struc
     jout_u64(jout, "duplicates", common->duplicates);
     jout_u64(jout, "trimmed", common->trimmed);
     jout_u64(jout, "held_ps", common->held_ps);
+    jout_u64(jout, "idle_rate_ps", c ? c->idle_rate_ps : 0);
+    jout_u64(jout, "idle_fetch_ps", c ? c->idle_fetch_ps : 0);
     json_own(jout, nic);
     jout_open_line(jout, "priorities", '[');
     for (unsigned p = 0; c && p < FABRIC_PRIOS; p++)

@@ -164,6 +164,51 @@ static void test_pacing(void **state)
     expect_cqe(&end[0].send_cq, 0, NIC_SUCCESS);
 }
 
+/* From the first packet of adapter 0 to its last, the time for which its line was idle. */
+static ps_t idle_of_seen(void)
+{
+    ps_t idle = 0, free_at = PS_NEVER;
+
+    for (uint32_t i = 0; i < pair.seen_count; i++) {
+        if (pair.seen[i].from != 0) continue;
+        if (free_at < pair.seen[i].at) idle += pair.seen[i].at - free_at;
+        free_at = pair.seen[i].at + (seen(i)->frame_bytes + 24u) * 8 * PS_S / LINE_BPS;
+    }
+    return idle;
+}
+
+/* Why a line is idle: congestion control's rate, or its window; with others who send it is not; without data it is for
+ * another reason. */
+static void test_idle_for_rate(void **state)
+{
+    struct nic_qp_config config = pair_qp_config();
+    struct cc_config cc = fixed_rate(33123456789), window = fixed_rate(LINE_BPS);
+    (void)state;
+    config.cc = &cc;
+    rig_connect(&config);
+    pair_send(&pair, 0, &end[0], (struct nic_wr){.verb = NIC_WRITE, .length = 1000 * 1024});
+    pair_run(&pair, PS_NEVER);
+    const struct nic_counters *counters = nic_counters(pair.nic[0]);
+    assert_int_equal(counters->idle_rate_ps, idle_of_seen());
+    ps_t needs = 8 * PS_S / cc.rpg_max_rate * 1000 * 1106; /* headers and gaps are in it */
+    assert_in_range(counters->idle_rate_ps * 1000 / needs, 660, 680);
+    assert_int_equal(counters->idle_fetch_ps, 0);
+    assert_int_equal(nic_counters(pair.nic[1])->idle_rate_ps, 0);
+
+    pair_release(&pair);
+    struct nic_config nics[2] = {nic_config_default(LINE_BPS, 10), nic_config_default(LINE_BPS, 11)};
+    nics[1].any_key = true;
+    pair_init(&pair, nics, 1);
+    window.window = 4096; /* far less than is under way in a round trip */
+    config.cc = &window;
+    rig_connect(&config);
+    pair_send(&pair, 0, &end[0], (struct nic_wr){.verb = NIC_WRITE, .length = 1000 * 1024});
+    pair_run(&pair, PS_NEVER);
+    counters = nic_counters(pair.nic[0]);
+    assert_true(idle_of_seen() > 100 * PS_US);
+    assert_in_range(counters->idle_rate_ps, idle_of_seen() - idle_of_seen() / 100, idle_of_seen());
+}
+
 /* A QP that waits for its time does not hold others back. */
 static void test_pacing_two(void **state)
 {
@@ -440,6 +485,9 @@ static void test_slow_bus(void **state)
     }
     assert_int_equal(carried, 300);
     assert_true(between > 20);
+    const struct nic_counters *counters = nic_counters(pair.nic[0]);
+    assert_in_range(counters->idle_fetch_ps, idle_of_seen() - 20 * PS_US, idle_of_seen());
+    assert_int_equal(counters->idle_rate_ps, 0);
     /* one after the other, with no more between them than a longer header and the first round trip */
     assert_in_range(before, 297 * span, 300 * span + 5 * PS_US);
     pair_disconnect(&pair, more[0]);
@@ -569,6 +617,7 @@ int main(void)
         T(test_pause_resumed),
         T(test_pause_forever),
         T(test_pacing),
+        T(test_idle_for_rate),
         T(test_pacing_two),
         T(test_cnp_gap),
         T(test_cnp_remember),

@@ -55,6 +55,8 @@ static const struct key nic_keys[] = {
     {"out_of_sequence", EVIDENCE_OUT_OF_SEQUENCE, false},
     {"out_of_buffer", EVIDENCE_OUT_OF_BUFFER, false},
     {"discards", EVIDENCE_RX_DISCARDS, false},
+    {"idle_rate_ps", EVIDENCE_IDLE_RATE_NS, true},
+    {"idle_fetch_ps", EVIDENCE_IDLE_FETCH_NS, true},
     {"retry_exceeded", EVIDENCE_RETRY_EXCEEDED, false},
     {NULL, 0, false},
 };
