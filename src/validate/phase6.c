@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "diagnose/baseline.h"
-#include "evidence/read/reader.h"
+#include "evidence/evidence.h"
 #include "fabric/owners.h"
+#include "report/diagnosis/run_evidence.h"
 #include "report/metrics_list.h"
-#include "report/sim_report.h"
 #include "validate/measured/measured.h"
 #include "validate/plants/plants.h"
 
@@ -106,24 +106,18 @@ static uint32_t diagnose_variant(struct validate_case *of, const struct plant *p
     const struct sim_report report = {.fabric = variant->fabric, .result = &variant->result};
     struct diagnose diagnose = {0};
     struct evidence evidence;
-    char *text = NULL;
-    size_t length = 0;
-    FILE *to = open_memstream(&text, &length);
     uint32_t wrong = 1;
-    bool written = to && sim_imbalance(variant->sim, &variant->result) == 0 && sim_json_write(to, &report);
 
-    if (to && fclose(to) == 0 && written) {
-        evidence_init(&evidence);
-        evidence_read_text(&evidence, NULL, "run.json", 0, NULL, text, length);
+    evidence_init(&evidence);
+    if (sim_imbalance(variant->sim, &variant->result) == 0 && run_evidence(&evidence, &report)) {
         evidence_finish(&evidence, variant->fabric);
         diagnose_run(&diagnose, &evidence, NULL);
         wrong = judge_findings(of, plant, &diagnose, clean);
         diagnose_release(&diagnose);
-        evidence_release(&evidence);
     } else {
         validate_tell(of, VALIDATE_FAIL, plant->name, "it can be diagnosed", "not enough memory");
     }
-    free(text);
+    evidence_release(&evidence);
     return wrong;
 }
 

@@ -50,7 +50,7 @@ MAY_INCLUDE = {
     "attach": {"live/live.h", "nic", "packet", "base"},
     "attach/device": {"attach", "live", "wire", "nic", "packet", "base"},
     "up": {"observe", "attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "live/records.h", "live/page", "nic", "switch", "fabric", "packet", "base"},
-    "report": {"observe", "diagnose/diagnose.h", "diagnose/walk.h", "evidence/evidence.h", "up", "sim", "capture", "jobs", "fabric", "packet", "base"},
+    "report": {"observe", "diagnose/diagnose.h", "diagnose/walk.h", "evidence/evidence.h", "evidence/drops.h", "up", "sim", "capture", "jobs", "fabric", "packet", "base"},
     "dump": {"observe", "config", "jobs", "sim", "nic/counters.h", "switch/counters.h", "switch/config.h", "fabric", "report/collectives.h", "report/json_out.h", "report/text.h", "base"},
     "study": {"config/bom.h", "observe", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "tune": {"study", "check/check.h", "config/config.h", "config/unsupported.h", "load", "jobs", "sim", "plant", "nic", "switch", "fabric", "report/text.h", "base"},

@@ -5,7 +5,7 @@
 #ifndef ROCELAB_EVIDENCE_READ_METRICS_METRICS_H
 #define ROCELAB_EVIDENCE_READ_METRICS_METRICS_H
 
-#include "evidence/read/drops.h"
+#include "evidence/drops.h"
 #include "evidence/read/reader.h"
 
 #define METRICS_LABELS 48

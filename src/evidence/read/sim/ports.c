@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "evidence/read/drops.h"
+#include "evidence/drops.h"
 #include "evidence/read/sim/document.h"
 
 /* A key of the document and what evidence calls it. */

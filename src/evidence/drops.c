@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Drops of a rocelab switch's port: see drops.h. */
-#include "evidence/read/drops.h"
+#include "evidence/drops.h"
 
 #include <string.h>
 

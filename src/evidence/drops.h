@@ -5,8 +5,8 @@
  * Lossless priorities alone run out of headroom, and lossy ones alone meet limits of queues; what is left goes to
  * whoever has drops left.
  */
-#ifndef ROCELAB_EVIDENCE_READ_DROPS_H
-#define ROCELAB_EVIDENCE_READ_DROPS_H
+#ifndef ROCELAB_EVIDENCE_DROPS_H
+#define ROCELAB_EVIDENCE_DROPS_H
 
 #include "evidence/evidence.h"
 
