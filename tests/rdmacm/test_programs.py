@@ -245,7 +245,7 @@ class Others(unittest.TestCase):
 
     def test_what_is_missing_is_named(self):
         need("ibv_xsrq_pingpong")
-        process = subprocess.run(command(["ibv_xsrq_pingpong"]), env=environment(ROCELAB_VERBOSE="on", **own),
+        process = subprocess.run(command(["ibv_xsrq_pingpong"]), env=environment(**own),
                                  capture_output=True, text=True, timeout=LIMIT, check=False)
         self.assertNotEqual(process.returncode, 0)
         self.assertEqual(process.stderr.count("rocelab: XRC"), 1, process.stderr)

@@ -112,8 +112,8 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
-    (void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
-    errno = verbs_missing(MISSING_DMABUF);
+    (void)pd, (void)offset, (void)length, (void)iova, (void)access;
+    errno = fd < 0 ? EOPNOTSUPP : verbs_missing(MISSING_DMABUF);
     return NULL;
 }
 
@@ -172,14 +172,6 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
     verbs_pd_put(ibv->pd);
     free(mr);
     return 0;
-}
-
-/* A region that reads as zeros and swallows what is written would need one key for every address: refused. */
-struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
-{
-    (void)pd;
-    errno = EOPNOTSUPP;
-    return NULL;
 }
 
 int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sge,

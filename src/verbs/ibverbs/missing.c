@@ -3,8 +3,9 @@
  * What is not there, said aloud.
  *
  * Programs that ask for XRC and the like print "Operation not supported" and no more: whose operation, nobody knows.
- * With ROCELAB_VERBOSE=on each kind is named once on standard error.  Domains of XRC cannot be opened; the call exists
- * so that it can say so.
+ * So each kind is named once a process on standard error, with what to do instead; ROCELAB_VERBOSE=off keeps it quiet.
+ * Who only asks whether something is there (a dma-buf of descriptor -1, as NCCL and UCX do) is told nothing.  Domains
+ * of XRC cannot be opened, and null regions not made; the calls exist so that they can say so.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,20 +13,23 @@
 #include "live/environment.h"
 #include "verbs/ibverbs/verbs_int.h"
 
-static const char *const names[] = {
-    [MISSING_XRC] = "XRC (extended reliable connections)",
-    [MISSING_QP_TYPE] = "queue pairs other than RC, UC and UD",
-    [MISSING_TAGS] = "tag matching",
-    [MISSING_DMABUF] = "regions of dma-bufs (GPU memory)",
-    [MISSING_PAGING] = "on-demand paging",
+static const char *const texts[] = {
+    [MISSING_XRC] = "XRC (extended reliable connections) is not there; use RC queue pairs with a shared receive queue",
+    [MISSING_RAW] = "raw packet queue pairs are not there; use UD queue pairs, or a packet socket",
+    [MISSING_DRIVER] = "queue pairs of a driver's own (DC, SRD) are not there; use RC, as UCX_TLS=rc_v does for UCX",
+    [MISSING_TAGS] = "tag matching is not there; match in the program (UCX_RC_TM_ENABLE=n)",
+    [MISSING_DMABUF] = "regions of dma-bufs (GPU memory) are not there; register memory of the host and copy "
+                       "(NCCL_NET_GDR_LEVEL=LOC)",
+    [MISSING_PAGING] = "on-demand paging is not there; register without IBV_ACCESS_ON_DEMAND",
+    [MISSING_NULL] = "null regions are not there; register memory that is thrown away",
 };
 
 int verbs_missing(enum missing what)
 {
     static atomic_uint told; /* a bit for each */
 
-    if (live_environment_is("ROCELAB_VERBOSE", "on") && !(atomic_fetch_or(&told, 1u << what) & 1u << what))
-        fprintf(stderr, "rocelab: %s: not supported, the program gets EOPNOTSUPP\n", names[what]);
+    if (!live_environment_is("ROCELAB_VERBOSE", "off") && !(atomic_fetch_or(&told, 1u << what) & 1u << what))
+        fprintf(stderr, "rocelab: %s. The program gets EOPNOTSUPP\n", texts[what]);
     return EOPNOTSUPP;
 }
 
@@ -33,5 +37,13 @@ struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_in
 {
     (void)context, (void)attr;
     errno = verbs_missing(MISSING_XRC);
+    return NULL;
+}
+
+/* A region that reads as zeros and swallows what is written would need one key for every address: refused. */
+struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
+{
+    (void)pd;
+    errno = verbs_missing(MISSING_NULL);
     return NULL;
 }

@@ -19,7 +19,7 @@ struct ibv_context;
 struct ibv_pd;
 struct ibv_mr;
 
-enum { MASK_IOVA = 1, MASK_ADDR = 2, MASK_BUF = 32 };
+enum { MASK_IOVA = 1, MASK_ADDR = 2, MASK_FD = 4, MASK_BUF = 32 };
 
 struct ibv_buf {
     void *addr;
@@ -39,13 +39,16 @@ struct ibv_mr_init_attr {
 };
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access);
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
 int verbs_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret); /* query.c */
 
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 {
+    if (attr->comp_mask & MASK_FD)
+        return ibv_reg_dmabuf_mr(pd, attr->fd_offset, attr->length, attr->iova, attr->fd, attr->access);
     if (attr->comp_mask & ~(uint64_t)(MASK_IOVA | MASK_ADDR | MASK_BUF)) {
-        errno = EOPNOTSUPP; /* a dma-buf's descriptor, hints for caches */
+        errno = EOPNOTSUPP; /* hints for caches */
         return NULL;
     }
     if (!(attr->comp_mask & MASK_ADDR)) {

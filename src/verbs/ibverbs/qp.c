@@ -25,7 +25,9 @@ static int init_check(const struct ibv_qp_init_attr_ex *attr)
 
     if (attr->qp_type == IBV_QPT_XRC_SEND || attr->qp_type == IBV_QPT_XRC_RECV) return verbs_missing(MISSING_XRC);
     if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD)
-        return verbs_missing(MISSING_QP_TYPE);
+        return attr->qp_type == IBV_QPT_RAW_PACKET ? verbs_missing(MISSING_RAW)
+               : attr->qp_type == IBV_QPT_DRIVER   ? verbs_missing(MISSING_DRIVER)
+                                                   : EOPNOTSUPP;
     if (attr->comp_mask & ~known) return EOPNOTSUPP;
     if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags != 0) return EOPNOTSUPP;
     may = attr->qp_type == IBV_QPT_RC ? operations : attr->qp_type == IBV_QPT_UC ? unreliable : datagram;

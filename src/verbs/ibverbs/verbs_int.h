@@ -273,7 +273,15 @@ int verbs_qp_ex_init(struct vqp *qp, uint64_t operations);
 void verbs_qp_ex_release(struct vqp *qp);
 
 /* missing.c: EOPNOTSUPP, and a word about it */
-enum missing { MISSING_XRC, MISSING_QP_TYPE, MISSING_TAGS, MISSING_DMABUF, MISSING_PAGING };
+enum missing {
+    MISSING_XRC,
+    MISSING_RAW,
+    MISSING_DRIVER,
+    MISSING_TAGS,
+    MISSING_DMABUF,
+    MISSING_PAGING,
+    MISSING_NULL,
+};
 int verbs_missing(enum missing what);
 struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
 

@@ -261,7 +261,6 @@ int rdma_create_srq_ex(struct rdma_cm_id *pub, struct ibv_srq_init_attr_ex *attr
     struct ibv_srq *srq;
 
     if (pub->srq != NULL || pub->verbs == NULL) return rdmacm_fail(EINVAL);
-    if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type == IBV_SRQT_XRC) return rdmacm_fail(EOPNOTSUPP);
     if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || attr->pd == NULL) {
         attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
         attr->pd = pub->pd != NULL ? pub->pd : default_pd(rid_of(pub));
