@@ -2,15 +2,17 @@
 /*
  * rocelab VERB [OPTIONS] ...: finds the verb and runs it.
  *
- * Only LC_CTYPE is taken from the locale (it says whether bars may be UTF-8): numbers and messages
- * are the same everywhere, because people paste them into mails and scripts read them.
+ * There is no setlocale(): numbers and messages are the same everywhere, because people paste them into mails and
+ * scripts read them.  Whether bars may be UTF-8 is in the locale's name (output.c), be it installed or not, and whether
+ * or not there is memory to load it.
  */
 #include "cli/cli.h"
 
-#include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+
+#include "cli/memory.h"
 
 const struct cli_verb cli_verbs[] = {
 #define X(name, function, help) {#name, function, help},
@@ -78,7 +80,7 @@ int main(int argc, char **argv)
     int status, written;
     FILE *out;
 
-    setlocale(LC_CTYPE, "");
+    cli_memory_may_fail(false);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), seen by cli_output_close() */
     out = cli_output_open();
     if (out == NULL) {

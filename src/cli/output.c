@@ -9,7 +9,6 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -74,6 +73,19 @@ static unsigned width(bool terminal)
     return asked < LEAST_WIDTH ? LEAST_WIDTH : (unsigned)asked;
 }
 
+/* As the locale is named: "C.UTF-8", "de_DE.utf8@euro".  The first of these that says something is the one. */
+static bool utf8(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *name = getenv(variables[i]);
+        if (name == NULL || name[0] == '\0') continue;
+        return strcasestr(name, ".UTF-8") != NULL || strcasestr(name, ".utf8") != NULL;
+    }
+    return false;
+}
+
 struct text_style cli_style(void)
 {
     bool terminal = isatty(STDOUT_FILENO) != 0;
@@ -81,7 +93,7 @@ struct text_style cli_style(void)
 
     return (struct text_style){
         .width = width(terminal),
-        .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+        .utf8 = utf8(),
         .colour =
             terminal && (no_colour == NULL || no_colour[0] == '\0') && (kind == NULL || strcmp(kind, "dumb") != 0),
     };

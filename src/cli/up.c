@@ -19,6 +19,7 @@
 
 #include "base/check.h"
 #include "cli/html.h"
+#include "cli/memory.h"
 #include "cli/observe.h"
 #include "cli/outputs.h"
 #include "cli/pcap.h"
@@ -263,7 +264,9 @@ static enum sim_state run(struct settings *settings, struct up *up)
     enum sim_state state = SIM_RUNNING;
 
     while (!cli_stopped && state == SIM_RUNNING) {
+        cli_memory_may_fail(true); /* what a program asks for and there is no memory for, it is told */
         state = up_advance(up, PATIENCE_MS);
+        cli_memory_may_fail(false);
         print_programs(settings, up, false);
         cli_serving_look(&settings->serving, up_answer_document, &settings->answer);
     }

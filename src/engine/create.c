@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/memory.h"
 #include "engine/engine_int.h"
 #include "engine/run_int.h"
 #include "packet/frame.h"
@@ -325,7 +326,7 @@ static int start_threads(struct engine *engine)
         if (error) {
             /* The barrier counts on all of them: those that were made wait for the ones that could not be. */
             engine->barrier.threads = i;
-            return -error;
+            return error == EAGAIN ? memory_ran_out() : -error; /* glibc's, for a stack that there is no memory for */
         }
         engine->started = i;
     }

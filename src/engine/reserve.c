@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "engine/engine_int.h"
 
 #define BLOCK_BATCH 64
@@ -31,7 +32,10 @@ void *pages_map(size_t bytes)
     size_t room = bytes < HUGE_BYTES ? bytes : bytes + HUGE_BYTES;
     uint8_t *at = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    if (at == MAP_FAILED) return NULL;
+    if (at == MAP_FAILED) {
+        memory_ran_out();
+        return NULL;
+    }
     if (room == bytes) return at;
     /* Aligned by hand: the kernel backs only aligned ranges with huge pages. */
     uint8_t *aligned = (uint8_t *)(((uintptr_t)at + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1));

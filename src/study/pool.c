@@ -2,10 +2,13 @@
 /*
  * The one pool for many simulations.
  *
- * Processes and not threads: a point that takes all memory, or meets a CHECK, is a row with a sentence and not the end
- * of the others.  A child sees what its parent had loaded when it was forked, and pays for no copy of it.  What it has
- * to say comes through a pipe and is taken by the number of its point, so that no table depends on who was first.  The
- * parent only waits; it has no other threads when it forks.
+ * Processes and not threads: a point that meets a CHECK, or that the kernel ends because it takes all memory, is a row
+ * with a sentence and not the end of the others.  A child sees what its parent had loaded when it was forked, and pays
+ * for no copy of it.  What it has to say comes through a pipe and is taken by the number of its point, so that no table
+ * depends on who was first.  The parent only waits; it has no other threads when it forks.
+ *
+ * Where a point is refused memory, all others are run and kept, and the whole fails: with fewer at once there may be
+ * enough, and a table without that row would look like one of a point that cannot be run.
  *
  * When the caller is told to stop, children are ended and what they were at is lost; rows that were taken are not.
  */
@@ -20,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "report/text.h"
 #include "study/clock.h"
 
@@ -37,7 +41,7 @@ struct pool {
     const struct pool_work *work;
     struct slot *slot;
     struct pollfd *wait;
-    uint32_t slots, busy, next;
+    uint32_t slots, busy, next, no_memory;
     struct pool_done done;
     uint64_t begun_ns;
     bool drawn;
@@ -107,9 +111,12 @@ static void finish(struct pool *pool, uint32_t index)
         ;
     if (WIFSIGNALED(status))
         snprintf(why, sizeof why, "the run was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) == MEMORY_EXIT)
+        snprintf(why, sizeof why, "memory ran out");
     else if (status != 0 || slot->used == 0 || slot->used > POOL_ROW_MAX)
         snprintf(why, sizeof why, "the run ended without a result");
     /* A run that was ended because the caller stops says nothing of its point. */
+    if (WIFEXITED(status) && WEXITSTATUS(status) == MEMORY_EXIT) pool->no_memory++;
     if (why[0] == '\0' || !*work->stopped) {
         const struct pool_row row = {slot->bytes, slot->used, why[0] ? why : NULL};
         pool->done.reused += work->take(work->context, slot->point, &row);
@@ -164,6 +171,9 @@ static bool run_all(struct pool *pool)
     while (pool->busy)
         finish(pool, pool->busy - 1);
     if (pool->drawn) fputs("\r\033[K", stderr);
+    if (good && pool->no_memory)
+        good = study_fail(work->error, "memory ran out in %u of %u %s; fewer at once (--jobs) need less",
+                          pool->no_memory, work->points, work->noun);
     return good && !*work->stopped;
 }
 

@@ -14,10 +14,14 @@
 #include <errno.h>
 #include <libfyaml.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 #define DEPTH_MAX 32
-#define HASHED_MAP 16 /* maps with more children look keys up in a table */
+#define SPARE_BYTES 4096 /* more than struct fy_input and its name */
+#define HASHED_MAP 16    /* maps with more children look keys up in a table */
 
 struct frame {
     struct tree *node;
@@ -120,7 +124,11 @@ static const char *scalar_text(struct builder *builder, struct fy_token *token, 
     size_t length = 0;
     const char *text = token ? fy_token_get_text(token, &length) : "";
 
-    if (!text) text = "", length = 0;
+    /* What it has no memory for it makes an empty text. */
+    if (!text || (!length && token && fy_token_get_text_length(token))) {
+        builder->result = memory_ran_out();
+        return NULL;
+    }
     if (memchr(text, 0, length)) {
         refuse(builder, at, "a zero byte in a text");
         return NULL;
@@ -343,19 +351,19 @@ static int screen(const char *text, size_t length, struct fabric_errors *errors)
     return 0;
 }
 
-static void report_syntax(struct fy_diag *diag, struct fabric_errors *errors)
+/* Why there are no more events.  libfyaml says nothing of memory: a parser that gives up without a place in the text
+ * had none. */
+static int gave_up(struct fy_diag *diag, struct fabric_errors *errors)
 {
     void *iterator = NULL;
     const struct fy_diag_error *error = fy_diag_errors_iterate(diag, &iterator);
 
+    if (!error || !error->msg || error->line <= 0) return memory_ran_out();
     /* The first names the cause; what follows it is the parser giving up. */
-    if (error) {
-        struct fabric_at at = {error->line > 0 ? (uint32_t)error->line : 1,
-                               error->column > 0 ? (uint32_t)error->column : 1};
-        fabric_errors_add(errors, at, "not YAML: %s", error->msg);
-    } else {
-        fabric_errors_add(errors, (struct fabric_at){1, 1}, "not YAML");
-    }
+    fabric_errors_add(errors,
+                      (struct fabric_at){(uint32_t)error->line, error->column > 0 ? (uint32_t)error->column : 1},
+                      "not YAML: %s", error->msg);
+    return -EINVAL;
 }
 
 static int parse_events(struct fy_parser *parser, struct fy_diag *diag, struct builder *builder)
@@ -368,11 +376,17 @@ static int parse_events(struct fy_parser *parser, struct fy_diag *diag, struct b
         fy_parser_event_free(parser, event);
         if (last) return builder->result;
     }
-    if (builder->result == 0 && (fy_parser_get_stream_error(parser) || fy_diag_got_error(diag))) {
-        report_syntax(diag, builder->errors);
-        return -EINVAL;
-    }
-    return builder->result;
+    return builder->result == 0 ? gave_up(diag, builder->errors) : builder->result;
+}
+
+/* libfyaml 0.7 takes two small pieces for a text and looks at neither: without memory it would write to address 0. */
+static bool has_spare(void)
+{
+    void *spare = malloc(SPARE_BYTES);
+    bool has = spare != NULL;
+
+    free(spare);
+    return has;
 }
 
 static int parse(const char *text, size_t length, bool foreign, struct arena *arena, struct tree **ret,
@@ -383,18 +397,20 @@ static int parse(const char *text, size_t length, bool foreign, struct arena *ar
     int result = screen(text, length, errors);
 
     if (result < 0) return result;
-    result = -ENOMEM;
     fy_diag_cfg_default(&diag_config);
     diag_config.fp = NULL;
     diag_config.level = FYET_ERROR;
     struct fy_diag *diag = fy_diag_create(&diag_config);
-    if (!diag) return -ENOMEM;
+    if (!diag) return memory_ran_out();
     fy_diag_set_collect_errors(diag, true);
     struct fy_parse_cfg config = {.flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_DEFAULT_VERSION_1_2 |
                                            FYPCF_JSON_NONE | FYPCF_SLOPPY_FLOW_INDENTATION,
                                   .diag = diag};
     struct fy_parser *parser = fy_parser_create(&config);
-    if (parser && fy_parser_set_string(parser, text, length) == 0) result = parse_events(parser, diag, &builder);
+    if (parser && has_spare() && fy_parser_set_string(parser, text, length) == 0)
+        result = parse_events(parser, diag, &builder);
+    else
+        result = memory_ran_out();
     if (result == 0 && !builder.root) {
         builder.root = new_node(&builder, TREE_SCALAR, (struct fabric_at){1, 1});
         result = builder.result;
