@@ -151,6 +151,7 @@ struct live_qp {
     bool foreign;        /* the peer's identifications cannot be known */
     bool memory;         /* the peer is reached through memory: nothing is taken from sockets */
     uint16_t peer_port;  /* the UDP source port of the peer, one of us; 0: not known */
+    bool peer_known;     /* memory and peer_port are the registry's word, else they are learned */
     uint32_t peer_epoch; /* the registry's when it was asked for the peer */
     uint32_t groups;
     struct live_qp *next;

@@ -57,24 +57,33 @@ static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
 
 /* Which way the peer's packets come (receive.c).  Of a process of this machine the registry knows whether it is reached
  * through memory, and else the port that it sends from, which no other user can have; of others it is learned. */
-static void peer_set(struct live_qp *qp)
+static void peer_ask(struct live_qp *qp)
 {
     struct live *live = qp->live;
     const struct pkt_addr *remote = &live->path[qp->path].key.remote;
 
-    qp->memory = false;
-    qp->peer_port = 0;
     qp->peer_epoch = registry_epoch(live->registry);
-    if (qp->path == 0 || qp->config.transport == NIC_UD) return;
-    qp->memory = wire_memory(live->wire, remote, qp->config.remote_qp);
-    qp->peer_port = registry_source_port(live->registry, remote, live->env.port, qp->config.remote_qp, qp->qpn);
+    bool memory = wire_memory(live->wire, remote, qp->config.remote_qp);
+    uint16_t port = registry_source_port(live->registry, remote, live->env.port, qp->config.remote_qp, qp->qpn);
+    if (!memory && port == 0) return;
+    qp->memory = memory;
+    qp->peer_port = port;
+    qp->peer_known = true;
 }
 
-/* The peer may have begun after its queue pair was named here: the registry is asked again when it has grown since. */
+static void peer_set(struct live_qp *qp)
+{
+    qp->memory = qp->peer_known = false;
+    qp->peer_port = 0;
+    if (qp->path != 0 && qp->config.transport != NIC_UD) peer_ask(qp);
+}
+
+/* The peer may have begun after its queue pair was named here: the registry is asked again when it has grown since, and
+ * is believed before what was learned: a forger may have been here first. */
 bool qp_from_peer(struct live_qp *qp, const struct wire_packet *packet)
 {
+    if (!qp->peer_known && qp->peer_epoch != registry_epoch(qp->live->registry)) peer_ask(qp);
     if (packet->memory) return true;
-    if (!qp->memory && qp->peer_port == 0 && qp->peer_epoch != registry_epoch(qp->live->registry)) peer_set(qp);
     return !qp->memory && (qp->peer_port == 0 || qp->peer_port == packet->sport);
 }
 
@@ -200,7 +209,7 @@ static void reset(struct live_qp *qp, void (*completions)(struct cq_part *, uint
     if (qp->send_cq) completions(qp->send_cq, qp->qpn);
     if (qp->recv_cq && qp->recv_cq != qp->send_cq) completions(qp->recv_cq, qp->qpn);
     qp->exact = 0;
-    qp->foreign = qp->memory = false;
+    qp->foreign = qp->memory = qp->peer_known = false;
     qp->peer_port = 0;
     if (qp->path && live->path[qp->path].users) live->path[qp->path].users--;
     qp->path = 0;

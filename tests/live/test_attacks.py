@@ -304,9 +304,9 @@ sys.stdin.read()
             a, b = self.connected(prefix=full, ROCELAB_WIRE=wire)
             self.good_write(a, b, 8)
 
-    def write_from(self, target, value, psn):
+    def write_from(self, target, value, psn, i=0):
         """An RDMA WRITE Only of one byte with the right key and PSN, by another user, to a queue pair of ours."""
-        qpn, va, key = int(target.ask("number 0")), int(target.va), int(target.key)
+        qpn, va, key = int(target.ask(f"number {i}")), int(target.va), int(target.key)
         body = bth(0x0a, qpn, psn) + struct.pack(">QII", va + 63, key, 4) + bytes([value] * 4)
         self.nobody(r'''
 body, port = bytes.fromhex(sys.argv[1]), int(sys.argv[2])
@@ -323,10 +323,10 @@ s.sendto(body + struct.pack("<I", crc), ("127.0.0.1", port))
 print("ready", flush=True)
 ''', body.hex(), PORT)
 
-    def refused(self, a, psn):
+    def refused(self, a, psn, i=0):
         """The right address, QPN, PSN and key, and it changes nothing."""
         before = int(a.ask("forged"))
-        self.write_from(a, 99, psn)
+        self.write_from(a, 99, psn, i)
         while int(a.ask("forged")) == before:
             self.assertNotEqual(a.ask("byte 63"), "99")
             time.sleep(0.001)
@@ -360,6 +360,27 @@ print("ready", flush=True)
             for psn in range(2):
                 self.good_write(b, a, 20 + psn)
                 self.refused(a, psn + 1)
+            while self.peers:
+                self.peers.pop().end()
+
+    def test_forger_before_the_peer(self):
+        """Whoever sent first, before the peer's process began: when that is there, it is heard, and the other no more."""
+        for wire in "udp", "auto":
+            a = self.peer(ROCELAB_WIRE=wire, ROCELAB_SEED="1").start(2)
+            self.connect(a, c := self.peer(ROCELAB_WIRE=wire, ROCELAB_SEED="1").start())
+            self.good_write(a, c, 19)  # who is at this address is one of ours: ports are learned
+            self.assertEqual(a.ask(f"connect 1 {3 << 14} 15 7"), "ok")
+            self.write_from(a, 99, 0, 1)
+            while a.ask("byte 63") != "99":
+                time.sleep(0.001)
+            b = self.peer(ROCELAB_WIRE=wire, ROCELAB_SEED="1").start()
+            self.assertEqual(b.ask("number 0"), str(3 << 14))
+            self.assertEqual(b.ask(f"connect 0 {a.ask('number 1')} 15 7"), "ok")
+            self.assertEqual(write(b, 0, a, 20), "ok")  # the forger has used up its PSN
+            self.assertEqual(b.ask("wait"), "success")
+            for psn in range(1, 3):
+                self.good_write(b, a, 20 + psn)
+                self.refused(a, psn + 1, 1)
             while self.peers:
                 self.peers.pop().end()
 
