@@ -6,7 +6,7 @@
  * or in pauses have a classifier, a scheduler map, a congestion notification profile of their own; the first of each is
  * that of most.  What Junos cannot say is left out, and named at the head (junos.c has the table): which class is
  * without loss and in which queue it is holds for the switch; headroom is computed from the cable and the frame;
- * thresholds of marking are whole per cent of the lossless part of the buffer.
+ * thresholds of marking are whole per cent of what a queue may hold (buffer.c).
  */
 #include <errno.h>
 #include <stdlib.h>
