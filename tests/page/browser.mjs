@@ -167,9 +167,10 @@ const CHECKS = {
   async phone(_, one) {
     const { page, said, close } = await open(one.name, { viewport: { width: 320, height: 640 } });
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    const short = await page.$$eval(".track", (list) => list.filter((track) => track.clientWidth < 200 || track.nextElementSibling.getBoundingClientRect().bottom > track.getBoundingClientRect().bottom).length);
     if (shots) await page.screenshot({ path: join(shots, `${one.name}-phone.png`), fullPage: true });
     await close();
-    return [...said, ...(wide > 320 ? [`${wide} pixels wide`] : [])];
+    return [...said, ...(wide > 320 ? [`${wide} pixels wide`] : []), ...(short ? [`${short} bars are short, or are not under their value`] : [])];
   },
   async colours(_, one) {
     const wrong = [];
