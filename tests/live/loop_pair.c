@@ -83,13 +83,13 @@ static void connect_qp(struct loop_pair *pair, int e, uint8_t tos, struct live_q
                                .mtu = pair->mtu,
                                .path = path_between(end, other),
                                .remote_qp = live_qp_number(far),
-                               .expect_psn = 0xfffff0u + (uint32_t)!e,
+                               .expect_psn = (0xfffff0u + pair->psn + (uint32_t)!e) & 0xffffffu,
                                .min_rnr_timer = 1,
                                .max_read_accept = 16};
     struct live_qp_attr rts = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN | LIVE_ATTR_TIMEOUT | LIVE_ATTR_RETRY |
                                        LIVE_ATTR_RNR_RETRY | LIVE_ATTR_MAX_READ,
                                .state = NIC_RTS,
-                               .send_psn = 0xfffff0u + (uint32_t)e,
+                               .send_psn = (0xfffff0u + pair->psn + (uint32_t)e) & 0xffffffu,
                                .timeout = pair->timeout,
                                .retry = 7,
                                .rnr_retry = 7,

@@ -28,6 +28,7 @@ struct loop_pair {
     struct loop_end end[2];
     uint16_t mtu;
     uint8_t transport, timeout;
+    uint32_t psn; /* added to where connections begin: what is still under way of an earlier one is none of the next */
 };
 
 #define LOOP_PATIENT 17 /* eight times half a second: a machine may be busy with something else */

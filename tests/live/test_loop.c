@@ -502,8 +502,9 @@ static void test_silence(void **state)
         live_qp_modify(pair.end[1].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE}, 0, 64, 0), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_RETRY_EXC_ERR);
-    /* and both come back */
+    /* and both come back, as verbs programs do: with other PSNs */
     pair.timeout = LOOP_PATIENT;
+    pair.psn = 1000;
     assert_int_equal(
         live_qp_modify(pair.end[0].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
     pair_connect(&pair, 0);
