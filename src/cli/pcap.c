@@ -23,7 +23,9 @@ bool cli_pcap_add(struct cli_pcaps *pcaps, const char *argument)
     struct cli_pcap *pcap = &pcaps->pcap[pcaps->count];
     char why[200];
 
-    if (equals == NULL || equals == argument || equals[1] == '\0' || equals - argument >= FABRIC_NAME) {
+    /* A comma before it: the first `=` is that of a limit, and no port was said. */
+    if (equals == NULL || equals == argument || equals[1] == '\0' || equals - argument >= FABRIC_NAME ||
+        memchr(argument, ',', (size_t)(equals - argument))) {
         cli_error("--pcap '%s': a port and a file, as in leaf0:3=leaf0.pcap", argument);
         return false;
     }

@@ -351,7 +351,7 @@ class Pcap(Sim):
     def test_wrong(self):
         path = self.fabric(SMALL)
         for argument, words in (("h0:0", "as in leaf0:3=leaf0.pcap"), ("=x", "as in"), ("h0:0=", "as in"),
-                                ("leaf9:0=x", "there is no port 'leaf9:0'"), ("h0:0=/nowhere/x", "/nowhere/x: "),
+                                ("a.pcap,snap=64", "a port and a file"), ("leaf9:0=x", "there is no port 'leaf9:0'"), ("h0:0=/nowhere/x", "/nowhere/x: "),
                                 ("h0:0=x,snap=9", "64 to 262144"), ("h0:0=x,size=9", "write a unit")):
             self.wrong(rocelab("sim", "--pcap", argument, path), words)
         self.wrong(rocelab("sim", "--pcap", "h0:0=a", "--pcap", "leaf0:0=b", path, cwd=self.folder),
