@@ -110,12 +110,27 @@ static const struct cli_command command = {
     .set = set_option,
 };
 
-static bool has_library(const char *folder)
+static bool has_file(const char *folder, const char *name)
 {
     char path[2 * PATH_MAX + 32];
 
-    snprintf(path, sizeof path, "%s/libibverbs.so.1", folder);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     return access(path, R_OK) == 0;
+}
+
+static bool has_library(const char *folder)
+{
+    return has_file(folder, "libibverbs.so.1");
+}
+
+/* Programs that open the name without a number (NCCL does so first) would find another library under it, which has no
+ * devices.  A copy of the folder may lack it: packagers keep such names for compilers. */
+static void look_for_bare_name(const char *folder)
+{
+    if (!has_file(folder, "libibverbs.so"))
+        cli_error("run: %s has no libibverbs.so: a program that opens that name, as NCCL does, finds no device; "
+                  "ln -s libibverbs.so.1 %s/libibverbs.so",
+                  folder, folder);
 }
 
 /* Beside the program in a build, where it was installed, or below the prefix it was moved to. */
@@ -303,6 +318,7 @@ static int prepare(const char *name, const struct run_fabric *fabric, char progr
                   folder);
         return CLI_WRONG;
     }
+    look_for_bare_name(folder);
     if (fabric->on && !run_fabric_prepare(fabric, folder)) return CLI_WRONG;
     if (!set_preload(folder, elf.sanitizer)) {
         cli_error("run: not enough memory");

@@ -124,6 +124,19 @@ class Run(unittest.TestCase):
             result = subprocess.run([prefix / "bin" / "rocelab", "run", "--", "env"], env=environment(), check=True,
                                     capture_output=True, text=True, timeout=LIMIT)
             self.assertRegex(result.stdout, rf"(?m)^LD_LIBRARY_PATH={prefix}/lib/rocelab(:|$)")
+            self.assertIn(f"{prefix}/lib/rocelab has no libibverbs.so: a program that opens that name", result.stderr)
+            (prefix / "lib" / "rocelab" / "libibverbs.so").symlink_to("libibverbs.so.1")
+            self.assertEqual("", self.opened(prefix / "bin" / "rocelab", prefix / "lib" / "rocelab"))
+
+    def opened(self, program, folder):
+        """As NCCL opens it: each name is a file of this folder.  What was said beside that."""
+        script = ("import ctypes\nfor name in ('libibverbs.so', 'libibverbs.so.1'):\n"
+                  "    ctypes.CDLL(name).ibv_get_device_list\n"
+                  "print({line.split()[-1] for line in open('/proc/self/maps') if 'libibverbs' in line})")
+        result = subprocess.run([program, "run", "--", "/usr/bin/python3", "-c", script], env=environment(), check=True,
+                                capture_output=True, text=True, timeout=LIMIT)
+        self.assertEqual(f"{{'{folder}/libibverbs.so.1'}}\n", result.stdout)
+        return result.stderr
 
     def test_a_path_that_cannot_be_preloaded(self):
         library = pathlib.Path(os.environ["ROCELAB_LIBIBVERBS"]).parent
