@@ -18,8 +18,7 @@ static const char *const texts[] = {
     [MISSING_RAW] = "raw packet queue pairs are not there; use UD queue pairs, or a packet socket",
     [MISSING_DRIVER] = "queue pairs of a driver's own (DC, SRD) are not there; use RC, as UCX_TLS=rc_v does for UCX",
     [MISSING_TAGS] = "tag matching is not there; match in the program (UCX_RC_TM_ENABLE=n)",
-    [MISSING_DMABUF] = "regions of dma-bufs (GPU memory) are not there; register memory of the host and copy "
-                       "(NCCL_NET_GDR_LEVEL=LOC)",
+    [MISSING_DMABUF] = "regions of dma-bufs (GPU memory) are not there; copy over the host (NCCL_NET_GDR_LEVEL=LOC)",
     [MISSING_PAGING] = "on-demand paging is not there; register without IBV_ACCESS_ON_DEMAND",
     [MISSING_NULL] = "null regions are not there; register memory that is thrown away",
 };
