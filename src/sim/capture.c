@@ -163,8 +163,6 @@ int sim_capture_close(struct sim *sim, uint32_t index, uint64_t *ret_left_out)
     if (capture->writer == NULL) return 0;
     write_due(sim, capture, DUE_ALL);
     *ret_left_out = capwriter_left_out(capture->writer);
-    int error = capwriter_close(capture->writer);
-    capture->writer = NULL;
     for (int i = 0; i < 2; i++) {
         const struct fabric_port *from = &sim->fabric->port[capture->tap[i].from];
         struct node *node = engine_node(sim->engine, from->node);
@@ -174,5 +172,16 @@ int sim_capture_close(struct sim *sim, uint32_t index, uint64_t *ret_left_out)
         free(capture->tap[i].record);
         capture->tap[i].record = NULL;
     }
+    if (capture->error) capwriter_cancel(capture->writer);
+    int error = capwriter_close(capture->writer);
+    capture->writer = NULL;
     return capture->error ? capture->error : error;
+}
+
+void sim_capture_drop(struct sim *sim, uint32_t index)
+{
+    uint64_t left_out;
+
+    if (sim->capture[index].writer) capwriter_cancel(sim->capture[index].writer);
+    sim_capture_close(sim, index, &left_out);
 }

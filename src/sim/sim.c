@@ -146,11 +146,9 @@ int sim_create(const struct fabric *fabric, const struct sim_options *options, s
 
 void sim_free(struct sim *sim)
 {
-    uint64_t left_out;
-
     if (sim == NULL) return;
     for (uint32_t i = 0; i < sim->captures; i++)
-        sim_capture_close(sim, i, &left_out);
+        sim_capture_drop(sim, i);
     free(sim->capture);
     engine_free(sim->engine);
     sim_events_free(sim);

@@ -80,8 +80,8 @@ uint64_t sim_memory_most_bytes(const struct sim *sim);
  * written), -errno of opening the file.  Captures are numbered from 0 in the order of the calls. */
 struct capwriter_name; /* packet/capfile/capfile.h */
 int sim_capture(struct sim *sim, uint32_t port, const struct capwriter_name *file);
-/* The file is whole after this; sim_free() does it too, and says nothing.  0, or -errno of what failed first; and how
- * many packets the file's limit has kept out. */
+/* The file has its name and is whole after this; without it there is none, and an old one stays.  0, or -errno of what
+ * failed first; and how many packets the file's limit has kept out. */
 int sim_capture_close(struct sim *sim, uint32_t index, uint64_t *ret_left_out);
 
 /* Series of every metric (observe/series.h).  Once a simulation is watched, sim_advance() looks at the end of each

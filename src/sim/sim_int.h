@@ -232,6 +232,7 @@ void sim_infiniband(const struct sim *sim, uint32_t index, struct observe_infini
 void sim_optic(const struct fabric *fabric, uint32_t port, ps_t now, uint64_t *ret_celsius, uint64_t *ret_ber);
 
 /* capture.c: writes down what crossed captured ports before `now` */
+void sim_capture_drop(struct sim *sim, uint32_t index);
 void sim_captures_write(struct sim *sim, ps_t now);
 
 /* build_engine.c */

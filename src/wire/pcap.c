@@ -11,7 +11,9 @@
  *
  * Records carry CLOCK_REALTIME.  The file is written in large pieces, when there is nothing to receive (but not more
  * often than each millisecond), when the wire is closed, and when the program ends, since most programs end without
- * closing their devices.  What a killed process had gathered since is lost.
+ * closing their devices.  What a killed process had gathered since is lost.  The file has its name from the beginning,
+ * for people look at it while the program runs and programs are killed; it takes the place of an old one, whose bytes
+ * nobody touches who still has it open.
  *
  * A forked child has a copy of what its parent has gathered; it is the parent's to write, at the end of the child too.
  */
@@ -227,6 +229,12 @@ int wire_pcap_open(struct wire *inner, const struct capwriter_name *file, struct
         return rc;
     }
     capwriter_limit(wire->writer, file);
+    rc = capwriter_show(wire->writer);
+    if (rc < 0) {
+        capwriter_close(wire->writer);
+        free(wire);
+        return rc;
+    }
     wire->file = *file;
     wrap_init(&wire->wrap, &pcap_ops, inner);
     wire->pid = getpid();

@@ -743,9 +743,10 @@ class Interrupt(Sim):
         for number, arguments in ((signal.SIGINT, ["--json"]), (signal.SIGTERM, [])):
             with self.start("--pcap", "h0:0=seen.pcap", *arguments) as process:
                 seen = self.folder / "seen.pcap"
-                while not seen.exists() or seen.stat().st_size < 4096:
+                while not any(draft.stat().st_size >= 4096 for draft in self.folder.glob(".seen.pcap.*")):
                     self.assertIsNone(process.poll())
                     time.sleep(0.01)
+                self.assertFalse(seen.exists())
                 process.send_signal(number)
                 text, message = process.communicate()
             self.assertEqual(process.returncode, 2)
@@ -757,6 +758,7 @@ class Interrupt(Sim):
                 self.assertIsNone(document["jobs"][0]["time_ps"])
             else:
                 self.assertRegex(text.decode(), r"(?m)^interrupted at \S+: 0 of 1 jobs had ended$")
+            self.assertGreaterEqual(seen.stat().st_size, 4096)
             seen.unlink()
 
     def test_progress_is_for_terminals(self):

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/reads.h"
 #include "packet/capfile/capfile_int.h"
 
 #define READ_BYTES ((size_t)1 << 20)
@@ -214,6 +215,7 @@ static int open_source(struct capfile *file, const char *path, char *error)
         return -EINVAL;
     }
     file->regular = S_ISREG(status.st_mode);
+    reads_note(file->fd, path);
     if (file->regular) {
         file->size = (uint64_t)status.st_size;
         posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);

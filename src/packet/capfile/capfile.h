@@ -76,13 +76,16 @@ struct capwriter;
 int capwriter_open(const char *path, uint32_t link_type, struct capwriter **ret); /* 0 or -errno; "-" is stdout */
 /* Before the first record: packets are cut, and none is written from the first on that has no room. */
 void capwriter_limit(struct capwriter *writer, const struct capwriter_name *name);
+/* The file has its name now, and grows under it; without this it has when it is closed, and all could be written. */
+int capwriter_show(struct capwriter *writer);                /* 0 or -errno */
 uint64_t capwriter_left_out(const struct capwriter *writer); /* packets that the limit has kept out */
 /* 0; -EMSGSIZE: more than CAPFILE_RECORD_MAX bytes; -ERANGE: later than pcap can say (2106); otherwise
  * -errno of the first write that failed. */
 int capwriter_write(struct capwriter *writer, uint64_t time_ns, const uint8_t *data, uint32_t captured,
                     uint32_t length);
 /* What was gathered goes to the file now. */
-int capwriter_flush(struct capwriter *writer); /* 0, or -errno of the first write that failed */
-int capwriter_close(struct capwriter *writer); /* 0, or -errno of the first write that failed */
+int capwriter_flush(struct capwriter *writer);   /* 0, or -errno of the first write that failed */
+void capwriter_cancel(struct capwriter *writer); /* it will be closed, and what was there stays */
+int capwriter_close(struct capwriter *writer);   /* 0, or -errno of the first write that failed */
 
 #endif

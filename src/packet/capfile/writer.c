@@ -7,11 +7,11 @@
  * gaps, and those that are not are counted.
  *
  * Records are gathered in a buffer and written in large steps.  The first error is kept and answered
- * from then on, so that a caller in a hot loop may look at the end alone; nothing is written after it.
+ * from then on, so that a caller in a hot loop may look at the end alone; nothing is written after it.  A file has
+ * its name when it is whole (base/draft.h), or from capwriter_show() on.
  * Not pcapng: one interface, no comments, nothing it would be needed for.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/draft.h"
 #include "base/units.h"
 #include "packet/capfile/capfile.h"
 
@@ -34,7 +35,8 @@ struct capwriter {
     uint8_t *buffer;
     size_t used;
     int fd;
-    int error; /* 0, or -errno of the first failure */
+    struct draft *draft; /* NULL: standard output */
+    int error;           /* 0, or -errno of the first failure */
     uint32_t snap;
     uint64_t size, bytes; /* the limit, 0: none; what the file has */
     uint64_t left_out;
@@ -100,6 +102,15 @@ static void put(struct capwriter *writer, const void *bytes, size_t count)
     writer->used += count;
 }
 
+static int begin_file(struct capwriter *writer, const char *path)
+{
+    writer->fd = STDOUT_FILENO;
+    if (strcmp(path, "-") == 0) return 0;
+    int error = draft_open(path, &writer->draft);
+    if (error == 0) writer->fd = draft_fd(writer->draft);
+    return error;
+}
+
 int capwriter_open(const char *path, uint32_t link_type, struct capwriter **ret)
 {
     struct capwriter *writer = calloc(1, sizeof(*writer));
@@ -107,11 +118,8 @@ int capwriter_open(const char *path, uint32_t link_type, struct capwriter **ret)
     int rc = -ENOMEM;
     if (!writer || !buffer) goto fail;
     *writer = (struct capwriter){.buffer = buffer};
-    writer->fd = strcmp(path, "-") == 0 ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (writer->fd < 0) {
-        rc = -errno;
-        goto fail;
-    }
+    rc = begin_file(writer, path);
+    if (rc < 0) goto fail;
     uint32_t magic = 0xa1b23c4d, header[3] = {0, 0, CAPFILE_RECORD_MAX}; /* time zone, accuracy, snap length */
     uint16_t version[2] = {2, 4};
     put(writer, &magic, sizeof(magic));
@@ -134,6 +142,16 @@ void capwriter_limit(struct capwriter *writer, const struct capwriter_name *name
     if (name->snap) writer->snap = name->snap;
     writer->size = name->size;
     memcpy(writer->buffer + SNAP_AT, &writer->snap, sizeof(writer->snap));
+}
+
+int capwriter_show(struct capwriter *writer)
+{
+    flush(writer);
+    if (writer->error == 0 && writer->draft) {
+        writer->error = draft_show(writer->draft);
+        writer->fd = draft_fd(writer->draft);
+    }
+    return writer->error;
 }
 
 uint64_t capwriter_left_out(const struct capwriter *writer)
@@ -165,11 +183,19 @@ int capwriter_flush(struct capwriter *writer)
     return writer->error;
 }
 
+void capwriter_cancel(struct capwriter *writer)
+{
+    if (writer->error == 0) writer->error = -ECANCELED;
+}
+
 int capwriter_close(struct capwriter *writer)
 {
     flush(writer);
     int rc = writer->error;
-    if (writer->fd != STDOUT_FILENO && close(writer->fd) < 0 && rc == 0) rc = -errno;
+    if (rc)
+        draft_drop(writer->draft);
+    else if (writer->draft)
+        rc = draft_commit(writer->draft);
     free(writer->buffer);
     free(writer);
     return rc;
