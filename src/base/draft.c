@@ -114,7 +114,7 @@ static void leftover_remove(const struct leftover *one, bool folders)
         unlink(path);
 }
 
-static void remove_leftovers(void)
+void draft_drop_all(void)
 {
     pid_t own = getpid();
 
@@ -152,7 +152,7 @@ void draft_tree_drop(const char *root)
 
 void draft_ended_by(int number)
 {
-    remove_leftovers();
+    draft_drop_all();
     signal(number, SIG_DFL);
     raise(number); /* taken when the handler returns */
 }
@@ -167,7 +167,7 @@ void draft_watch_end(void)
         if (sigaction(ending[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN) continue; /* nohup, a shell's & */
         sigaction(ending[i], &end, NULL);
     }
-    atexit(remove_leftovers);
+    atexit(draft_drop_all);
 }
 
 /* --- where a name leads --- */

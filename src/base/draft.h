@@ -45,5 +45,6 @@ void draft_tree_drop(const char *root);
  * the signals of its program alone.  draft_ended_by() is the handler. */
 void draft_watch_end(void);
 void draft_ended_by(int number);
+void draft_drop_all(void); /* for an end by _exit() */
 
 #endif

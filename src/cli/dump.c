@@ -2,7 +2,9 @@
 /*
  * A run as dumps of a real fabric; see dump.h.
  *
- * The folder must be empty: files of another run beside this one's would be read with them.
+ * The folder must be empty: files of another run beside this one's would be read with them.  The moments are written
+ * into a hidden folder in it, which nobody reads, and move up when the last is whole: two of three moments look like a
+ * run in which less happened.
  */
 #include "cli/dump.h"
 
@@ -11,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/draft.h"
 #include "cli/cli.h"
 
 static const char *system_name(const void *list, size_t index)
@@ -91,7 +95,12 @@ bool cli_dump_fits(const struct cli_dump *dump)
 
 static bool empty_folder(const char *path)
 {
-    if (mkdir(path, 0777) == 0) return true;
+    if (mkdir(path, 0777) == 0) {
+        if (draft_tree_add(path, true)) return true;
+        rmdir(path);
+        cli_error("--dump %s: %s", path, strerror(ENOMEM));
+        return false;
+    }
     int error = errno;
     DIR *folder = error == EEXIST ? opendir(path) : NULL;
     if (folder == NULL) {
@@ -110,20 +119,59 @@ static bool empty_folder(const char *path)
     return empty;
 }
 
+static bool make_draft(struct cli_dump *dump)
+{
+    int length = snprintf(dump->draft, sizeof dump->draft, "%s/.dump-%d", dump->folder, (int)getpid());
+    int error = length >= (int)sizeof dump->draft    ? ENAMETOOLONG
+                : mkdir(dump->draft, 0777) != 0      ? errno
+                : !draft_tree_add(dump->draft, true) ? ENOMEM
+                                                     : 0;
+
+    if (error) cli_error("--dump %s: %s", dump->folder, strerror(error));
+    return error == 0;
+}
+
+static int not_dots(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+/* The moments, the first one first, to where they are looked for. */
+static bool move_up(const struct cli_dump *dump)
+{
+    char from[2 * DUMP_PATH], to[2 * DUMP_PATH];
+    struct dirent **moment = NULL;
+    int moments = scandir(dump->draft, &moment, not_dots, versionsort);
+    bool good = moments >= 0;
+
+    for (int i = 0; i < moments; i++) {
+        snprintf(from, sizeof from, "%s/%s", dump->draft, moment[i]->d_name);
+        snprintf(to, sizeof to, "%s/%s", dump->folder, moment[i]->d_name);
+        good = good && rename(from, to) == 0;
+        free(moment[i]);
+    }
+    if (!good) cli_error("--dump %s: %s", dump->folder, strerror(errno));
+    free(moment);
+    return good && rmdir(dump->draft) == 0;
+}
+
 static void write_now(struct cli_dump *dump, const struct fabric *fabric, struct sim *sim)
 {
     struct dump_failure failure;
 
     if (dump->failed || dump_write(&dump->dump, fabric, sim, &failure) == 0) return;
     dump->failed = true;
-    cli_error("--dump: %s: %s", failure.path[0] ? failure.path : dump->folder, strerror(failure.error));
+    size_t draft = strlen(dump->draft);
+    bool below = strncmp(failure.path, dump->draft, draft) == 0; /* said as it would be called in the end */
+    cli_error("--dump: %s%s: %s", dump->folder, below ? failure.path + draft : "", strerror(failure.error));
 }
 
 bool cli_dump_begin(struct cli_dump *dump, const struct fabric *fabric, struct sim *sim, uint64_t seed)
 {
     if (dump->folder == NULL) return true;
     if (!empty_folder(dump->folder)) return false;
-    dump->dump.folder = dump->folder;
+    if (!make_draft(dump)) return false;
+    dump->dump.folder = dump->draft;
     dump->dump.seed = seed;
     write_now(dump, fabric, sim);
     while (dump->next < dump->times && dump->at[dump->next] == 0)
@@ -148,10 +196,13 @@ bool cli_dump_end(struct cli_dump *dump, const struct fabric *fabric, struct sim
     if (dump->next < dump->times)
         cli_error("note: --dump-at: the run ended before %u of the times", dump->times - dump->next);
     write_now(dump, fabric, sim);
-    return !dump->failed;
+    if (dump->failed || !move_up(dump)) return false;
+    draft_tree_keep(dump->folder);
+    return true;
 }
 
 void cli_dump_release(struct cli_dump *dump)
 {
+    if (dump->folder) draft_tree_drop(dump->folder);
     dump_release(&dump->dump);
 }

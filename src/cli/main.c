@@ -12,6 +12,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/draft.h"
+#include "base/reads.h"
 #include "cli/memory.h"
 
 const struct cli_verb cli_verbs[] = {
@@ -82,6 +84,9 @@ int main(int argc, char **argv)
 
     cli_memory_may_fail(false);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), seen by cli_output_close() */
+    signal(SIGXFSZ, SIG_IGN); /* likewise a file that outgrows `ulimit -f` */
+    draft_watch_end();
+    reads_keep();
     out = cli_output_open();
     if (out == NULL) {
         cli_error("not enough memory");

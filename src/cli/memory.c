@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/draft.h"
 #include "base/memory.h"
 
 static atomic_bool may_fail;
@@ -32,6 +33,7 @@ static _Noreturn void end_for(size_t bytes)
     char text[64] = "rocelab: out of memory\n";
 
     if (bytes >= 1u << 20) snprintf(text, sizeof text, "rocelab: out of memory: %zu MB were asked for\n", bytes >> 20);
+    draft_drop_all();
     if (write(STDERR_FILENO, text, strlen(text)) < 0) _exit(MEMORY_EXIT);
     _exit(MEMORY_EXIT);
 }

@@ -344,6 +344,7 @@ int verb_run(int argc, char **argv, FILE *out)
     if (answer != CLI_GO) return answer;
     fflush(out);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     execv(program, argv + first);
     cli_error("run: %s: %s", program, strerror(errno));
     return RUN_CANNOT;

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/draft.h"
 #include "dump/dump_int.h"
 
 struct system { /* what its switches write, and what their ports are called */
@@ -41,6 +43,15 @@ static void time_name(ps_t at, char *buf, size_t size)
     snprintf(buf, size, "%" PRIu64 ".%09" PRIu64, (uint64_t)(at / PS_S), (uint64_t)(at % PS_S / PS_NS));
 }
 
+/* 0, or errno. */
+static int make_folder(const char *path)
+{
+    if (mkdir(path, 0777) != 0) return errno;
+    if (draft_tree_add(path, true)) return 0;
+    rmdir(path);
+    return ENOMEM;
+}
+
 static void write_device(struct out *out, const struct moment *m, const char *folder, uint32_t node,
                          const struct system *system)
 {
@@ -50,8 +61,9 @@ static void write_device(struct out *out, const struct moment *m, const char *fo
         failed(out->failure, ENAMETOOLONG, folder);
         return;
     }
-    if (mkdir(path, 0777) != 0) {
-        failed(out->failure, errno, path);
+    int error = make_folder(path);
+    if (error) {
+        failed(out->failure, error, path);
         return;
     }
     out->folder = path;
@@ -67,12 +79,13 @@ static void write_moment(const struct dump *dump, const struct moment *m, struct
 {
     char folder[DUMP_PATH], time[64];
     struct out *out = calloc(1, sizeof *out);
+    int error;
 
     time_name(m->at, time, sizeof time);
     if (out == NULL || snprintf(folder, sizeof folder, "%s/%s", dump->folder, time) >= (int)sizeof folder) {
         failed(failure, out ? ENAMETOOLONG : ENOMEM, dump->folder);
-    } else if (mkdir(folder, 0777) != 0) {
-        if (errno != EEXIST) failed(failure, errno, folder); /* else the run is where it was */
+    } else if ((error = make_folder(folder)) != 0) {
+        if (error != EEXIST) failed(failure, error, folder); /* else the run is where it was */
     } else {
         out->failure = failure;
         for (uint32_t node = 0; node < m->fabric->nodes && failure->error == 0; node++)

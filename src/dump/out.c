@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/draft.h"
 #include "dump/dump_int.h"
 
 #define GRID_COLUMNS 24
@@ -38,7 +39,8 @@ bool out_begin(struct out *out, const char *suffix, const char *command, ...)
         fail(out, ENAMETOOLONG);
         return false;
     }
-    out->file = fopen(out->path, "w");
+    errno = ENOMEM;
+    out->file = draft_tree_add(out->path, false) ? fopen(out->path, "w") : NULL;
     if (out->file == NULL) fail(out, errno);
     jout_init(&out->json, out->file);
     return out->file != NULL;

@@ -3,10 +3,12 @@
 import json
 import pathlib
 import re
+import resource
+import subprocess
 import tempfile
 import unittest
 
-from dumps import BEGIN, FABRIC, Case, Dump, number, rocelab, table
+from dumps import BEGIN, FABRIC, PROGRAM, Case, Dump, number, rocelab, table
 
 
 class Hosts(Case):
@@ -233,6 +235,22 @@ jobs: [{name: slow, allreduce: ring, size: 2MB}]
         for path in sorted((one.root / BEGIN).rglob("*.txt")):
             self.assertEqual(path.read_bytes(), (two.root / path.relative_to(one.root)).read_bytes())
         self.assertNotEqual(one.text("leaf0", "show_pfc_counters.txt", BEGIN), other.text("leaf0", "show_pfc_counters.txt", BEGIN))
+
+    def test_whole_or_not_at_all(self):
+        """A file that cannot be written, in the middle: nothing stays that looks like a run."""
+        folder = pathlib.Path(self.folder.name) / "cut"
+        words = [PROGRAM, "sim", "--quiet", "--dump", folder, "--as", "sonic", "--dump-at", "1us", FABRIC]
+        for there in (False, True):
+            if there:
+                folder.mkdir()
+            result = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, capture_output=True,
+                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600)), check=False)
+            self.assertEqual(result.returncode, 2)
+            self.assertRegex(result.stderr.decode(), r"(?m)^rocelab: --dump: \S+/cut/0\.000000000/\w+/\S+: File too large$")
+            self.assertEqual([] if there else None, list(folder.iterdir()) if folder.exists() else None)
+        self.assertEqual(1, rocelab(*words[1:]).returncode)  # as without it
+        self.assertEqual(["0.000000000", "0.000001000"], sorted(path.name for path in folder.iterdir())[:2])
+        self.assertEqual(3, len(list(folder.iterdir())))
 
     def test_wrong_use(self):
         folder = pathlib.Path(self.folder.name)

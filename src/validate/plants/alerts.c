@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,8 @@ static int promtool(const struct alerts *alerts, const char *const *argument)
 {
     char path[PATH];
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t signals;
+    sigset_t ignored; /* by us */
     int status;
     pid_t pid;
 
@@ -49,8 +52,15 @@ static int promtool(const struct alerts *alerts, const char *const *argument)
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, path_in(alerts, "out.txt", path), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    int failed = posix_spawnp(&pid, "promtool", &actions, NULL, (char *const *)(uintptr_t)argument, environ);
+    sigemptyset(&ignored);
+    sigaddset(&ignored, SIGPIPE);
+    sigaddset(&ignored, SIGXFSZ);
+    posix_spawnattr_init(&signals);
+    posix_spawnattr_setsigdefault(&signals, &ignored);
+    posix_spawnattr_setflags(&signals, POSIX_SPAWN_SETSIGDEF);
+    int failed = posix_spawnp(&pid, "promtool", &actions, &signals, (char *const *)(uintptr_t)argument, environ);
     posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&signals);
     if (failed) return -1;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) return -1;
