@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/outputs.h"
 
 static int compare(const void *a, const void *b)
 {
@@ -68,19 +69,17 @@ bool check_baseline_read(const char *path, uint64_t **ret, size_t *ret_count)
 
 bool check_baseline_write(const struct check_input *input, uint32_t count, const char *path)
 {
-    FILE *to = fopen(path, "w");
-    bool good = to != NULL;
+    struct cli_file file = {0};
 
-    if (to) fputs("# rocelab check: findings that do not count; made by --write-baseline\n", to);
-    for (uint32_t i = 0; to && i < count; i++) {
+    if (!cli_file_open(&file, "--write-baseline", path)) return false;
+    fputs("# rocelab check: findings that do not count; made by --write-baseline\n", file.to);
+    for (uint32_t i = 0; i < count; i++) {
         for (uint32_t f = 0; f < input[i].check.findings; f++) {
             const struct check_finding *finding = &input[i].check.finding[f];
             if (finding->ignored) continue;
-            fprintf(to, "%016" PRIx64 " %s %s %s\n", check_fingerprint(finding), check_rules[finding->rule].id,
+            fprintf(file.to, "%016" PRIx64 " %s %s %s\n", check_fingerprint(finding), check_rules[finding->rule].id,
                     finding->device ? finding->device : "-", finding->port ? finding->port : "-");
         }
     }
-    if (to && fclose(to) != 0) good = false;
-    if (!good) cli_error("%s: %s", path, strerror(errno));
-    return good;
+    return cli_file_close(&file);
 }

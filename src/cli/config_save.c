@@ -2,8 +2,8 @@
 /*
  * The configurations of several devices as files of a folder: all of them, or none.
  *
- * Each is written beside its place first, under a name that begins with a dot; only when all are on the disk are they
- * renamed, which cannot fail for want of room.  Folders that were made for them go again if nothing came of it.
+ * They are drafts until the last is written (base/draft.h), and then take their places, which cannot fail for want of
+ * room.  Folders that were made for them go again if nothing came of it.
  */
 #include "cli/config.h"
 
@@ -13,52 +13,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/outputs.h"
+
 #define PATH_BYTES 4096
 
-static bool path_of(char path[PATH_BYTES], const char *folder, const struct config_file *file, bool draft)
+static bool path_of(char path[PATH_BYTES], const char *folder, const struct config_file *file)
 {
-    int length = snprintf(path, PATH_BYTES, "%s/%s%s.%s%s", folder, draft ? "." : "", file->device,
-                          file->format->suffix, draft ? ".new" : "");
-
-    if (length < PATH_BYTES) return true;
+    if (snprintf(path, PATH_BYTES, "%s/%s.%s", folder, file->device, file->format->suffix) < PATH_BYTES) return true;
     cli_error("%s: %s", folder, strerror(ENAMETOOLONG));
     return false;
 }
 
-static bool write_draft(const char *folder, const struct config_file *file)
+static bool write_one(struct cli_file *to, const char *folder, const struct config_file *file)
 {
     char path[PATH_BYTES];
 
-    if (!path_of(path, folder, file, true)) return false;
-    FILE *to = fopen(path, "w");
-    if (!to) {
-        cli_error("%s: %s", path, strerror(errno));
-        return false;
-    }
-    bool good = fwrite(file->text, 1, file->length, to) == file->length;
-    if (fclose(to) != 0) good = false;
-    if (!good) cli_error("%s: cannot be written: %s", path, strerror(errno));
-    return good;
-}
-
-static void drop_drafts(const char *folder, const struct config_file *file, uint32_t count)
-{
-    char path[PATH_BYTES];
-
-    for (uint32_t f = 0; f < count; f++)
-        if (path_of(path, folder, &file[f], true)) unlink(path);
-}
-
-/* What would stop a rename is asked before the first of them. */
-static bool in_the_way(const char *folder, const struct config_file *file)
-{
-    char path[PATH_BYTES];
-    struct stat about;
-
-    if (!path_of(path, folder, file, false)) return true;
-    if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) return false;
-    cli_error("%s: %s", path, strerror(EISDIR));
-    return true;
+    if (!path_of(path, folder, file) || !cli_file_open(to, NULL, path)) return false;
+    fwrite(file->text, 1, file->length, to->to);
+    return cli_file_finish(to);
 }
 
 /* Takes the last `made` folders of the path away again. */
@@ -99,7 +71,7 @@ static int make_folders(char *folder)
 
 bool config_save(const char *out, const struct config_file *file, uint32_t count)
 {
-    char from[PATH_BYTES], to[PATH_BYTES], folder[PATH_BYTES];
+    char folder[PATH_BYTES];
     size_t length = strlen(out);
     bool good = true;
 
@@ -109,16 +81,16 @@ bool config_save(const char *out, const struct config_file *file, uint32_t count
         cli_error("--out %s: %s", out, strerror(ENAMETOOLONG));
         return false;
     }
-    int made = make_folders(folder);
-    if (made < 0) return false;
-    for (uint32_t f = 0; f < count && good; f++)
-        good = !in_the_way(folder, &file[f]) && write_draft(folder, &file[f]);
-    for (uint32_t f = 0; f < count && good; f++) {
-        good = path_of(from, folder, &file[f], true) && path_of(to, folder, &file[f], false) && rename(from, to) == 0;
-        if (!good) cli_error("%s: %s", to, strerror(errno));
-    }
-    if (good) return true;
-    drop_drafts(folder, file, count);
-    unmake(folder, (unsigned)made);
-    return false;
+    struct cli_file *to = calloc(count + 1u, sizeof *to);
+    int made = to ? make_folders(folder) : -1;
+    if (to == NULL) cli_error("not enough memory");
+    for (uint32_t f = 0; f < count && made >= 0 && good; f++)
+        good = write_one(&to[f], folder, &file[f]);
+    for (uint32_t f = 0; f < count && made >= 0 && good; f++)
+        good = cli_file_close(&to[f]);
+    for (uint32_t f = 0; f < count && to; f++)
+        cli_file_drop(&to[f]);
+    free(to);
+    if (made >= 0 && !good) unmake(folder, (unsigned)made);
+    return made >= 0 && good;
 }

@@ -4,8 +4,7 @@
  * where `validate` wrote it "program_digest", "level", "owner" and "signed_by"; "machine" and "live" of programs that
  * it ran here, "measured" of a cluster's.
  *
- * It is written beside its place and renamed, so that an old one stays where writing fails.  A baseline of another
- * fabric file is refused: its times say nothing about this one.
+ * A baseline of another fabric file is refused: its times say nothing about this one.
  */
 #include "cli/diagnose_baseline.h"
 
@@ -17,6 +16,7 @@
 
 #include "base/hash.h"
 #include "cli/cli.h"
+#include "cli/outputs.h"
 #include "cli/source.h"
 #include "report/json_out.h"
 #include "json/json_in.h"
@@ -183,7 +183,7 @@ const struct diagnose_baseline *diagnose_baseline_read(struct arena *arena, cons
     uint32_t line;
     bool good = false;
 
-    if (!baseline || !cli_read_file(path, FILE_MOST, &text, &length)) return NULL;
+    if (!baseline || !cli_read_replaceable(path, FILE_MOST, &text, &length)) return NULL;
     *baseline = (struct diagnose_baseline){.content = hash_bytes(HASH_BEGIN, text, length)};
     root = json_parse(arena, text, length, 1, &why, &line);
     kind = json_string(json_get(root, "kind"));
@@ -285,36 +285,13 @@ static uint32_t write_all(FILE *out, const struct diagnose_baseline *baseline)
 
 bool diagnose_baseline_save(const struct diagnose_baseline *baseline, const char *path)
 {
-    size_t length = strlen(path) + sizeof ".new";
-    char *beside = malloc(length);
-    FILE *out = NULL;
-    bool good = false;
+    struct cli_file file = {0};
 
-    if (beside) {
-        snprintf(beside, length, "%s.new", path);
-        out = fopen(beside, "wx"); /* of whoever writes there now, or of a link, nothing is written over */
-    }
-    if (out) {
-        uint32_t figures = write_all(out, baseline);
-        good = !ferror(out);
-        good = fclose(out) == 0 && good;
-        if (good && !figures) {
-            cli_error("--write-baseline '%s': not written: the input has no time of a job or program", path);
-            unlink(beside);
-            free(beside);
-            return false;
-        }
-        good = good && rename(beside, path) == 0;
-        if (!good) unlink(beside);
-    }
-    if (!good && !out && errno == EEXIST)
-        cli_error("--write-baseline '%s': %s is there already: another rocelab writes it, or was ended while it did; "
-                  "delete it",
-                  path, beside);
-    else if (!good)
-        cli_error("--write-baseline '%s': %s", path, strerror(errno));
-    free(beside);
-    return good;
+    if (!cli_file_open(&file, "--write-baseline", path)) return false;
+    if (write_all(file.to, baseline)) return cli_file_close(&file);
+    cli_error("--write-baseline '%s': not written: the input has no time of a job or program", path);
+    cli_file_drop(&file);
+    return false;
 }
 
 bool diagnose_baseline_write(const struct diagnose *diagnose, const char *path)

@@ -68,7 +68,7 @@ static bool sort_file(struct finding *finding, const char *path)
         return false;
     }
     if (!S_ISREG(found.st_mode) || found.st_size > CONFIG_TEXT_MAX_BYTES) return add(&finding->others, path);
-    if (!cli_read_file(path, CONFIG_TEXT_MAX_BYTES, &text, &length)) return false;
+    if (!cli_read_replaceable(path, CONFIG_TEXT_MAX_BYTES, &text, &length)) return false;
     if (!memchr(text, 0, length)) {
         fabric = cli_is_fabric(text);
         format = fabric ? NULL : config_format_guess(text, length);

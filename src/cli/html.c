@@ -4,11 +4,8 @@
  */
 #include "cli/html.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "report/page/page.h"
 #include "report/page/select.h"
@@ -27,7 +24,7 @@ static bool named_again(const struct cli_html *html, int argc, char **argv)
 {
     struct stat page, other;
 
-    if (html->made || fstat(fileno(html->file), &page) != 0 || !S_ISREG(page.st_mode)) return false;
+    if (stat(html->path, &page) != 0 || !S_ISREG(page.st_mode)) return false;
     for (int i = 0; i < argc; i++) {
         bool own = argv[i] + strlen(argv[i]) == html->path + strlen(html->path); /* FILE, or --html=FILE */
         if (own || stat(argv[i], &other) != 0) continue;
@@ -39,20 +36,12 @@ static bool named_again(const struct cli_html *html, int argc, char **argv)
 bool cli_html_begin(struct cli_html *html, int argc, char **argv)
 {
     if (html->path == NULL) return true;
-    int fd = open(html->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    html->made = fd >= 0;
-    if (fd < 0 && errno == EEXIST) fd = open(html->path, O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) html->file = fdopen(fd, "w");
-    if (html->file == NULL) {
-        cli_error("--html '%s': %s", html->path, strerror(errno));
-        return false;
-    }
     if (named_again(html, argc, argv)) {
         cli_error("--html '%s': the command names that file twice; say another for the page, as in run.html",
                   html->path);
-        cli_html_release(html);
         return false;
     }
+    if (!cli_file_open(&html->file, "--html", html->path)) return false;
     html->word[html->words++] = "rocelab";
     for (int i = 0; i < argc && html->words < CLI_HTML_WORDS; i++)
         html->word[html->words++] = argv[i];
@@ -64,11 +53,7 @@ FILE *cli_html_open(struct cli_html *html)
 {
     const struct page_about about = {.word = html->word, .words = html->words, .left_out = html->left_out};
 
-    if (ftruncate(fileno(html->file), 0) != 0 && errno != EINVAL) { /* EINVAL: a pipe or a device */
-        cli_error("--html '%s': %s", html->path, strerror(errno));
-        return NULL;
-    }
-    html->document = page_open(html->file, &about);
+    html->document = page_open(html->file.to, &about);
     if (html->document == NULL) cli_error("not enough memory for the page");
     return html->document;
 }
@@ -77,19 +62,21 @@ bool cli_html_close(struct cli_html *html)
 {
     bool whole = fclose(html->document) == 0;
 
-    if (fclose(html->file) != 0) whole = false;
-    html->file = html->document = NULL;
-    if (!whole) cli_error("%s: not all of it could be written", html->path);
-    return whole;
+    html->document = NULL;
+    if (whole || ferror(html->file.to)) return cli_file_close(&html->file);
+    cli_error("not enough memory for the page");
+    cli_file_drop(&html->file);
+    return false;
 }
 
 bool cli_html_end(struct cli_html *html, cli_writer *write, const void *context)
 {
-    if (html->file == NULL) return true;
+    if (html->file.to == NULL) return true;
     FILE *document = cli_html_open(html);
     if (document == NULL) return false;
-    bool good = write(context, document);
-    return cli_html_close(html) && good;
+    if (write(context, document)) return cli_html_close(html);
+    cli_html_release(html);
+    return false;
 }
 
 static bool write_run(const void *context, FILE *out)
@@ -105,7 +92,7 @@ bool cli_html_run(struct cli_html *html, const struct sim_report *report)
     struct page_selection selection = {0};
     struct sim_report chosen = *report;
 
-    if (html->file == NULL) return true;
+    if (html->file.to == NULL) return true;
     if (page_select(report, &selection) != 0) {
         cli_error("not enough memory for the page");
         return false;
@@ -121,9 +108,7 @@ bool cli_html_run(struct cli_html *html, const struct sim_report *report)
 
 void cli_html_release(struct cli_html *html)
 {
-    if (html->file == NULL) return;
     if (html->document) fclose(html->document);
-    fclose(html->file);
-    if (html->made && html->document == NULL) unlink(html->path);
-    html->file = html->document = NULL;
+    html->document = NULL;
+    cli_file_drop(&html->file);
 }

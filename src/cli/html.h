@@ -13,14 +13,15 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/outputs.h"
 #include "report/sim_report.h"
 
 #define CLI_HTML_WORDS 64
 
 struct cli_html {
     const char *path; /* NULL: no page is wanted */
-    FILE *file, *document;
-    bool made;                        /* the file was not there before */
+    struct cli_file file;
+    FILE *document;
     const char *word[CLI_HTML_WORDS]; /* the command */
     uint32_t words;
     const char *left_out; /* a sentence for the page, or NULL */
@@ -28,7 +29,7 @@ struct cli_html {
 
 /* The value of --html; false after a message. */
 bool cli_html_set(struct cli_html *html, const char *argument);
-/* Opens the file, so that one that cannot be written is known before the run; what is in it stays until there is
+/* Begins the file, so that one that cannot be written is known before the run; what is there stays until there is
  * another page.  argv as the verb has it.  False after a message. */
 bool cli_html_begin(struct cli_html *html, int argc, char **argv);
 /* The stream that takes the document; NULL after a message. */
@@ -38,7 +39,7 @@ bool cli_html_close(struct cli_html *html); /* false after a message */
 bool cli_html_end(struct cli_html *html, cli_writer *write, const void *context);
 /* Likewise for a run, with what of a large one is worth its bytes. */
 bool cli_html_run(struct cli_html *html, const struct sim_report *report);
-/* Closes the file; one that was made and got no page is removed. */
+/* What is there stays where there is no whole page. */
 void cli_html_release(struct cli_html *html);
 
 #endif

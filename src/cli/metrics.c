@@ -4,7 +4,6 @@
  */
 #include "cli/metrics.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,9 +62,7 @@ bool cli_metrics_begin(struct cli_metrics *metrics, ps_t series)
     }
     if (metrics->form == CLI_METRICS_OPENMETRICS && !stretch_fits(metrics, series)) return false;
     if (metrics->form == CLI_METRICS_NONE || metrics->path == NULL) return true;
-    metrics->file = fopen(metrics->path, "w");
-    if (metrics->file == NULL) cli_error("%s: %s", metrics->path, strerror(errno));
-    return metrics->file != NULL;
+    return cli_file_open(&metrics->file, NULL, metrics->path);
 }
 
 /* A series of one step. */
@@ -86,7 +83,7 @@ bool cli_metrics_now(struct sim *sim, const struct sim_report *report, FILE *out
 bool cli_metrics_write(struct cli_metrics *metrics, struct sim *sim, const struct sim_report *report,
                        struct series *seen, FILE *out)
 {
-    FILE *to = metrics->file ? metrics->file : out;
+    FILE *to = metrics->file.to ? metrics->file.to : out;
     bool good = true;
 
     if (metrics->form == CLI_METRICS_PROMETHEUS) good = cli_metrics_now(sim, report, to);
@@ -95,16 +92,11 @@ bool cli_metrics_write(struct cli_metrics *metrics, struct sim *sim, const struc
         good = sim_openmetrics(to, report->fabric, seen, metrics->stretch);
     }
     if (!good) cli_error("not enough memory for the metrics");
-    if (metrics->file == NULL) return good;
-    bool failed = ferror(metrics->file) != 0;
-    if (fclose(metrics->file) != 0) failed = true;
-    metrics->file = NULL;
-    if (failed) cli_error("%s: not all of it could be written", metrics->path);
-    return good && !failed;
+    if (metrics->file.to == NULL || !good) return good;
+    return cli_file_close(&metrics->file);
 }
 
 void cli_metrics_release(struct cli_metrics *metrics)
 {
-    if (metrics->file) fclose(metrics->file);
-    metrics->file = NULL;
+    cli_file_drop(&metrics->file);
 }

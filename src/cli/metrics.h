@@ -11,15 +11,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "cli/outputs.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
 
 enum cli_metrics_form { CLI_METRICS_NONE, CLI_METRICS_PROMETHEUS, CLI_METRICS_OPENMETRICS };
 struct cli_metrics {
     enum cli_metrics_form form;
-    const char *path; /* NULL: standard output, instead of the report */
-    double stretch;   /* 0: not given */
-    FILE *file;       /* of path */
+    const char *path;     /* NULL: standard output, instead of the report */
+    double stretch;       /* 0: not given */
+    struct cli_file file; /* of path */
 };
 
 /* The values of the two options; false after a message. */

@@ -4,7 +4,6 @@
  */
 #include "cli/observe.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,9 +51,7 @@ bool cli_observe_options(struct cli_observe *observe, struct sim_options *option
     options->event_kinds = observe->events_path ? UINT32_MAX : OBSERVE_RARE;
     if (on(observe)) options->rtt = true;
     if (observe->events_path == NULL) return true;
-    observe->events = fopen(observe->events_path, "w");
-    if (observe->events == NULL) cli_error("--events '%s': %s", observe->events_path, strerror(errno));
-    return observe->events != NULL;
+    return cli_file_open(&observe->events, "--events", observe->events_path);
 }
 
 /* A quarter of the machine's memory may be columns. */
@@ -91,13 +88,10 @@ bool cli_observe_begin(struct cli_observe *observe, struct sim *sim)
 
 static bool write_events(struct cli_observe *observe, const struct fabric *fabric)
 {
-    if (observe->events == NULL) return true;
-    sim_csv_events(observe->events, fabric, &observe->log);
-    bool failed = ferror(observe->events) != 0;
-    if (fclose(observe->events) != 0) failed = true;
-    observe->events = NULL;
-    if (failed) cli_error("%s: not all of it could be written", observe->events_path);
-    if (observe->log.lost == 0) return !failed;
+    if (observe->events.to == NULL) return true;
+    sim_csv_events(observe->events.to, fabric, &observe->log);
+    bool written = cli_file_close(&observe->events);
+    if (observe->log.lost == 0) return written;
     char count[TEXT_COUNT];
     cli_error("--events: %s more events than a file has room for were left out", text_count(observe->log.lost, count));
     return false;
@@ -131,8 +125,7 @@ bool cli_observe_report(struct cli_observe *observe, struct sim_report *report)
 
 void cli_observe_release(struct cli_observe *observe)
 {
-    if (observe->events) fclose(observe->events);
-    observe->events = NULL;
+    cli_file_drop(&observe->events);
     series_free(observe->series);
     observe_log_free(&observe->log);
     free(observe->connection);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/outputs.h"
 #include "observe/event.h"
 #include "observe/series.h"
 #include "report/sim_report.h"
@@ -24,7 +25,7 @@ struct cli_observe {
     struct series *series;
     struct observe_log log;
     const char *events_path; /* --events; NULL: not given */
-    FILE *events;
+    struct cli_file events;
     struct sim_connection_sample *connection;
 };
 
@@ -32,7 +33,7 @@ struct cli_observe {
 bool cli_observe_set(struct cli_observe *observe, const char *argument);
 /* The value of --events; false after a message. */
 bool cli_observe_events(struct cli_observe *observe, const char *argument);
-/* Opens files, so that one that cannot be written is known before the run; false after a message. */
+/* Begins files, so that one that cannot be written is known before the run; false after a message. */
 bool cli_observe_options(struct cli_observe *observe, struct sim_options *options);
 bool cli_observe_begin(struct cli_observe *observe, struct sim *sim); /* false after a message */
 /* What was seen so far. */

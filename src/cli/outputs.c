@@ -1,15 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the files of a command are apart; see outputs.h.  What is not there yet is known by its folder and name.
+ * The files that a command writes; see outputs.h.  What is not there yet is known by its folder and name.
  */
 #include "cli/outputs.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/draft.h"
+#include "base/reads.h"
 #include "cli/cli.h"
+
+const char *cli_file_why(int error)
+{
+    return error == -ENOTUNIQ ? "the command reads that file; say another" : strerror(-error);
+}
+
+bool cli_file_open(struct cli_file *file, const char *option, const char *path)
+{
+    int error = draft_open(path, &file->draft);
+
+    if (error == 0) file->to = draft_stream(file->draft);
+    file->path = strdup(path);
+    if (error == 0 && (file->to == NULL || file->path == NULL)) error = -ENOMEM;
+    if (error == 0) return true;
+    if (option)
+        cli_error("%s '%s': %s", option, path, cli_file_why(error));
+    else
+        cli_error("%s: %s", path, cli_file_why(error));
+    cli_file_drop(file);
+    return false;
+}
+
+static bool is_written(const struct cli_file *file, int error)
+{
+    if (error) cli_error("%s: not all of it could be written: %s", file->path, cli_file_why(error));
+    return error == 0;
+}
+
+bool cli_file_finish(struct cli_file *file)
+{
+    file->to = NULL;
+    return is_written(file, draft_finish(file->draft));
+}
+
+bool cli_file_close(struct cli_file *file)
+{
+    bool written = is_written(file, draft_commit(file->draft));
+
+    file->draft = NULL;
+    cli_file_drop(file);
+    return written;
+}
+
+void cli_file_drop(struct cli_file *file)
+{
+    draft_drop(file->draft);
+    free(file->path);
+    *file = (struct cli_file){0};
+}
 
 struct place {
     bool known, there;
@@ -47,6 +100,16 @@ void cli_outputs_read(struct cli_outputs *outputs, const char *option, const cha
     outputs->file[outputs->count++].path = path;
 }
 
+static bool was_read(struct cli_outputs *outputs, const char *option, const char *path)
+{
+    struct stat about;
+    const char *as = stat(path, &about) == 0 ? reads_find(&about) : NULL;
+
+    if (as == NULL) return false;
+    cli_error("%s '%s': the command reads that file ('%s'); say another", option, path, as);
+    return outputs->clash = true;
+}
+
 void cli_outputs_write(struct cli_outputs *outputs, const char *option, const char *path)
 {
     if (path == NULL || strcmp(path, "-") == 0 || outputs->clash) return;
@@ -57,7 +120,15 @@ void cli_outputs_write(struct cli_outputs *outputs, const char *option, const ch
         outputs->clash = true;
         return;
     }
-    cli_outputs_read(outputs, option, path);
+    if (!was_read(outputs, option, path)) cli_outputs_read(outputs, option, path);
+}
+
+void cli_outputs_in(struct cli_outputs *outputs, const char *option, const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+
+    if (folder == NULL || outputs->clash || snprintf(path, sizeof path, "%s/%s", folder, name) >= PATH_MAX) return;
+    was_read(outputs, option, path);
 }
 
 void cli_outputs_pcaps(struct cli_outputs *outputs, const struct cli_pcaps *pcaps)

@@ -188,28 +188,6 @@ static const struct cli_command command = {
     .set = set_option,
 };
 
-static FILE *open_csv(const char *folder, const char *name)
-{
-    char path[4096];
-
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) {
-        cli_error("%s: the name is too long", folder);
-        return NULL;
-    }
-    FILE *file = fopen(path, "w");
-    if (file == NULL) cli_error("%s: %s", path, strerror(errno));
-    return file;
-}
-
-static bool close_csv(FILE *file, const char *folder, const char *name)
-{
-    bool failed = ferror(file) != 0;
-
-    if (fclose(file) != 0) failed = true;
-    if (failed) cli_error("%s/%s: not all of it could be written", folder, name);
-    return !failed;
-}
-
 static void draw_progress(const struct sim *sim, uint64_t spent_ns)
 {
     struct sim_progress progress = sim_progress(sim);
@@ -277,21 +255,41 @@ static uint64_t run(struct settings *settings, struct shown *shown)
     return clock_now_ns() - begun;
 }
 
-static int write_csvs(const struct settings *settings, const struct sim_report *report)
-{
-    int status = CLI_DONE;
+#define CSV_SERIES "series.csv"
+#define CSV_PATH 4096
 
-    for (int i = 0; settings->csv && i < SIM_CSVS; i++) {
-        FILE *file = open_csv(settings->csv, sim_csv_names[i]);
-        if (file) sim_csv(file, report, (enum sim_csv)i);
-        if (file == NULL || !close_csv(file, settings->csv, sim_csv_names[i])) status = CLI_WRONG;
+static const char *csv_name(int which)
+{
+    return which < SIM_CSVS ? sim_csv_names[which] : CSV_SERIES;
+}
+
+static bool write_csv(struct cli_file *file, const struct sim_report *report, int which)
+{
+    if (which < SIM_CSVS)
+        sim_csv(file->to, report, (enum sim_csv)which);
+    else
+        sim_csv_series(file->to, report);
+    return cli_file_finish(file);
+}
+
+/* All of them, or none: their rows are of one run. */
+static bool write_csvs(const struct settings *settings, const struct sim_report *report)
+{
+    char path[SIM_CSVS + 1][CSV_PATH];
+    struct cli_file file[SIM_CSVS + 1] = {0};
+    int files = settings->csv == NULL ? 0 : SIM_CSVS + (settings->observe.step != 0);
+    bool good = true;
+
+    for (int i = 0; good && i < files; i++) {
+        good = snprintf(path[i], CSV_PATH, "%s/%s", settings->csv, csv_name(i)) < CSV_PATH;
+        if (!good) cli_error("%s: the name is too long", settings->csv);
+        good = good && cli_file_open(&file[i], NULL, path[i]) && write_csv(&file[i], report, i);
     }
-    if (settings->csv && settings->observe.step) {
-        FILE *file = open_csv(settings->csv, "series.csv");
-        if (file) sim_csv_series(file, report);
-        if (file == NULL || !close_csv(file, settings->csv, "series.csv")) status = CLI_WRONG;
-    }
-    return status;
+    for (int i = 0; good && i < files; i++)
+        good = cli_file_close(&file[i]);
+    for (int i = 0; i < files; i++)
+        cli_file_drop(&file[i]);
+    return good;
 }
 
 static int print_run(const struct settings *settings, const struct sim_report *report, FILE *out)
@@ -317,9 +315,9 @@ static bool deadlocked(const struct sim_result *result)
 
 static int report_run(struct settings *settings, const struct sim_report *report, FILE *out)
 {
-    int status = write_csvs(settings, report), printed = print_run(settings, report, out);
+    int status = print_run(settings, report, out);
 
-    if (printed != CLI_DONE) status = printed;
+    if (!write_csvs(settings, report)) status = CLI_WRONG;
     if (!cli_html_run(&settings->html, report)) status = CLI_WRONG;
     if (report->result->state == SIM_RUNNING) {
         char now[TEXT_COUNT];
@@ -446,6 +444,8 @@ static bool files_apart(const struct settings *settings, const char *fabric)
     cli_outputs_write(&outputs, "--html", settings->html.path);
     cli_outputs_write(&outputs, "--counters", settings->metrics.path);
     cli_outputs_pcaps(&outputs, &settings->pcaps);
+    for (int i = 0; i <= SIM_CSVS; i++)
+        cli_outputs_in(&outputs, "--csv", settings->csv, csv_name(i));
     return !outputs.clash;
 }
 
@@ -550,8 +550,9 @@ int verb_sim(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     if (!one_for_stdout(&settings) || !many_runs_fit(&settings) || !cli_dump_fits(&settings.dump)) return CLI_WRONG;
-    if (!cli_readable(argv[first]) || !files_apart(&settings, argv[first])) return CLI_WRONG;
-    if (settings.seeds && !settings.each.what) return with_seeds(&settings, argv[first], out);
+    if (!cli_readable(argv[first])) return CLI_WRONG;
+    if (settings.seeds && !settings.each.what)
+        return files_apart(&settings, argv[first]) ? with_seeds(&settings, argv[first], out) : CLI_WRONG;
     uint64_t begun = clock_now_ns();
     if (cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
@@ -561,7 +562,9 @@ int verb_sim(int argc, char **argv, FILE *out)
     if (!settings.common.quiet) say_notes(fabric);
     cli_catch_stop(1);
     int status = CLI_WRONG;
-    if (settings.each.what)
+    if (!files_apart(&settings, argv[first]))
+        status = CLI_WRONG;
+    else if (settings.each.what)
         status = each(&settings, fabric, out);
     else if (cli_html_begin(&settings.html, argc, argv) && cli_serving_begin(&settings.serving, "sim"))
         status = simulate(&settings, fabric, begun, out);

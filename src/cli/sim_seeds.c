@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/outputs.h"
 #include "cli/seeds_print.h"
 #include "cli/source.h"
 #include "cli/study.h"
@@ -224,11 +225,10 @@ static bool write_files(const struct seeds_report *report)
         good &= cli_write_in(folder, "runs.csv", print_runs_csv, report);
     }
     if (settings->counters_file) {
-        FILE *file = fopen(settings->counters_file, "w");
-        bool wrote = file && print_prometheus(report, file) && !ferror(file);
-        if (file && fclose(file) != 0) wrote = false;
-        if (!wrote) cli_error("%s: it could not be written", settings->counters_file);
-        good &= wrote;
+        struct cli_file file = {0};
+        bool begun = cli_file_open(&file, "--counters", settings->counters_file);
+        good &= begun && print_prometheus(report, file.to) && cli_file_close(&file);
+        cli_file_drop(&file);
     }
     return good;
 }

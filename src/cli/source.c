@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/lines.h"
+#include "base/reads.h"
 #include "cli/cli.h"
 #include "load/load.h"
 #include "plant/plant.h"
@@ -31,7 +32,7 @@ bool cli_readable(const char *path)
     return false;
 }
 
-bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_length)
+bool cli_read_replaceable(const char *path, size_t most, char **ret_text, size_t *ret_length)
 {
     if (!cli_readable(path)) return false;
     FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
@@ -66,6 +67,13 @@ bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_l
     text[length] = 0;
     *ret_text = text;
     *ret_length = length;
+    return true;
+}
+
+bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_length)
+{
+    if (!cli_read_replaceable(path, most, ret_text, ret_length)) return false;
+    reads_note_path(path);
     return true;
 }
 

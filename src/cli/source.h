@@ -52,7 +52,9 @@ int cli_fabric_load(const char *path, const char *text, const struct fabric_over
 bool cli_readable(const char *path);
 /* Reads all of a file ("-": standard input), at most `most` bytes; false after a message. */
 bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_length);
-/* The same of a text, where a zero byte is refused with its place. */
+/* The same of what the command may write over: an old baseline, or a file that was only looked at. */
+bool cli_read_replaceable(const char *path, size_t most, char **ret_text, size_t *ret_length);
+/* As cli_read_file(), of a text, where a zero byte is refused with its place. */
 bool cli_read_text(const char *path, size_t most, char **ret_text);
 bool cli_is_text(const char *path, const char *text, size_t length); /* false after a message */
 /* Does this text say of itself that it is a fabric file? */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/outputs.h"
 
 void cli_study_error(const struct study_error *error)
 {
@@ -71,19 +72,15 @@ void cli_study_stopped(const struct pool_done *done, uint32_t of, const char *ou
 bool cli_write_in(const char *folder, const char *name, cli_writer *write, const void *context)
 {
     char path[4096];
-    FILE *file = NULL;
+    struct cli_file file = {0};
 
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path)
-        file = fopen(path, "w");
-    else
-        errno = ENAMETOOLONG;
-    if (file == NULL) {
-        cli_error("%s/%s: %s", folder, name, strerror(errno));
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) {
+        cli_error("%s/%s: %s", folder, name, strerror(ENAMETOOLONG));
         return false;
     }
-    bool good = write(context, file);
-    if (ferror(file)) good = false;
-    if (fclose(file) != 0) good = false;
-    if (!good) cli_error("%s/%s: not all of it could be written", folder, name);
-    return good;
+    if (!cli_file_open(&file, NULL, path)) return false;
+    if (write(context, file.to)) return cli_file_close(&file);
+    cli_error("%s: it could not be made", path);
+    cli_file_drop(&file);
+    return false;
 }

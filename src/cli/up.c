@@ -354,12 +354,12 @@ static int run_and_report(struct settings *settings, struct up *up)
 
 static bool write_record(const char *path, const struct up *up)
 {
-    FILE *to = fopen(path, "w");
-    bool enough = to == NULL || up_record(up, to);
+    struct cli_file file = {0};
 
-    if (!enough) cli_error("not enough memory for what was recorded");
-    if (to && fclose(to) == 0) return enough;
-    cli_error("%s: %s", path, strerror(errno));
+    if (!cli_file_open(&file, "--record", path)) return false;
+    if (up_record(up, file.to)) return cli_file_close(&file);
+    cli_error("not enough memory for what was recorded");
+    cli_file_drop(&file);
     return false;
 }
 
@@ -482,7 +482,7 @@ int verb_up(int argc, char **argv, FILE *out)
         good &= cli_script_read(settings.script_path, fabric, &settings.script);
         settings.up.script = &settings.script;
     }
-    if (good) {
+    if (good && files_apart(&settings, argv[first])) {
         cli_catch_stop(1);
         settings.serving.quiet = settings.common.quiet;
         if (cli_html_begin(&settings.html, argc, argv)) status = bring_up(&settings, fabric, begun);

@@ -4,8 +4,8 @@
  * row.  KEY is a hash of what made it, so a row is looked for under one name; the line is compared whole, so a file
  * that was cut, changed, or carried there from elsewhere is made again and never believed.
  *
- * It is written beside, under a name of the process, and renamed: whoever is killed in the middle leaves the old row,
- * or none.  Several programs may use one folder at once; they write the same bytes.
+ * It is written beside and renamed (base/draft.h): whoever is killed in the middle leaves the old row, or none.
+ * Several programs may use one folder at once; they write the same bytes.
  */
 #include "study/cache.h"
 
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/draft.h"
 #include "base/hash.h"
 #include "study/pool.h"
 
@@ -99,12 +100,12 @@ static void head_text(const struct cache *cache, const struct cache_key *key, co
     snprintf(text, 2 * HEAD, "%s bytes %zu hash %016" PRIx64 "\n", made, length, hash_bytes(HASH_BEGIN, row, length));
 }
 
-static void name_of(const struct cache *cache, const struct cache_key *key, const char *more, char name[PATH + HEAD])
+static void name_of(const struct cache *cache, const struct cache_key *key, char name[PATH + HEAD])
 {
     char made[HEAD];
 
     key_text(cache, key, made);
-    snprintf(name, PATH + HEAD, "%s/%016" PRIx64 "%s", cache->folder, hash_bytes(HASH_BEGIN, made, strlen(made)), more);
+    snprintf(name, PATH + HEAD, "%s/%016" PRIx64, cache->folder, hash_bytes(HASH_BEGIN, made, strlen(made)));
 }
 
 /* All of a file, terminated; NULL: there is none, or no memory. */
@@ -127,7 +128,7 @@ static bool give_kept(const struct cache *cache, const struct cache_key *key, FI
     char name[PATH + HEAD], head[2 * HEAD];
     size_t length = 0;
 
-    name_of(cache, key, "", name);
+    name_of(cache, key, name);
     char *bytes = read_file(name, &length);
     if (bytes == NULL) return false;
     size_t first = strcspn(bytes, "\n");
@@ -146,21 +147,17 @@ static bool give_kept(const struct cache *cache, const struct cache_key *key, FI
 
 static bool keep(const struct cache *cache, const struct cache_key *key, const char *row, size_t length)
 {
-    char name[PATH + HEAD], beside[PATH + HEAD], head[2 * HEAD], more[32];
+    char name[PATH + HEAD], head[2 * HEAD];
+    struct draft *draft;
 
-    snprintf(more, sizeof more, ".%ld", (long)getpid());
-    name_of(cache, key, "", name);
-    name_of(cache, key, more, beside);
-    FILE *file = fopen(beside, "wb");
-    if (file == NULL) return false;
+    name_of(cache, key, name);
+    if (draft_open(name, &draft) != 0) return false;
+    FILE *to = draft_stream(draft);
+    CHECK(to); /* as above: in a process of its own */
     head_text(cache, key, row, length, head);
-    fputs(head, file);
-    fwrite(row, 1, length, file);
-    bool failed = ferror(file) != 0;
-    if (fclose(file) != 0) failed = true;
-    if (!failed && rename(beside, name) == 0) return true;
-    unlink(beside);
-    return false;
+    fputs(head, to);
+    fwrite(row, 1, length, to);
+    return draft_commit(draft) == 0;
 }
 
 void cache_row(const struct cache *cache, const struct cache_key *key, cache_make *make, const void *context, FILE *to)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/draft.h"
 #include "base/memory.h"
 #include "report/text.h"
 #include "study/clock.h"
@@ -49,8 +50,8 @@ struct pool {
 
 static _Noreturn void be_child(const struct pool_work *work, uint32_t point, int to, pid_t parent)
 {
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, draft_ended_by);
+    signal(SIGTERM, draft_ended_by);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     FILE *file = getppid() == parent ? fdopen(to, "w") : NULL;
     if (file == NULL) _exit(1);

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/reads.h"
 #include "evidence/read/reader.h"
 
 #define DEPTH 12 /* folders below a device's: a copy of sysfs has eight */
@@ -170,6 +171,7 @@ static bool read_sysfs(struct evidence *evidence, const char *device, const char
 static int read_one(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    uint32_t before = evidence->values;
     int error = 0;
     struct stat info;
 
@@ -186,6 +188,7 @@ static int read_one(struct evidence *evidence, const char *device, const char *p
             if (!read_sysfs(evidence, device, path, at_s, bytes, (size_t)info.st_size))
                 evidence_read_text(evidence, device, path, at_s, from, bytes, (size_t)info.st_size);
             munmap(bytes, (size_t)info.st_size);
+            if (device || evidence->values > before) reads_note(fd, path); /* a page beside dumps may be made again */
         }
     }
     close(fd);
@@ -347,6 +350,7 @@ bool evidence_read(struct evidence *evidence, const char *path, const char *from
         return done;
     }
     int error = read_one(evidence, NULL, path, 0, from);
+    reads_note_path(path);
     if (error) snprintf(why, size, "%s", why_unread(error));
     return !error;
 }

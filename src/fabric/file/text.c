@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/lines.h"
+#include "base/reads.h"
 #include "fabric/file/override.h"
 #include "fabric/file/read.h"
 
@@ -23,6 +24,7 @@ char *file_read(struct loader *loader, const char *path, struct fabric_at at, si
         read_error(loader, at, "cannot open '%s': %s", path, strerror(errno));
         return NULL;
     }
+    reads_note(fileno(file), path);
     char *text = SCRATCH_NEW(loader, char, size);
     while (text) {
         size_t got = fread(text + used, 1, size - 1 - used, file);
