@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/text_stream.h"
 #include "load/load.h"
 #include "plant/plant.h"
 #include "report/sim_report.h"
@@ -54,7 +55,7 @@ static void tell(const struct fabric_errors *errors, char **ret_message)
     if (ret_message == NULL) return;
     *ret_message = NULL;
     if (errors->count == 0) return;
-    FILE *stream = open_memstream(ret_message, &length);
+    FILE *stream = text_stream(ret_message, &length);
     if (stream == NULL) return;
     fabric_errors_print(errors, stream);
     if (fclose(stream) != 0) {
@@ -206,7 +207,7 @@ static int measure_all(struct rocelab *lab, struct row *ret)
 {
     size_t length;
     char *text = NULL;
-    FILE *stream = open_memstream(&text, &length);
+    FILE *stream = text_stream(&text, &length);
 
     if (stream == NULL) return -ENOMEM;
     bool good = row_print_result(stream, lab->fabric, lab->sim);
@@ -249,7 +250,7 @@ PUBLIC int rocelab_json(struct rocelab *lab, char **ret)
     const struct sim_report report = {
         .fabric = lab->fabric, .result = &result, .seed = lab->fabric->seed, .threads = lab->threads};
     bool good = sim_imbalance(lab->sim, &result) == 0;
-    FILE *stream = good ? open_memstream(&text, &length) : NULL;
+    FILE *stream = good ? text_stream(&text, &length) : NULL;
     if (stream) {
         good = sim_json_write(stream, &report);
         if (fclose(stream) != 0) good = false;

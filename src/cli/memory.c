@@ -25,6 +25,7 @@
 
 #include "base/draft.h"
 #include "base/memory.h"
+#include "base/text_stream.h"
 
 static atomic_bool may_fail;
 
@@ -122,66 +123,8 @@ int __wrap_asprintf(char **ret, const char *format, ...)
     return got;
 }
 
-/* The library's stream into memory loses what it has no memory for without a word to ferror(): this one has no such
- * case. */
-struct text {
-    char **ret;
-    size_t *ret_length;
-    char *bytes;
-    size_t used, room;
-};
-
-static ssize_t text_write(void *cookie, const char *bytes, size_t length)
-{
-    struct text *text = cookie;
-
-    if (text->room - text->used <= length) {
-        size_t room = (text->used + length + 1) * 2;
-        char *grown = realloc(text->bytes, room);
-        if (!grown) return 0;
-        text->bytes = grown;
-        text->room = room;
-    }
-    memcpy(text->bytes + text->used, bytes, length);
-    text->used += length;
-    text->bytes[text->used] = 0;
-    *text->ret = text->bytes;
-    *text->ret_length = text->used;
-    return (ssize_t)length;
-}
-
-/* ftell() alone. */
-static int text_seek(void *cookie, off64_t *offset, int from)
-{
-    const struct text *text = cookie;
-
-    if (*offset || from == SEEK_SET) return -1;
-    *offset = (off64_t)text->used;
-    return 0;
-}
-
-static int text_close(void *cookie)
-{
-    free(cookie);
-    return 0;
-}
-
 FILE *__wrap_open_memstream(char **ret, size_t *ret_length);
 FILE *__wrap_open_memstream(char **ret, size_t *ret_length)
 {
-    struct text *text = calloc(1, sizeof *text);
-
-    if (!text) return NULL;
-    *text = (struct text){.ret = ret, .ret_length = ret_length};
-    FILE *file =
-        text_write(text, "", 0) < 0
-            ? NULL
-            : fopencookie(text, "w",
-                          (cookie_io_functions_t){.write = text_write, .seek = text_seek, .close = text_close});
-    if (!file || !text->bytes) {
-        free(text->bytes);
-        free(text);
-        return NULL;
-    }
-    return file;
+    return text_stream(ret, ret_length);
 }

@@ -288,9 +288,10 @@ static uint32_t spins_for(uint32_t threads)
 
 static int make_workers(struct engine *engine, const struct engine_config *config)
 {
-    engine->worker = aligned_alloc(_Alignof(struct worker), config->threads * sizeof(*engine->worker));
     engine->thread = calloc(config->threads, sizeof(*engine->thread));
-    if (!engine->worker || !engine->thread) return -ENOMEM;
+    if (!engine->thread) return -ENOMEM;
+    engine->worker = aligned_alloc(_Alignof(struct worker), config->threads * sizeof(*engine->worker));
+    if (!engine->worker) return -ENOMEM;
     for (uint32_t i = 0; i < config->threads; i++) {
         struct worker *worker = &engine->worker[i];
         *worker = (struct worker){.engine = engine, .number = i, .next = PS_NEVER, .far_min = PS_NEVER};

@@ -30,12 +30,12 @@ void jout_init(struct jout *jout, FILE *out)
     jout->out = out;
     jout->used = 0;
     jout->depth = jout->line_depth = 0;
-    jout->line = jout->filled = false;
+    jout->line = jout->filled = jout->failed = false;
 }
 
 void jout_flush(struct jout *jout)
 {
-    if (jout->used > 0) fwrite(jout->buffer, 1, jout->used, jout->out);
+    if (jout->used > 0 && fwrite(jout->buffer, 1, jout->used, jout->out) != jout->used) jout->failed = true;
     jout->used = 0;
 }
 

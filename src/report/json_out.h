@@ -29,6 +29,7 @@ struct jout {
     unsigned line_depth; /* where `line` began */
     bool line;           /* this container is on one line */
     bool filled;         /* and has a member already */
+    bool failed;         /* something is not in it */
     char close[JOUT_DEPTH];
     char buffer[JOUT_BUFFER_BYTES];
 };

@@ -362,6 +362,7 @@ bool sim_json_write(FILE *out, const struct sim_report *report)
     if (jout == NULL) return false;
     jout_init(jout, out);
     sim_json(jout, report);
+    bool good = !jout->failed;
     free(jout);
-    return true;
+    return good;
 }

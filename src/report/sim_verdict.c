@@ -59,7 +59,10 @@ void sim_json_verdict(struct jout *jout, const struct sim_report *report)
     char name[FABRIC_NAME];
 
     jout_open(jout, "verdict", '[');
-    if (verdict_make(report, &verdict) != 0) verdict = (struct verdict){0};
+    if (verdict_make(report, &verdict) != 0) {
+        verdict = (struct verdict){0};
+        jout->failed = true;
+    }
     for (uint32_t i = 0; i < verdict.findings; i++) {
         const struct verdict_finding *finding = &verdict.finding[i];
         jout_open_line(jout, NULL, '{');

@@ -3,9 +3,9 @@
 
     test_memory.py [--whole] [--seed N] [--at K] [NAME...]
 
-NAME: rows of VERBS.  Each allocation of a run fails in a run of its own (failing.c does that), where there are fewer than
-MOST; else a sample of so many.  Without --whole some of each, chosen by the seed.  ROCELAB is the program, FAILING the
-library that is preloaded.  A line a verb; for each wrong answer the calls that led to the allocation.
+NAME: rows of VERBS.  Each allocation of a run fails in a run of its own (failing.c does that), where there are fewer
+than MOST; else a sample of so many.  Without --whole some of each, chosen by the seed.  ROCELAB is the program, FAILING
+the library that is preloaded, LIBRARY a program that uses librocelab.so.  A line a verb; for each wrong answer the calls that led to the allocation.
 """
 import argparse
 import collections
@@ -22,11 +22,13 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("ROCELAB", str(SOURCE / "build-gcc" / "rocelab"))
 FAILING = os.environ.get("FAILING", str(SOURCE / "build-gcc" / "tests" / "memory" / "libfailing.so"))
+LIBRARY = os.environ.get("LIBRARY", str(SOURCE / "build-gcc" / "tests" / "memory" / "library"))
 MOST = 5000    # allocations of a verb that are all looked at
 SAMPLED = 500  # of those that have more
 PART = 60      # of each verb, without --whole
 FEW = 20       # of those whose runs are long
 CHUNK = 500    # trials of one process
+GROWS = re.compile(r"reserve\.c:\d+: CHECK failed: chunk != NULL")
 WORD = re.compile(r"memory", re.I)  # "out of memory", "Cannot allocate memory"
 
 FABRIC = """rocelab: 1
@@ -115,9 +117,15 @@ VERBS = {
     "counters": "counters --list",
     "devices": "devices",
     "run": "run -- true",
+    "library": LIBRARY + " small.yaml",
     "up": "up plain.yaml --script two.up",
 }
 LONG = ("tune", "experiments", "validate", "weeks", "up", "diagnose-live")
+
+
+def program_of(command):
+    """A verb of ours, or a program by its path."""
+    return ([] if command.startswith("/") else [PROGRAM]) + command.split()
 
 
 class Harness:
@@ -131,7 +139,7 @@ class Harness:
             env = dict(self.env, FAILING_TRIALS=",".join(map(str, trials[first:first + CHUNK])), FAILING_OUT="out",
                        LD_PRELOAD=FAILING)
             read, write = os.pipe()
-            with subprocess.Popen([PROGRAM, *command.split()], cwd=self.folder, pass_fds=[write],
+            with subprocess.Popen(program_of(command), cwd=self.folder, pass_fds=[write],
                                   env=dict(env, FAILING_FD=str(write)), stdin=subprocess.DEVNULL) as server:
                 os.close(write)
                 with os.fdopen(read) as lines_of:
@@ -140,8 +148,8 @@ class Harness:
 
 
 def in_libfyaml(trial):
-    """libfyaml 0.7 looks at neither piece of memory that it takes for a text (tree.c asks before whether there is some);
-    what dies there, and nothing else, is not ours."""
+    """libfyaml 0.7 looks at neither piece of memory that it takes for a text (tree.c asks before whether there is
+    some); what dies there, and nothing else, is not ours."""
     calls = [symbol for _, _, symbol in trial["frames"]]
     return any(calls[i:i + 3] == ["fy_input_create", "fy_parse_input_append", "fy_parser_set_string"]
                for i in range(3))
@@ -152,6 +160,9 @@ def verdict(name, trial, usual):
         return "same"
     if (trial["status"] == 2 or name == "up" and trial["status"] == 1) and WORD.search(trial["said"]):
         return "told"  # 1: a program was refused, by a fabric that goes on
+    # Links grow as a run goes on, in whatever thread: nobody could be answered there (docs/library.md).
+    if name == "library" and trial["status"] == -6 and GROWS.search(trial["said"]):
+        return "told"
     return "libfyaml" if in_libfyaml(trial) else "wrong"
 
 
@@ -159,8 +170,8 @@ def places(frames):
     """The calls that led to the allocation, of ours by file and line."""
     said = []
     for file, offset, symbol in frames:
-        if file == PROGRAM:
-            said.append(subprocess.run(["addr2line", "-sfpe", PROGRAM, hex(offset - 1)], capture_output=True, text=True,
+        if "rocelab" in os.path.basename(file):
+            said.append(subprocess.run(["addr2line", "-sfpe", file, hex(offset - 1)], capture_output=True, text=True,
                                        check=False).stdout.strip())
         else:
             said.append(f"{symbol or hex(offset)} ({os.path.basename(file)})")

@@ -60,13 +60,14 @@ static uint64_t full_between(const struct judge *judge, const struct sim_port *p
 }
 
 /* Flows of how many adapters go to that one; and of which job, where it is one only. */
-static uint32_t senders_to(const struct judge *judge, uint32_t endpoint, uint32_t *ret_job)
+static uint32_t senders_to(struct judge *judge, uint32_t endpoint, uint32_t *ret_job)
 {
     const struct sim_result *result = judge->result;
     uint8_t *seen = calloc(judge->fabric->endpoints + 1u, 1);
     uint32_t count = 0, job = FABRIC_NONE;
     bool several = false;
 
+    if (seen == NULL) judge->failed = true;
     for (uint32_t i = 0; seen && i < result->flows; i++) {
         const struct sim_flow *flow = &result->flow[i];
         if (flow->dst != endpoint || flow->start == PS_NEVER) continue;
@@ -189,6 +190,7 @@ static void between(struct judge *judge)
     struct ranked *ranked = judge_ports(judge, full_between, true, &count);
     struct ranked *part[2] = {calloc(count + 1u, sizeof(**part)), calloc(count + 1u, sizeof(**part))};
 
+    if (!part[0] || !part[1]) judge->failed = true;
     for (uint32_t i = 0; ranked && part[0] && part[1] && i < count; i++) {
         bool full = oversubscribed(judge, ranked[i].port) > 0;
         if (!leads_to_incast(judge, ranked[i].port)) part[full][kept[full]++] = ranked[i];
