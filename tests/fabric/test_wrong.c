@@ -144,6 +144,9 @@ static const struct {
      FIRST "topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, oversubscription: 8:1}}\n" LINKS,
      "f.yaml:2:75: error: oversubscription: it takes 1/2 uplinks a leaf, and 2 spines share them evenly; 2 would be "
      "2:1\n"},
+    {"an oversubscription of more uplinks than ports",
+     FIRST "topology: {leaf-spine: {leaves: 2, spines: 4, hosts: 9999999, oversubscription: 2:1}}\n" LINKS,
+     "f.yaml:2:81: error: topology.leaf-spine: it takes 4999999 uplinks a leaf, and a node has 65534 ports at most\n"},
     {"an oversubscription of no spines",
      FIRST "topology: {rail: {hosts: 4, gpus: 8, spines: 0, oversubscription: 1}}\n" LINKS,
      "f.yaml:2:67: error: topology.rail: oversubscription is of uplinks, and there are no spines\n"},

@@ -92,6 +92,11 @@ static bool over_uplinks(struct loader *loader, const char *what, struct shape *
         return false;
     }
     if (!rates_known) return false;
+    if (bits / unit > NODE_PORTS_MAX) {
+        read_error(loader, shape->over_at, "%s: it takes %llu uplinks a leaf, and a node has %u ports at most", what,
+                   (unsigned long long)uplinks, NODE_PORTS_MAX);
+        return false;
+    }
     if (bits % unit || (shape->spines != NOT_GIVEN && uplinks % shape->spines)) {
         refuse_ratio(loader, shape, down_bps, up_bps);
         return false;

@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "base/wide.h"
 
-#define NODE_PORTS_MAX 65534
 #define PS_PER_MM 5 /* 5 ns a metre: light at two thirds of its speed in vacuum */
 
 static void read_errors(struct loader *loader, const struct tree *value, void *into)

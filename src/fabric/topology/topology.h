@@ -19,6 +19,8 @@
 #define FABRIC_MEMORY_MAX ((uint64_t)2 << 30)
 #endif
 
+#define NODE_PORTS_MAX 65534u
+
 #define ERRORS_NOT_GIVEN UINT32_MAX
 struct link_class { /* how links of one kind are made; NOT_GIVEN where the file says nothing */
     uint64_t rate_bps, cable_mm, delay_ps;
