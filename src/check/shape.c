@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fabric's shape and what it is made of: flooding, hashes, links that share traffic, rails, versions.
+ * The fabric's shape and what it is made of: flooding, hashes, links that share traffic, rails, copper, versions.
  */
 #include <string.h>
 
 #include "check/rule.h"
+#include "fabric/copper.h"
 
 RULE_FUNCTION(top_flooding)
 {
@@ -284,6 +285,23 @@ RULE_FUNCTION(top_rails)
     for (uint32_t h = 0; h < fabric->hosts; h++)
         if (!node_unknown(fabric, h)) host_rails(check, h);
     hosts_mtu(check);
+}
+
+RULE_FUNCTION(cab_copper)
+{
+    const struct fabric *fabric = check->fabric;
+    struct fabric_crowd crowd;
+    char length[UNIT_TEXT];
+
+    for (uint32_t n = fabric->hosts; n < fabric->nodes; n++) {
+        if (!fabric_crowd_find(fabric, n, true, &crowd)) continue;
+        check_find(
+            check, CHECK_WARNING, n, crowd.port, "cable",
+            "%s has %u hosts on %s of copper, which reaches %u of their size (%u rack%s): the others need longer "
+            "cables",
+            fabric->node[n].name, crowd.hosts, unit_format(UNIT_LENGTH, crowd.cable_mm, length), crowd.reach,
+            crowd.racks, crowd.racks == 1 ? "" : "s");
+    }
 }
 
 static bool is_approved(const struct fabric_approved *approved, int part, const char *version)

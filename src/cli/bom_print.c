@@ -4,7 +4,9 @@
  */
 #include "cli/bom_print.h"
 
+#include "base/units.h"
 #include "cli/cli.h"
+#include "fabric/copper.h"
 #include "report/table.h"
 
 static const char *const unit_names[] = {[PRICE_USD] = "USD", [PRICE_W] = "W", [PRICE_X] = "x"};
@@ -28,6 +30,22 @@ static const char *milli_text(uint64_t milli, char buf[TEXT_COUNT])
     return text_fixed(milli, 1000, milli % 100 == 0 ? 1 : milli % 10 == 0 ? 2 : 3, buf);
 }
 
+bool bom_copper_text(const struct fabric *fabric, char text[BOM_COPPER_TEXT])
+{
+    struct fabric_crowd crowd;
+    char length[UNIT_TEXT];
+    uint32_t crowds = fabric_crowds(fabric, &crowd);
+
+    if (!crowds) return false;
+    snprintf(text, BOM_COPPER_TEXT,
+             "%s has %u hosts on %s of copper, which reaches %u of their size (%u rack%s)%s: longer cables, which need "
+             "optics, cost more (rule CAB001)",
+             fabric->node[fabric->port[crowd.port].node].name, crowd.hosts,
+             unit_format(UNIT_LENGTH, crowd.cable_mm, length), crowd.reach, crowd.racks, crowd.racks == 1 ? "" : "s",
+             crowds > 1 ? ", and it is not the only one" : "");
+    return true;
+}
+
 void bom_prices_text(const struct fabric *fabric, const bool used[PRICE_ITEMS_MAX], FILE *out)
 {
     static const struct table_column columns[] = {{.title = "price"},
@@ -36,6 +54,7 @@ void bom_prices_text(const struct fabric *fabric, const bool used[PRICE_ITEMS_MA
                                                   {.title = "year", .right = true},
                                                   {.title = "source", .min_width = 24}};
     const struct text_style style = cli_style();
+    char copper[BOM_COPPER_TEXT];
     struct table table;
 
     table_init(&table, columns, sizeof columns / sizeof columns[0]);
@@ -55,6 +74,11 @@ void bom_prices_text(const struct fabric *fabric, const bool used[PRICE_ITEMS_MA
     }
     table_print(&table, out, &style, 0);
     table_release(&table);
+    if (bom_copper_text(fabric, copper)) {
+        fputc('\n', out);
+        text_outside_lines(out, &style, copper);
+        fputc('\n', out);
+    }
 }
 
 void bom_prices_json(struct jout *jout, const struct fabric *fabric, const bool used[PRICE_ITEMS_MAX])

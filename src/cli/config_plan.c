@@ -108,9 +108,11 @@ int config_print_plan(const struct config_settings *settings, const struct fabri
                                                  {.title = "rate", .right = true},
                                                  {.title = "length", .right = true}};
     const struct text_style style = cli_style();
+    char copper[BOM_COPPER_TEXT];
 
     if (settings->plan == CONFIG_PLAN_SVG) return print_svg(settings, fabric, out);
     if (settings->plan == CONFIG_PLAN_BOM) return print_bom(settings, fabric, out);
+    if (!settings->common.quiet && bom_copper_text(fabric, copper)) cli_error("note: %s", copper);
     if (settings->common.json) {
         struct jout jout;
         config_json_begin(&jout, out, "cabling", "cables");

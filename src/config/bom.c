@@ -17,11 +17,7 @@
 
 #include "base/wide.h"
 #include "config/cabling.h"
-
-/* Passive copper: IEEE 802.3cd and ck name 3 m and 2 m for lanes of 50 and 100 Gb/s. */
-#define COPPER_MM 3000u
-#define COPPER_FAST_MM 2000u
-#define COPPER_FAST_BPS UINT64_C(400000000000) /* above it */
+#include "fabric/copper.h"
 
 struct value { /* of one part, thousandths of a dollar and of a watt */
     uint64_t usd, watt;
@@ -176,15 +172,6 @@ static void count_cores(const struct fabric *fabric, struct bom *bom)
     }
 }
 
-bool bom_copper(const struct fabric *fabric, uint32_t port)
-{
-    const struct fabric_port *as = &fabric->port[port];
-
-    return as->cable_mm <= (as->rate_bps > COPPER_FAST_BPS ? COPPER_FAST_MM : COPPER_MM) &&
-           !installed(fabric, as->node, FABRIC_PART_OPTICS) &&
-           !installed(fabric, fabric->port[as->peer].node, FABRIC_PART_OPTICS);
-}
-
 static void count_cables(const struct fabric *fabric, struct bom *bom)
 {
     for (uint32_t p = 0; p < fabric->ports; p++) {
@@ -193,7 +180,7 @@ static void count_cables(const struct fabric *fabric, struct bom *bom)
         uint64_t usd;
 
         if (port->peer < p || !known_cable(fabric, p)) continue;
-        bool copper = bom_copper(fabric, p);
+        bool copper = fabric_copper(fabric, p);
         if (copper)
             usd = price_of(fabric, bom, PRICE_KIND_COPPER, port->rate_bps);
         else
@@ -232,7 +219,7 @@ static void count_optics(const struct fabric *fabric, struct bom *bom)
         uint64_t rate_bps = cage.parts > 1 ? cage_bps(&cage) : port->rate_bps;
         const char *named = installed(fabric, port->node, FABRIC_PART_OPTICS);
         unit_format(UNIT_RATE, rate_bps, rate);
-        if (!bom_copper(fabric, p) && first)
+        if (!fabric_copper(fabric, p) && first)
             count(bom, "optics", named ? named : rate,
                   (struct value){price_of(fabric, bom, PRICE_KIND_OPTIC, rate_bps),
                                  price_of(fabric, bom, PRICE_KIND_OPTIC_WATT, rate_bps)});

@@ -30,8 +30,6 @@ struct bom {
 };
 
 int bom_make(const struct fabric *fabric, struct bom *ret); /* 0 or -ENOMEM */
-/* The cable of a port is copper, by its length and by what its ends say of optics. */
-bool bom_copper(const struct fabric *fabric, uint32_t port);
 void bom_release(struct bom *bom);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/bom.h"
+#include "fabric/copper.h"
 #include "study/each.h"
 #include "validate/weeks.h"
 
@@ -79,7 +79,7 @@ static void add_links(const struct fabric *fabric, const struct effect *effect, 
     for (uint32_t p = 0; p < fabric->ports; p++) {
         if (!each_is_link(fabric, p)) continue;
         uint32_t kind = each_kind(fabric, fabric->port[p].node, p);
-        (bom_copper(fabric, p) ? copper : optical)[kind]++;
+        (fabric_copper(fabric, p) ? copper : optical)[kind]++;
     }
     for (uint32_t k = 0; k < EACH_KINDS; k++) {
         char where[WEEKS_NAME];

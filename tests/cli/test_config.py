@@ -186,6 +186,20 @@ class Config(Case):
             self.assertIn(part, result.stderr)
             self.assertEqual(result.stdout, "")
 
+    def test_copper_that_does_not_reach_is_told(self):
+        """64 hosts of eight GPUs on one leaf; at 30 m the cables are fibre, and ten of them stand in three racks."""
+        self.file("long.yaml", FABRIC.replace(b"hosts: 2, gpus: 2, leaves: 2, spines: 2", b"hosts: 64, gpus: 8, leaves: 8, spines: 4"))
+        text = "leaf0 has 64 hosts on 3m of copper, which reaches 12 of their size (3 racks), and it is not the only one"
+        def said(*options):
+            result = self.run_here("config", *options)
+            return text in " ".join(result.stdout.split()), text in result.stderr
+        self.assertEqual(said("long.yaml", "--bom"), (True, False))
+        self.assertEqual(said("long.yaml", "--cabling", "csv"), (False, True))
+        self.assertEqual(said("long.yaml", "--cabling", "csv", "--quiet"), (False, False))
+        for name, old, new in (("fibre.yaml", b"cable: 3m", b"cable: 30m"), ("few.yaml", b"hosts: 64", b"hosts: 10")):
+            self.file(name, (self.folder / "long.yaml").read_bytes().replace(old, new))
+            self.assertNotIn("copper, which", self.run_here("config", name, "--bom").stdout)
+
     def test_cabling(self):
         rows = list(csv.DictReader(io.StringIO(self.run_here("config", "pod.yaml", "--cabling", "csv").stdout)))
         self.assertEqual(len(rows), 8)
