@@ -552,6 +552,7 @@ int fabric_faults_add(struct fabric *fabric, const char *text, ps_t at, struct f
     arena_init(&loader.scratch, SCRATCH_BYTES);
     int error = words_to_map(&loader, text, map, sizeof map) ? 0 : -EINVAL;
     if (error == 0) error = tree_parse(map, strlen(map), &loader.scratch, &root, errors);
+    if (error == 0 && !tree_refuse_controls(root, errors)) error = -EINVAL;
     if (error == 0) {
         tree_relocate(root, (struct fabric_at){0});
         loader.root = root;

@@ -170,6 +170,16 @@ static bool is_capture(const char *text, size_t length)
     return false;
 }
 
+/* Every name and text is one line, but a job's flows, which are a line each. */
+static bool is_text(struct tree *root, struct fabric_errors *errors)
+{
+    for (struct tree *part = root->type == TREE_MAP ? root->first : NULL; part; part = part->next)
+        for (struct tree *job = part->first; strcmp(part->key, "jobs") == 0 && job; job = job->next)
+            for (struct tree *value = job->first; value; value = value->next)
+                value->lines = strcmp(value->key, fabric_job_names[FABRIC_JOB_FLOWS]) == 0;
+    return tree_refuse_controls(root, errors);
+}
+
 static int load(struct loader *loader, const char *path, const char *text, const struct fabric_with *with)
 {
     size_t length = text ? strlen(text) : 0;
@@ -194,6 +204,7 @@ static int load(struct loader *loader, const char *path, const char *text, const
     int result = tree_parse(text, length, &loader->scratch, &root, loader->errors);
     if (result == 0) result = tree_override(root, with->override, with->overrides, &loader->scratch, loader->errors);
     if (result == -ENOENT) return result;
+    if (result == 0 && !is_text(root, loader->errors)) result = -EINVAL;
     if (result == -ENOMEM) loader->no_memory = true;
     if (result == 0) {
         if (!system_keys(root, with->left_out != NULL, &loader->scratch,

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "report/text.h"
+#include "base/utf8.h"
 
 #define KEY_MOST 64
 #define VALUE_MOST 24 /* a bracket, a word, or 20 digits */
@@ -236,7 +236,7 @@ static char *character(char *to, const char **text)
         to = escaped(to, byte);
     } else if (byte < 0x80) {
         *to++ = (char)byte;
-    } else if ((length = text_utf8_length(*text)) != 0) {
+    } else if ((length = utf8_length(*text, 4)) != 0) {
         unsigned char second = (unsigned char)(*text)[1];
 
         *text += length;

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "base/wide.h"
 
 _Static_assert(TEXT_COUNT >= UNIT_TEXT, "buffers are shared with base/units.h");
@@ -108,49 +109,18 @@ const char *text_bytes(uint64_t bytes, char buf[TEXT_COUNT])
     return unit_format_short(UNIT_SIZE, bytes, 3, buf);
 }
 
-unsigned text_utf8_length(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    unsigned more;
-    unsigned char low = 0x80, high = 0xbf;
-
-    if (at[0] < 0x80) return 1;
-    if (at[0] >= 0xc2 && at[0] <= 0xdf)
-        more = 1;
-    else if (at[0] >= 0xe0 && at[0] <= 0xef)
-        more = 2;
-    else if (at[0] >= 0xf0 && at[0] <= 0xf4)
-        more = 3;
-    else
-        return 0;
-    if (at[0] == 0xe0) low = 0xa0;
-    if (at[0] == 0xed) high = 0x9f;
-    if (at[0] == 0xf0) low = 0x90;
-    if (at[0] == 0xf4) high = 0x8f;
-    for (unsigned i = 1; i <= more; i++) {
-        if (at[i] < low || at[i] > high) return 0;
-        low = 0x80;
-        high = 0xbf;
-    }
-    return more + 1;
-}
-
 static void write_outside(FILE *out, const struct text_style *style, const char *text, bool lines)
 {
-    const unsigned char *at = (const unsigned char *)text;
+    while (*text != '\0') {
+        unsigned control = utf8_control(text), length = control ? control : utf8_length(text, 4);
 
-    while (*at != '\0') {
-        unsigned length = text_utf8_length((const char *)at);
-        /* C1 controls (0xc2 0x80..0x9f) move cursors too. */
-        bool control = *at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
-
-        if (lines && *at == '\n')
+        if (lines && *text == '\n')
             fputc('\n', out);
         else if (length == 0 || control || (length > 1 && !style->utf8))
             fputc('?', out);
         else
-            fwrite(at, 1, length, out);
-        at += length == 0 ? 1 : length;
+            fwrite(text, 1, length, out);
+        text += length == 0 ? 1 : length;
     }
 }
 
@@ -217,17 +187,21 @@ void text_bars(FILE *out, const struct text_style *style, const uint64_t *value,
 
 void text_xml(FILE *out, const char *text)
 {
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '&')
+    while (*text) {
+        unsigned control = utf8_control(text), length = control ? control : utf8_length(text, 4);
+
+        if (control || length == 0)
+            fputc('?', out);
+        else if (*text == '&')
             fputs("&amp;", out);
-        else if (c == '<')
+        else if (*text == '<')
             fputs("&lt;", out);
-        else if (c == '>')
+        else if (*text == '>')
             fputs("&gt;", out);
-        else if (c == '"')
+        else if (*text == '"')
             fputs("&quot;", out);
         else
-            fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
+            fwrite(text, 1, length, out);
+        text += length == 0 ? 1 : length;
     }
 }

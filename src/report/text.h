@@ -48,12 +48,11 @@ const char *text_rate_long(uint64_t bytes, uint64_t span_ns, char buf[TEXT_COUNT
 /* "1.5MB". */
 const char *text_bytes(uint64_t bytes, char buf[TEXT_COUNT]);
 
-/* Bytes of the UTF-8 sequence at `at`, 0 when it is none (RFC 3629: no overlong forms, no surrogates). */
-unsigned text_utf8_length(const char *at);
 /* What came from outside (a file's name): control characters and bytes that are not UTF-8 become '?'. */
 void text_outside(FILE *out, const struct text_style *style, const char *text);
 void text_outside_lines(FILE *out, const struct text_style *style, const char *text); /* the ends of lines stay */
-/* For XML, which has no way to write control characters at all: they become question marks. */
+/* For XML, which has no way to write control characters and bytes that are not UTF-8 at all: they become question
+ * marks. */
 void text_xml(FILE *out, const char *text);
 
 /* Words of `text` in lines of style->width columns; the first line begins at column `at`, the

@@ -154,17 +154,18 @@ class Config(Case):
 
     def test_variables_of_nccl_are_checked(self):
         """They stand in a here-document of a script that root runs."""
-        for entry, words in ((b'NCCL_X: "a\\nEOT\\nreboot"', "without control characters"), (b'"NCCL_X=1; reboot": 1', "a variable is expected"),
-                             (b'NCCL_X: "a\\x7f"', "without control characters")):
+        for entry, words in ((b'NCCL_X: "a\\nEOT\\nreboot"', "a control character"), (b'"NCCL_X=1; reboot": 1', "a variable is expected"),
+                             (b'NCCL_X: "a\\x7f"', "a control character")):
             self.file("nccl.yaml", FABRIC + b"nics: {nccl: {" + entry + b"}}\n")
             result = self.run_here("config", "nccl.yaml", "--nos", "host", "--out", "nccl", status=2)
             self.assertIn(words, result.stderr)
             self.assertFalse((self.folder / "nccl").exists())
 
     def test_names_of_ports_are_checked(self):
-        self.file("names.yaml", FABRIC + b'devices: {leaf0: {ports: {0: {name: "Ethernet1\\n   shutdown"}}}}\n')
-        result = self.run_here("config", "names.yaml", "--nos", "eos", "--device", "leaf0", status=2)
-        self.assertIn("'leaf0:0' has the name", result.stderr)
+        for name, words in ((b"Ethernet1\\n   shutdown", "a control character"), (b"Ethernet1 shutdown", "'leaf0:0' has the name")):
+            self.file("names.yaml", FABRIC + b'devices: {leaf0: {ports: {0: {name: "' + name + b'"}}}}\n')
+            result = self.run_here("config", "names.yaml", "--nos", "eos", "--device", "leaf0", status=2)
+            self.assertIn(words, result.stderr)
 
     def test_wrong_use(self):
         for arguments, part in ((("config", "pod.yaml"), "of which system"),

@@ -10,6 +10,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 static int compare_at(struct fabric_at a, struct fabric_at b)
 {
     if (a.line != b.line) return a.line < b.line ? -1 : 1;
@@ -26,8 +28,7 @@ void fabric_errors_add(struct fabric_errors *errors, struct fabric_at at, const 
     va_start(args, format);
     vsnprintf(found.text, sizeof(found.text), format, args);
     va_end(args);
-    for (char *c = found.text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    utf8_clean(found.text, true);
     for (uint32_t i = 0; i < errors->count; i++)
         if (compare_at(errors->error[i].at, at) == 0 && strcmp(errors->error[i].text, found.text) == 0) return;
     if (errors->count == FABRIC_ERRORS_MAX) {

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 
 #define DEPTH_MAX 32
 #define SPARE_BYTES 4096 /* more than struct fy_input and its name */
@@ -102,6 +103,35 @@ const struct tree *tree_get(const struct tree *map, const char *key)
     for (const struct tree *child = map->first; child; child = child->next)
         if (strcmp(child->key, key) == 0) return child;
     return NULL;
+}
+
+static bool refuse_controls(const char *key, const char *text, struct fabric_at at, const char *allowed,
+                            struct fabric_errors *errors)
+{
+    const char *found = utf8_find_control(text, allowed);
+
+    if (!found) return true;
+    unsigned code = (unsigned char)*found, bytes = utf8_control(found);
+    if (bytes == 2) code = (unsigned char)found[1];
+    if (bytes == 3) code = 0x2000 | (unsigned char)(found[2] & 0x3f);
+    fabric_errors_add(errors, at, "%s%sa control character (U+%04X%s) in a text: a text is one line without any", key,
+                      *key ? ": " : "", code, code == '\n' ? ", the end of a line" : "");
+    return false;
+}
+
+bool tree_refuse_controls(const struct tree *tree, struct fabric_errors *errors)
+{
+    bool good = true;
+
+    if (tree->type == TREE_SCALAR) {
+        const char *key = tree->key && !utf8_find_control(tree->key, "") ? tree->key : "";
+        return refuse_controls(key, tree->text, tree->at, tree->lines ? "\t\n\r" : "", errors);
+    }
+    for (const struct tree *child = tree->first; child; child = child->next) {
+        if (tree->type == TREE_MAP) good &= refuse_controls("", child->key, child->key_at, "", errors);
+        good &= tree_refuse_controls(child, errors);
+    }
+    return good;
 }
 
 const char *tree_found(const struct tree *tree, char buf[TREE_FOUND])
@@ -307,22 +337,6 @@ static void on_event(struct builder *builder, struct fy_event *event)
     }
 }
 
-/* Bytes of the UTF-8 sequence at `at`, 0 where there is none (overlong forms and surrogates are none). */
-static size_t utf8_length(const unsigned char *at, size_t left)
-{
-    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = at[0] < 0x80 ? 1 : at[0] >> 5 == 6 ? 2 : at[0] >> 4 == 14 ? 3 : at[0] >> 3 == 30 ? 4 : 0;
-    uint32_t code = length > 1 ? at[0] & (0xffu >> (length + 1)) : at[0];
-
-    if (length == 0 || length > left) return 0;
-    for (size_t i = 1; i < length; i++) {
-        if (at[i] >> 6 != 2) return 0;
-        code = code << 6 | (at[i] & 0x3f);
-    }
-    if (length > 1 && (code < least[length] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)) return 0;
-    return length;
-}
-
 /* What libfyaml 0.7 would loop over for ever (a directive that is not UTF-8) or nobody means: bytes that are
  * no text, directives. */
 static int screen(const char *text, size_t length, struct fabric_errors *errors)
@@ -334,7 +348,7 @@ static int screen(const char *text, size_t length, struct fabric_errors *errors)
         unsigned char byte = (unsigned char)text[i];
         const char *why = NULL;
 
-        step = utf8_length((const unsigned char *)text + i, length - i);
+        step = utf8_length(text + i, length - i);
         if (step == 0)
             why = "not a text file: a byte that is not UTF-8";
         else if ((byte < 0x20 && byte != '\n' && byte != '\t' && byte != '\r') || byte == 0x7f)
