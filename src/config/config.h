@@ -366,9 +366,11 @@ unsigned config_percent(uint32_t ppm);        /* of a probability: 1 to 100 */
 void config_kbytes(FILE *to, uint64_t bytes); /* as NX-OS and EOS print sizes: `500 kbytes`, `1234 bytes` */
 uint64_t config_metres(uint64_t mm);          /* up to whole ones */
 
-/* A line of its own, where comments are wanted. */
+/* A line of its own, where comments are wanted; what is no text is cleaned, so that it stays one line. */
 __attribute__((format(printf, 3, 4))) void config_comment(const struct config_emit *emit,
                                                           const struct config_format *format, const char *text, ...);
+/* The same of a fixed text, four columns further on. */
+void config_comment_inside(const struct config_emit *emit, const struct config_format *format, const char *text);
 /* What stands first and last: the device, what of the fabric its system cannot say; commands that show what is set. */
 void config_head(const struct config_emit *emit, const struct config_format *format);
 void config_tail(const struct config_emit *emit, const struct config_format *format);

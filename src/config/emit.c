@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "config/config.h"
 #include "config/unsupported.h"
+
+#define COMMENT_MOST 1024 /* a longer one is cut: systems bound their lines */
 
 const struct fabric_settings *config_settings(const struct config_emit *emit, uint32_t port)
 {
@@ -186,14 +189,20 @@ void config_percents(const struct fabric_settings *settings, uint8_t queues, boo
 
 void config_comment(const struct config_emit *emit, const struct config_format *format, const char *text, ...)
 {
+    char line[COMMENT_MOST];
     va_list args;
 
     if (!emit->comments) return;
-    fprintf(emit->to, "%s ", format->comment);
     va_start(args, text);
-    vfprintf(emit->to, text, args);
+    vsnprintf(line, sizeof(line), text, args);
     va_end(args);
-    fputc('\n', emit->to);
+    fprintf(emit->to, "%s %s\n", format->comment, utf8_clean(line, true));
+}
+
+void config_comment_inside(const struct config_emit *emit, const struct config_format *format, const char *text)
+{
+    if (emit->comments) fputs("    ", emit->to);
+    config_comment(emit, format, "%s", text);
 }
 
 void config_head(const struct config_emit *emit, const struct config_format *format)

@@ -44,10 +44,7 @@ static void add_alone(struct tune *tune)
     char name[TUNE_TEXT];
 
     for (uint32_t j = 0; fabric->jobs > 1 && j < fabric->jobs && j < ALONE; j++) {
-        if (tune_plain_text(fabric->job[j].name))
-            snprintf(name, sizeof name, "%.40s alone", fabric->job[j].name);
-        else
-            snprintf(name, sizeof name, "job %u alone", j);
+        snprintf(name, sizeof name, "%.40s alone", fabric->job[j].name);
         struct tune_scenario *alone = add(tune, name, true);
         if (alone) alone->only = j;
         if (alone) alone->foreign = true;

@@ -30,7 +30,6 @@ struct tune_own { /* what the file says of a class, as it is resolved, and of ad
 void tune_read_own(const struct fabric *fabric, uint32_t of_class, struct tune_own *ret);
 uint64_t tune_host_rate(const struct fabric *fabric);
 bool tune_takes_qps(const struct fabric_job *job);
-bool tune_plain_text(const char *text); /* without control characters */
 /* The word that a path has for a class: its name, or its number. */
 void tune_class_word(const struct fabric *fabric, uint32_t of_class, char buf[TUNE_TEXT]);
 

@@ -197,7 +197,7 @@ static void explain_jobs(struct tune *tune)
     for (uint32_t j = 0; tune->fabric->jobs > 1 && j < tune->fabric->jobs && said < JOBS_SAID; j++) {
         const char *name = tune->fabric->job[j].name;
         double before = job_time(tune, tune->point[0], j), after = job_time(tune, tune->point[tune->answer], j);
-        if (isnan(before) || isnan(after) || fabs(after / before - 1) < 0.01 || !tune_plain_text(name)) continue;
+        if (isnan(before) || isnan(after) || fabs(after / before - 1) < 0.01) continue;
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.40s %s instead of %s", said++ ? ", " : "", name,
                  text_ps((uint64_t)after, a), text_ps((uint64_t)before, b));
     }

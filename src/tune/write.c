@@ -68,19 +68,11 @@ void tune_read_own(const struct fabric *fabric, uint32_t of_class, struct tune_o
     if (fabric->nics) ret->cc_known = plant_congestion(&fabric->nic[0], &ret->cc, &errors);
 }
 
-bool tune_plain_text(const char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f) return false;
-    return true;
-}
-
 void tune_class_word(const struct fabric *fabric, uint32_t of_class, char buf[TUNE_TEXT])
 {
     const char *name = fabric->classes[of_class].name;
 
-    if (strchr(name, '.') || !tune_plain_text(name) || name[strspn(name, "0123456789")] == '\0' ||
-        strlen(name) >= TUNE_TEXT)
+    if (strchr(name, '.') || name[strspn(name, "0123456789")] == '\0' || strlen(name) >= TUNE_TEXT)
         snprintf(buf, TUNE_TEXT, "%u", of_class);
     else
         snprintf(buf, TUNE_TEXT, "%s", name);

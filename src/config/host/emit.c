@@ -34,7 +34,7 @@ struct host_port { /* what is written of one adapter */
 
 static void comment(const struct config_emit *emit, const char *text)
 {
-    if (emit->comments) fprintf(emit->to, "    # %s\n", text);
+    config_comment_inside(emit, &config_host, text);
 }
 
 static unsigned traffic_class(const struct host_port *port)

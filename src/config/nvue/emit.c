@@ -37,8 +37,10 @@ struct printer {
 
 static void comment(const struct printer *to, const char *text)
 {
-    if (to->emit->comments && !to->commands) fputs("    ", to->emit->to);
-    config_comment(to->emit, &config_nvue, "%s", text);
+    if (to->commands)
+        config_comment(to->emit, &config_nvue, "%s", text);
+    else
+        config_comment_inside(to->emit, &config_nvue, text);
 }
 
 static bool number(const char *word)

@@ -214,7 +214,7 @@ static void table(struct plan *plan, const char *name, const char *why)
     FILE *to = plan->emit->to;
 
     fputs(plan->first_table ? "\n" : ",\n", to);
-    if (plan->emit->comments) fprintf(to, "    // %s\n", why);
+    config_comment_inside(plan->emit, &config_sonic, why);
     fprintf(to, "    \"%s\": {", name);
     plan->first_table = false;
     plan->first_row = true;

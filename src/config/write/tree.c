@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 /* Notes the line's origin, and begins it; false: there is no memory. */
 static bool begin_line(struct writer *w, struct origin at, int indent)
@@ -71,19 +72,16 @@ const char *write_scalar(struct writer *w, const char *text)
     size_t length = strlen(text);
 
     if (plain(text, length)) return text;
-    char *quoted = arena_alloc(&w->set->arena, length * 4 + 3, 1, 1), *to = quoted;
-    if (!quoted) {
+    char *clean = arena_strndup(&w->set->arena, text, length);
+    char *quoted = arena_alloc(&w->set->arena, length * 2 + 3, 1, 1), *to = quoted;
+    if (!quoted || !clean) {
         w->set->no_memory = true;
         return "x";
     }
     *to++ = '"';
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            to += snprintf(to, 3, "\\%c", *c);
-        else if (*c < 0x20 || *c >= 0x7f)
-            to += snprintf(to, 5, "\\x%02x", *c);
-        else
-            *to++ = (char)*c;
+    for (const char *c = utf8_clean(clean, true); *c; c++) { /* a fabric file has no control characters */
+        if (*c == '"' || *c == '\\') *to++ = '\\';
+        *to++ = *c;
     }
     *to++ = '"';
     *to = 0;
