@@ -83,7 +83,10 @@ static struct cli_place running_place(const struct diff_list *list, const struct
 
 static void place(FILE *out, struct cli_place at)
 {
-    fprintf(out, "%s:%u", at.path, at.line);
+    const struct text_style style = cli_style();
+
+    text_outside(out, &style, at.path);
+    fprintf(out, ":%u", at.line);
     if (at.column) fprintf(out, ":%u", at.column);
 }
 

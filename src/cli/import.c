@@ -205,10 +205,14 @@ static void list_notes(const struct config_set *set)
         const char *path = note->at.source < set->sources ? set->path[note->at.source] : "-";
         const struct text_style style = cli_style();
 
-        fprintf(stderr, "%s:%u: ", path, note->at.line);
+        text_outside(stderr, &style, path);
+        fprintf(stderr, ":%u: ", note->at.line);
         if (note->rule) fprintf(stderr, "note[%s]: ", note->rule);
-        if (note->device)
-            fprintf(stderr, "%s%s%s: ", note->device, note->port ? " " : "", note->port ? note->port : "");
+        if (note->device) {
+            fprintf(stderr, "%s%s", note->device, note->port ? " " : "");
+            if (note->port) text_outside(stderr, &style, note->port);
+            fputs(": ", stderr);
+        }
         if (!note->rule) fputs(note->assumed ? "assumed: " : "not understood: ", stderr);
         text_outside(stderr, &style, note->message);
         fputc('\n', stderr);
@@ -223,8 +227,8 @@ static void list_unjudged(const struct config_set *set)
         const struct text_style style = cli_style();
 
         if (last && last->device == as->device && strcmp(last->message, as->message) == 0) continue;
-        fprintf(stderr, "%s:%u: %s: cannot be judged: ", set->path[as->at.source], as->at.line,
-                set->device[as->device].name);
+        text_outside(stderr, &style, set->path[as->at.source]);
+        fprintf(stderr, ":%u: %s: cannot be judged: ", as->at.line, set->device[as->device].name);
         text_outside(stderr, &style, as->message);
         fputc('\n', stderr);
     }

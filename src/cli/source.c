@@ -286,10 +286,10 @@ static bool load(struct cli_source *source)
     if (result != 0) {
         for (uint32_t e = 0; e < errors.count && source->imported; e++) {
             struct cli_place place = cli_source_place(source, errors.error[e].at);
-            if (place.line)
-                fprintf(stderr, "%s:%u: error: %s\n", place.path, place.line, errors.error[e].text);
-            else
-                fprintf(stderr, "%s: error: %s\n", place.path, errors.error[e].text);
+            const struct text_style style = cli_style();
+            text_outside(stderr, &style, place.path);
+            if (place.line) fprintf(stderr, ":%u", place.line);
+            fprintf(stderr, ": error: %s\n", errors.error[e].text);
         }
         if (!source->imported) fabric_errors_print(&errors, stderr);
         if (!errors.count) cli_error("%s: %s", source->path, strerror(-result));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "base/utf8.h"
 #include "cli/screen.h"
 #include "study/clock.h"
 
@@ -154,12 +155,16 @@ static void draw(const struct top *top, FILE *out)
 
 static bool take(struct top *top, top_source *source, void *context, int *ret_status)
 {
+    const bool wide = cli_style().utf8;
     struct top_sample old = top->last;
 
     top->last = top->now;
     top->now = (struct top_sample){.row = NULL};
     free(old.row);
     *ret_status = source(context, &top->now);
+    utf8_clean(top->now.title, wide); /* programs and fabrics call themselves what they like */
+    for (uint32_t i = 0; i < top->now.rows; i++)
+        utf8_clean(top->now.row[i].name, wide);
     if (*ret_status != CLI_GO) return false;
     *ret_status = CLI_DONE;
     if (compare(top)) return true;

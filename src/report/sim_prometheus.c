@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "observe/series.h"
 #include "report/sim_report.h"
 
@@ -98,16 +99,17 @@ struct labels {
     size_t used;
 };
 
-/* Backslash, quote and newline of a value are escaped. */
+/* Backslash and quote of a value are escaped. */
 static void label(struct labels *to, const char *key, const char *value)
 {
     size_t room = sizeof to->text - 4; /* for the end */
     int more = snprintf(to->text + to->used, room - to->used, "%s%s=\"", to->used ? "," : "", key);
 
     to->used += more > 0 && to->used + (size_t)more < room ? (size_t)more : 0;
-    for (; *value && to->used + 2 < room; value++) {
-        if (*value == '"' || *value == '\\' || *value == '\n') to->text[to->used++] = '\\';
-        to->text[to->used++] = *value == '\n' ? 'n' : *value;
+    for (unsigned bytes; (bytes = utf8_length(value, 4)) && *value && to->used + bytes + 1 < room; value += bytes) {
+        if (*value == '"' || *value == '\\') to->text[to->used++] = '\\';
+        memcpy(to->text + to->used, value, bytes); /* names are of one line and UTF-8; a long one is cut between two */
+        to->used += bytes;
     }
     to->text[to->used++] = '"';
     to->text[to->used] = '\0';

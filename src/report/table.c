@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 #define SEPARATOR 2
 
@@ -22,7 +23,7 @@ void table_init(struct table *table, const struct table_column *column, unsigned
 static bool grow(struct table *table)
 {
     size_t capacity = table->capacity == 0 ? 16 : table->capacity * 2;
-    const char **cell = reallocarray(table->cell, capacity * table->columns, sizeof *cell);
+    char **cell = reallocarray(table->cell, capacity * table->columns, sizeof *cell);
 
     if (cell == NULL) return false;
     table->cell = cell;
@@ -39,7 +40,7 @@ void table_row(struct table *table, const char *const *cell)
     }
     for (unsigned c = 0; c < table->columns; c++) {
         const char *text = cell[c] == NULL ? "" : cell[c];
-        const char *copy = arena_strndup(&table->arena, text, strlen(text));
+        char *copy = arena_strndup(&table->arena, text, strlen(text));
 
         if (copy == NULL) {
             table->failed = true;
@@ -192,6 +193,8 @@ void table_print(const struct table *table, FILE *out, const struct text_style *
         fprintf(out, "%*s(not enough memory for this table)\n", (int)indent, "");
         return;
     }
+    for (size_t i = 0; i < table->rows * table->columns; i++)
+        utf8_clean(table->cell[i], style->utf8);
     fit(table, width, indent, style->width);
     for (unsigned c = 0; c < table->columns; c++)
         title[c] = table->column[c].title;
@@ -201,7 +204,7 @@ void table_print(const struct table *table, FILE *out, const struct text_style *
     text_colour(out, style, TEXT_PLAIN);
     for (size_t r = 0; r < table->rows; r++) {
         fprintf(out, "%*s", (int)indent, "");
-        line(table, out, width, table->cell + r * table->columns);
+        line(table, out, width, (const char *const *)(table->cell + r * table->columns));
     }
     say_left_out(table, out, style, indent, width);
 }

@@ -4,7 +4,8 @@
  *
  * Too wide, it first shortens the columns that may be shortened (the middle becomes ".."), then
  * leaves columns out, the highest `drop` first.  A column marked `optional` is left out when it has
- * nothing to say ("" or "-" or "0" in every row).  Cells are ASCII.
+ * nothing to say ("" or "-" or "0" in every row).  Cells are texts from anywhere: control characters and bytes that are
+ * not UTF-8 become '?' when they are printed.
  */
 #ifndef ROCELAB_REPORT_TABLE_H
 #define ROCELAB_REPORT_TABLE_H
@@ -31,7 +32,7 @@ struct table {
     const struct table_column *column;
     unsigned columns;
     struct arena arena; /* the texts */
-    const char **cell;  /* rows * columns */
+    char **cell;        /* rows * columns */
     size_t rows, capacity;
     bool failed; /* memory ran out: says so instead of showing half a table */
 };

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "live/page/runtime.h"
 #include "up/up.h"
 
@@ -36,7 +37,7 @@ static int folder(unsigned n, bool create, char ret[RUNTIME_PATH])
 
 static bool is_name(const char *name)
 {
-    return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
+    return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL && utf8_find_control(name, "") == NULL;
 }
 
 static int path_in(const char *at, const char *name, char ret[UP_PATH])

@@ -7,6 +7,7 @@
  */
 #include "fabric/fabric.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -42,7 +43,10 @@ void fabric_errors_add(struct fabric_errors *errors, struct fabric_at at, const 
 
 void fabric_errors_print(const struct fabric_errors *errors, FILE *to)
 {
-    const char *path = errors->path ? errors->path : "-";
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s", errors->path ? errors->path : "-");
+    utf8_clean(path, true);
 
     for (uint32_t i = 0; i < errors->count; i++) {
         const struct fabric_error *error = &errors->error[i];
