@@ -12,8 +12,10 @@
 
 #include "base/check.h"
 #include "fabric/qos/settings.h"
+#include "fabric/topology/topology.h"
 #include "jobs/training_int.h"
 
+#define NEAREST_MOST 4096              /* of a long list's names that a wrong one is held against */
 #define BURSTS_PS_MAX (3600000 * PS_S) /* times are 64 bits of picoseconds: five times that */
 
 const char *const fabric_job_names[FABRIC_JOB_KINDS] = {
@@ -60,6 +62,16 @@ static void read_class(struct loader *loader, const struct tree *value, void *in
     if (found != FABRIC_NONE) ((struct fabric_job *)into)->job_class = found;
 }
 
+/* The slot of a job of this name, or the free one where it belongs. */
+static uint32_t *find_job(const struct loader *loader, const char *name)
+{
+    uint32_t mask = loader->job_slots - 1, at = names_hash(name, strlen(name)) & mask;
+
+    while (loader->job_slot[at] && strcmp(loader->fabric->job[loader->job_slot[at] - 1].name, name) != 0)
+        at = (at + 1) & mask;
+    return &loader->job_slot[at];
+}
+
 /* Only jobs above can be waited for, so there is no circle. */
 static void read_after(struct loader *loader, const struct tree *value, void *into)
 {
@@ -69,12 +81,14 @@ static void read_after(struct loader *loader, const struct tree *value, void *in
     const char *name = NULL;
 
     if (!read_text(loader, value, &name)) return;
-    nearest_init(&nearest, name);
-    for (uint32_t j = 0; j < fabric->jobs; j++) {
-        nearest_try(&nearest, fabric->job[j].name);
-        if (strcmp(fabric->job[j].name, name) == 0) job->after = j;
+    uint32_t above = *find_job(loader, name);
+    if (above) {
+        job->after = above - 1;
+        return;
     }
-    if (job->after != FABRIC_NONE) return;
+    nearest_init(&nearest, name);
+    for (uint32_t j = 0; j < fabric->jobs && j < NEAREST_MOST; j++)
+        nearest_try(&nearest, fabric->job[j].name);
     if (strcmp(name, "previous") == 0 && fabric->jobs)
         job->after = fabric->jobs - 1;
     else if (loader->jobs_wrong)
@@ -398,7 +412,10 @@ bool jobs_load(struct loader *loader)
     if (!list) return true;
     if (!read_is_list(loader, list, "jobs")) return false;
     struct fabric_job *job = KEEP_NEW(loader, struct fabric_job, list->count);
-    if (!job) return false;
+    for (loader->job_slots = 16; loader->job_slots < list->count * 2u; loader->job_slots *= 2)
+        continue;
+    loader->job_slot = SCRATCH_NEW(loader, uint32_t, loader->job_slots);
+    if (!job || !loader->job_slot) return false;
     fabric->job = job;
     for (const struct tree *item = list->first; item; item = item->next) {
         struct fabric_job *next = &job[fabric->jobs];
@@ -407,12 +424,13 @@ bool jobs_load(struct loader *loader)
             good = false;
             continue;
         }
-        for (uint32_t j = 0; j < fabric->jobs && good; j++) {
-            if (strcmp(job[j].name, next->name) != 0) continue;
+        uint32_t *slot = find_job(loader, next->name);
+        if (*slot && good) {
             read_error(loader, item->at, "two jobs are named '%s', the first in line %u", next->name,
-                       job[j].where.line);
+                       job[*slot - 1].where.line);
             good = false;
         }
+        if (!*slot) *slot = fabric->jobs + 1;
         fabric->jobs++;
     }
     return good && !loader->no_memory;

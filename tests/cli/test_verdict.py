@@ -2,6 +2,7 @@
 """The verdict on a run: a small fabric for each finding, with the object it must name; and none where all is well."""
 import json
 import re
+import resource
 import subprocess
 import unittest
 
@@ -301,6 +302,21 @@ class Healthy(unittest.TestCase):
         for name in ("links", "storage", "moe", "dual-plane"):
             with self.subTest(name):
                 self.clean(verdict((EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8")))
+
+
+class Growth(unittest.TestCase):
+    def cpu(self, jobs):
+        """CPU time of a run of so many jobs that nothing is in the way of, none of which is fast: all are judged."""
+        text = SINGLE % 16 + "jobs:\n" + "  - {incast: 3, size: 1B}\n" * jobs
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        done = subprocess.run([PROGRAM, "sim", "-"], input=text, capture_output=True, text=True, check=True)
+        self.assertIn("VERDICT", done.stdout)
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+    def test_jobs_are_judged_in_time_by_their_flows(self):
+        """Eight times the jobs, well below their square; a ratio in one run."""
+        many, few = self.cpu(20000), min(self.cpu(2500) for _ in range(2))
+        self.assertLess(many, 24 * few)
 
 
 class Text(unittest.TestCase):

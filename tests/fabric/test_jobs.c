@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include "growth.h"
 #include "support.h"
 
 #define HEAD                                                                                                           \
@@ -202,11 +203,47 @@ static void test_faults(void **state)
     fabric_free(fabric);
 }
 
+/* So many jobs, each with a name, and each after one that is far above. */
+static uint64_t load_many(unsigned jobs)
+{
+    static const char head[] =
+        "rocelab: 1\ntopology: {single: {hosts: 4}}\nlinks: {host: {rate: 100G, cable: 3m}}\njobs:\n";
+    size_t room = sizeof(head) + jobs * 64ul, used = 0;
+    char *text = malloc(room);
+    struct fabric_errors errors = {0};
+    struct fabric *fabric;
+
+    assert_non_null(text);
+    used += (size_t)snprintf(text, room, "%s", head);
+    for (unsigned j = 0; j < jobs; j++) {
+        used += (size_t)snprintf(text + used, room - used, "- {name: job%u, incast: 1, size: 1B", j);
+        if (j % 2) used += (size_t)snprintf(text + used, room - used, ", after: job%u", j / 2);
+        used += (size_t)snprintf(text + used, room - used, "}\n");
+        assert_true(used < room);
+    }
+    uint64_t begun = growth_ns();
+    assert_int_equal(fabric_load("f.yaml", text, &fabric, &errors), 0);
+    uint64_t took = growth_ns() - begun;
+    assert_int_equal(fabric->jobs, jobs);
+    assert_int_equal(fabric->job[jobs - 1].after, (jobs - 1) / 2);
+    fabric_free(fabric);
+    free(text);
+    return took;
+}
+
+/* Sixteen times the jobs take about sixteen times the work, not its square. */
+static void test_many_jobs(void **state)
+{
+    (void)state;
+    expect_growth(load_many, 1000, 16000, 64);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_collectives), cmocka_unit_test(test_transfers), cmocka_unit_test(test_flows),
-        cmocka_unit_test(test_many_flows),  cmocka_unit_test(test_poisson),   cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_many_flows),  cmocka_unit_test(test_many_jobs), cmocka_unit_test(test_poisson),
+        cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

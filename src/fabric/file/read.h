@@ -29,9 +29,11 @@ struct loader {
     const struct tree *root;
     uint64_t files_hash; /* of the values, and of what files were read besides */
     fabric_nic_judge *judge;
-    bool classes_good; /* the file's classes are read */
-    bool blind;        /* the topology is not known: nothing is said about names, ranks and routes */
-    bool jobs_wrong;   /* a job was refused, so that those after it may wait for one that is not there */
+    uint32_t *job_slot; /* job + 1 by the hash of its name; 0: free */
+    uint32_t job_slots; /* a power of two */
+    bool classes_good;  /* the file's classes are read */
+    bool blind;         /* the topology is not known: nothing is said about names, ranks and routes */
+    bool jobs_wrong;    /* a job was refused, so that those after it may wait for one that is not there */
     bool no_memory;
 };
 

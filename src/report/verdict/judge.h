@@ -22,6 +22,7 @@ struct judge {
     const struct sim_result *result;
     const struct sim_port **port; /* [fabric.ports]; NULL: not cabled */
     ps_t *began_ps;               /* [fabric.ports] for how long its queue was the root of pauses */
+    uint32_t *flow, *flow_of;     /* judge_jobs() alone: job j's are flow[flow_of[j]] to flow[flow_of[j + 1] - 1] */
     uint8_t sent_in;              /* priorities that adapters send in, as switches count them: lanes */
     bool healthy;                 /* every job ended and is healthy, and nothing else ran */
     bool slow;                    /* some job is below what is healthy */

@@ -209,6 +209,28 @@ static void unfinished(struct judge *judge, uint32_t count)
     judge_why(finding, "How they would have ended is not known");
 }
 
+/* Flows by their jobs, once for all jobs: there may be as many of these as of flows. */
+static bool sort_flows(struct judge *judge)
+{
+    const struct sim_result *result = judge->result;
+    uint32_t jobs = judge->fabric->jobs;
+    uint32_t *next = calloc(jobs + 2u, sizeof(*next));
+
+    judge->flow = calloc(result->flows + 1u, sizeof(*judge->flow));
+    if (!next || !judge->flow) {
+        free(next);
+        return false;
+    }
+    for (uint32_t i = 0; i < result->flows; i++)
+        next[result->flow[i].job + 2]++;
+    for (uint32_t j = 1; j <= jobs + 1; j++)
+        next[j] += next[j - 1];
+    for (uint32_t i = 0; i < result->flows; i++)
+        judge->flow[next[result->flow[i].job + 1]++] = i;
+    judge->flow_of = next; /* each has gone on to where the next job's begin */
+    return true;
+}
+
 void judge_jobs(struct judge *judge)
 {
     const struct sim_result *result = judge->result;
@@ -217,8 +239,9 @@ void judge_jobs(struct judge *judge)
     char names[VERDICT_TEXT / 2] = "";
     struct group group;
 
-    if (used == NULL) judge->failed = true;
-    while (used && next_group(result, &at, &group)) {
+    bool able = used && sort_flows(judge);
+    if (!able) judge->failed = true;
+    while (able && next_group(result, &at, &group)) {
         open += group.runs - group.ended;
         if (is_slow(&group)) slow_job(judge, findings, &group, used);
         if (group.milli == 0 || is_slow(&group)) continue;
@@ -231,6 +254,8 @@ void judge_jobs(struct judge *judge)
         if (group.milli > most) most = group.milli;
     }
     free(used);
+    free(judge->flow);
+    free(judge->flow_of);
     if (good > NAMES_SHOWN) snprintf(names, sizeof(names), "%u jobs", good);
     if (good) healthy(judge, good, least, most, names);
     if (open && (result->state == SIM_UNTIL || result->state == SIM_RUNNING)) unfinished(judge, open);

@@ -68,18 +68,18 @@ static void walk_flows(const struct judge *judge, struct walk *walk, uint32_t jo
     const struct fabric *fabric = judge->fabric;
     const struct sim_result *result = judge->result;
 
-    for (uint32_t i = 0; i < result->flows; i++) {
-        if (result->flow[i].job != job) continue;
-        sends(walk, result->flow[i].src, from);
-        receives(walk, result->flow[i].dst, to);
+    for (uint32_t i = judge->flow_of[job]; i < judge->flow_of[job + 1]; i++) {
+        sends(walk, result->flow[judge->flow[i]].src, from);
+        receives(walk, result->flow[judge->flow[i]].dst, to);
     }
     for (uint32_t e = 0; e < fabric->edges; e++) {
         if (!to[e]) continue;
         memset(from, 0, fabric->edges);
-        for (uint32_t i = 0; i < result->flows; i++)
-            if (result->flow[i].job == job && fabric->edge_of[result->flow[i].dst] == e &&
-                fabric->edge_of[result->flow[i].src] != FABRIC_NONE)
-                from[fabric->edge_of[result->flow[i].src]] = 1;
+        for (uint32_t i = judge->flow_of[job]; i < judge->flow_of[job + 1]; i++) {
+            const struct sim_flow *flow = &result->flow[judge->flow[i]];
+            if (fabric->edge_of[flow->dst] == e && fabric->edge_of[flow->src] != FABRIC_NONE)
+                from[fabric->edge_of[flow->src]] = 1;
+        }
         walk_to(walk, from, e);
     }
 }
