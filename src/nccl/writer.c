@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/quiet.h"
 #include "nccl/clock.h"
 #include "nccl/lines.h"
 #include "nccl/page.h"
@@ -251,44 +252,16 @@ static void *run(void *eventfd)
 
 /* --- its life --- */
 
-/* In threads of the program a pipe whose reader left must not be its signal: none is let in, and one that came is taken
- * out again, unless the program had one waiting itself. */
-struct quiet {
-    sigset_t pipe, before;
-    bool waited;
-};
-
-static void pipes_quiet(struct quiet *quiet)
-{
-    sigset_t waiting;
-
-    sigemptyset(&quiet->pipe);
-    sigaddset(&quiet->pipe, SIGPIPE);
-    sigemptyset(&waiting);
-    sigpending(&waiting);
-    quiet->waited = sigismember(&waiting, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &quiet->pipe, &quiet->before);
-}
-
-static void pipes_heard(const struct quiet *quiet)
-{
-    const struct timespec now = {0};
-
-    while (!quiet->waited && sigtimedwait(&quiet->pipe, NULL, &now) < 0 && errno == EINTR) {
-    }
-    pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
-}
-
 static void enter(struct quiet *quiet)
 {
-    pipes_quiet(quiet);
+    quiet_begin(quiet);
     pthread_mutex_lock(&writer.lock);
 }
 
-static void leave(const struct quiet *quiet)
+static void leave(struct quiet *quiet)
 {
     pthread_mutex_unlock(&writer.lock);
-    pipes_heard(quiet);
+    quiet_end(quiet);
 }
 
 /* A child has no thread of ours and no communicator; its copy of the lock and of the lines is in order all the same. */

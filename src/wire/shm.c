@@ -39,6 +39,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/quiet.h"
 #include "wire/registry.h"
 #include "wire/wire_int.h"
 
@@ -245,7 +246,11 @@ static int outgoing_open(struct wire_shm *shm, uint32_t slot)
     if (life == 0) return -ECONNREFUSED;
     int file = memfd_create("rocelab-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0) return -errno;
-    if (ftruncate(file, sizeof(struct ring)) < 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0) {
+    struct quiet quiet;
+    quiet_begin(&quiet);
+    int room = ftruncate(file, sizeof(struct ring));
+    quiet_end(&quiet);
+    if (room < 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0) {
         close(file);
         return -ENOMEM;
     }

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/quiet.h"
 #include "packet/codec.h"
 #include "packet/opcode.h"
 #include "wire/wire_int.h"
@@ -117,7 +118,11 @@ static void trace(struct trace_wire *wire, const struct wire_packet *packet, cha
     else
         say_packet(&line, packet);
     line.text[line.used] = '\n';
-    if (write(wire->fd, line.text, line.used + 1) < 0) return; /* nobody reads: not our trouble */
+    struct quiet quiet;
+    quiet_begin(&quiet);
+    ssize_t wrote = write(wire->fd, line.text, line.used + 1);
+    quiet_end(&quiet);
+    if (wrote < 0) return; /* nobody reads: not our trouble */
 }
 
 static int trace_rx(struct wire *base, struct wire_packet *ret, unsigned max, ps_t now)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wires around a wire, over one that only remembers: fault, pcap, trace. */
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "packet/capfile/capfile.h"
@@ -346,6 +347,37 @@ static void test_pcap_fork(void **state)
     free(memory);
 }
 
+/* A limit of the program's files ends the capture and not the program, whose signals are as they were. */
+static void test_pcap_limit(void **state)
+{
+    char path[200];
+    struct stat st;
+    int status;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/limit.pcap", test_folder);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct rlimit limit = {100, 100};
+        uint8_t data[128];
+        struct memory_wire *memory = memory_new();
+        struct wire_packet packet = numbered(data, 77);
+        struct wire *wire;
+        sigset_t waiting, masked;
+        setrlimit(RLIMIT_FSIZE, &limit);
+        if (pcap_open(&memory->wire, path, &wire) != 0 || wire_tx(wire, &packet, 1, test_now()) != 1) _exit(2);
+        wire_close(wire);
+        sigpending(&waiting);
+        sigprocmask(SIG_SETMASK, NULL, &masked);
+        _exit(sigismember(&waiting, SIGXFSZ) || sigismember(&masked, SIGXFSZ) ? 3 : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 100);
+}
+
 static void test_trace(void **state)
 {
     (void)state;
@@ -384,7 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fault_text),  cmocka_unit_test(test_fault_none),  cmocka_unit_test(test_fault_all),
         cmocka_unit_test(test_fault_first), cmocka_unit_test(test_fault_delay), cmocka_unit_test(test_pcap),
-        cmocka_unit_test(test_trace),       cmocka_unit_test(test_pcap_fork),
+        cmocka_unit_test(test_trace),       cmocka_unit_test(test_pcap_fork),   cmocka_unit_test(test_pcap_limit),
     };
     return cmocka_run_group_tests(tests, tests_begin, tests_done);
 }

@@ -163,6 +163,16 @@ class Run(unittest.TestCase):
         self.assertTrue(any("libibverbs.so.1" in line for line in preload), preload)
         self.assertTrue(any(line.startswith("LD_LIBRARY_PATH=") and line.endswith(":/old") for line in preload))
 
+    def test_limit_of_files(self):
+        """`ulimit -f` is the program's: what we have in files fails in words, and no signal of ours ends it."""
+        need("ibv_devinfo")
+        result = run("sh", "-c", "ulimit -f 8; ibv_devinfo; echo went on")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("went on\n", result.stdout)
+        self.assertNotIn("size limit exceeded", result.stderr)
+        self.assertIn("no memory for the registry", result.stderr)
+        self.assertIn("File too large", result.stderr)
+
     def test_preloads_of_the_user_come_first(self):
         need()
         text = run("env", LD_PRELOAD="libdl.so.2", ASAN_OPTIONS="detect_leaks=0").stdout

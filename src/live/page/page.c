@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/quiet.h"
 #include "live/page/runtime.h"
 
 #define NAME_BYTES (RUNTIME_PATH + 264)
@@ -59,6 +60,7 @@ static int file_new(const char *prefix, unsigned number, uint64_t magic, size_t 
 {
     char folder[RUNTIME_PATH];
     struct flock lock = life_lock(F_WRLCK);
+    struct quiet quiet;
 
     for (unsigned n = 0;; n++) {
         int rc = runtime_folder(n, true, folder), fd = -EEXIST;
@@ -69,7 +71,10 @@ static int file_new(const char *prefix, unsigned number, uint64_t magic, size_t 
             fd = file_make(name, magic);
         }
         if (fd < 0) continue;
-        if (fcntl(fd, F_OFD_SETLK, &lock) == 0 && posix_fallocate(fd, 0, (off_t)bytes) == 0) return fd;
+        quiet_begin(&quiet);
+        bool made = fcntl(fd, F_OFD_SETLK, &lock) == 0 && posix_fallocate(fd, 0, (off_t)bytes) == 0;
+        quiet_end(&quiet);
+        if (made) return fd;
         unlink(name);
         close(fd);
     }

@@ -21,6 +21,7 @@
 
 #include "base/check.h"
 #include "base/draft.h"
+#include "base/quiet.h"
 #include "base/units.h"
 #include "packet/capfile/capfile.h"
 
@@ -84,7 +85,10 @@ int capwriter_name_parse(const char *text, struct capwriter_name *ret, char *why
 
 static void flush(struct capwriter *writer)
 {
+    struct quiet quiet;
     size_t at = 0;
+
+    quiet_begin(&quiet);
     while (at < writer->used && writer->error == 0) {
         ssize_t wrote = write(writer->fd, writer->buffer + at, writer->used - at);
         if (wrote >= 0)
@@ -92,6 +96,7 @@ static void flush(struct capwriter *writer)
         else if (errno != EINTR)
             writer->error = -errno;
     }
+    quiet_end(&quiet);
     writer->used = 0;
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/quiet.h"
 #include "live/counters.h"
 
 static const struct file {
@@ -86,12 +87,16 @@ void sysfs_counters_refresh(const char *port, const char *wanted, const struct l
     size_t length = strcspn(wanted, "/");
     bool folder = wanted[length] == 0 || wanted[length + 1] == 0; /* all that it holds */
 
+    struct quiet quiet;
+
     if (live_device_counters(device, &set, &sets) < 0) return;
+    quiet_begin(&quiet);
     for (unsigned i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "%s/%s", files[i].folder, files[i].name);
         if (folder ? strncmp(name, wanted, length) != 0 || name[length] != '/' : strcmp(name, wanted) != 0) continue;
         if (snprintf(path, sizeof path, "%s/%s", port, name) >= (int)sizeof path) continue;
         write_value(path, value_of(&files[i], set, sets, device->ifname));
     }
+    quiet_end(&quiet);
     free(set);
 }

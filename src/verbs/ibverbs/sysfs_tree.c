@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/quiet.h"
 #include "live/page/runtime.h"
 #include "packet/protocol.h"
 #include "verbs/ibverbs/verbs_int.h"
@@ -274,7 +275,10 @@ static int tree_find(const struct live_device *device, unsigned count, char ret[
     if (error) return error;
     remove_old(base, fresh);
     tree.root = fresh;
+    struct quiet quiet;
+    quiet_begin(&quiet);
     put_all(&tree, device, count);
+    quiet_end(&quiet);
     if (tree.failed) {
         error = -EIO;
     } else if (rename(fresh, ret) != 0) {
