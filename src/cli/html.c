@@ -60,8 +60,9 @@ FILE *cli_html_open(struct cli_html *html)
 
 bool cli_html_close(struct cli_html *html)
 {
-    bool whole = fclose(html->document) == 0;
+    bool whole = !ferror(html->document);
 
+    if (fclose(html->document) != 0) whole = false;
     html->document = NULL;
     if (whole || ferror(html->file.to)) return cli_file_close(&html->file);
     cli_error("not enough memory for the page");
@@ -74,7 +75,8 @@ bool cli_html_end(struct cli_html *html, cli_writer *write, const void *context)
     if (html->file.to == NULL) return true;
     FILE *document = cli_html_open(html);
     if (document == NULL) return false;
-    if (write(context, document)) return cli_html_close(html);
+    bool good = write(context, document);
+    if (good || ferror(document)) return cli_html_close(html) && good; /* which says why */
     cli_html_release(html);
     return false;
 }
@@ -83,7 +85,7 @@ static bool write_run(const void *context, FILE *out)
 {
     bool enough = sim_json_write(out, context);
 
-    if (!enough) cli_error("not enough memory for the page");
+    if (!enough && !ferror(out)) cli_error("not enough memory for the page");
     return enough;
 }
 

@@ -298,7 +298,7 @@ static int print_run(const struct settings *settings, const struct sim_report *r
         return CLI_DONE;
     } else if (settings->common.json) {
         if (sim_json_write(out, report)) return CLI_DONE;
-        cli_error("not enough memory for the report");
+        if (!ferror(out)) cli_error("not enough memory for the report"); /* else its end says why */
         return CLI_WRONG;
     } else {
         const struct sim_text_options text = {

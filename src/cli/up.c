@@ -285,7 +285,7 @@ static bool print_report(const struct settings *settings, const struct sim_repor
         return true;
     }
     if (sim_json_write(settings->out, report)) return true;
-    cli_error("not enough memory for the report");
+    if (!ferror(settings->out)) cli_error("not enough memory for the report");
     return false;
 }
 

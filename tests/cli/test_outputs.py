@@ -145,6 +145,18 @@ class Outputs(Case):
             self.assertEqual(result.returncode, 2)
             self.assertIn("No space left on device", result.stderr)
 
+    def test_standard_output(self):
+        """A full disk has one message, which is about the disk; a closed pipe has none."""
+        fabric = self.fabric(self.folder / "trace")
+        with open("/dev/full", "wb") as full:
+            result = rocelab("sim", "--json", "--series", "10ns", fabric, cwd=self.folder, stdout=full)
+        self.wrong(result, "standard output: No space left on device")
+        reading, writing = os.pipe()
+        os.close(reading)
+        with open(writing, "wb") as closed:
+            result = rocelab("sim", "--json", "--series", "10ns", fabric, cwd=self.folder, stdout=closed)
+        self.assertEqual((result.returncode, result.stderr), (2, ""))
+
     def test_a_log_is_written_on(self):
         """--html /dev/stdout >> LOG: what is there stays."""
         log = self.file("log", b"first\n")
