@@ -78,7 +78,18 @@ WRAP(DIR *, opendir, (const char *path), (path), 0)
 WRAP(FILE *, fopen64, (const char *path, const char *mode), (path, mode), 0)
 WRAP(FILE *, fdopen, (int fd, const char *mode), (fd, mode), 0)
 WRAP(FILE *, fmemopen, (void *buf, size_t size, const char *mode), (buf, size, mode), 0)
-WRAP(FILE *, fopencookie, (void *cookie, const char *mode, cookie_io_functions_t calls), (cookie, mode, calls), 0)
+
+/* With its buffer: without one each byte would be a write of its own, and what encodes by pieces writes other bytes. */
+FILE *__real_fopencookie(void *cookie, const char *mode, cookie_io_functions_t calls);
+FILE *__wrap_fopencookie(void *cookie, const char *mode, cookie_io_functions_t calls);
+
+FILE *__wrap_fopencookie(void *cookie, const char *mode, cookie_io_functions_t calls)
+{
+    FILE *file = or_end(__real_fopencookie(cookie, mode, calls), 0);
+
+    if (file != NULL && setvbuf(file, NULL, _IOFBF, BUFSIZ) != 0) or_end(NULL, 0);
+    return file;
+}
 
 /* A function that answers a negative number and sets errno. */
 #define WRAP_NUMBER(name, parameters, arguments)                                                                       \
