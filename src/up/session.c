@@ -157,16 +157,21 @@ void session_close(struct up *up)
 static void accept_all(struct up *up)
 {
     for (;;) {
-        int fd = accept4(up->door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        /* Before it is taken: without memory it waits at the door, and is looked at again. */
+        struct up_caller *caller = calloc(1, sizeof *caller);
+        int fd = caller != NULL ? accept4(up->door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
         struct ucred who;
         socklen_t length = sizeof who;
         unsigned callers = 0;
 
-        if (fd < 0) return;
+        if (fd < 0) {
+            free(caller);
+            return;
+        }
         for (const struct up_caller *at = up->callers; at; at = at->next)
             callers++;
-        struct up_caller *caller = callers < CALLERS_MAX ? calloc(1, sizeof *caller) : NULL;
-        if (caller == NULL || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 || who.uid != geteuid()) {
+        if (callers >= CALLERS_MAX || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 ||
+            who.uid != geteuid()) {
             free(caller);
             close(fd);
             continue;
@@ -178,6 +183,8 @@ static void accept_all(struct up *up)
         if (!watch(up, &caller->watch)) caller->said = true; /* then it is never heard, and dropped at the end */
     }
 }
+
+#define NO_MEMORY "the fabric has no memory for another program"
 
 static void answer(int fd, int error, const struct up_process *process, const char *why)
 {
@@ -380,7 +387,7 @@ static bool welcome(struct up_process *process, struct up_caller *caller, ps_t c
     if (!error && !fill_head(process)) error = -ENOMEM;
     if (!error && turn_thread(process, 0, clock) == NULL) error = -ENOMEM;
     if (error) {
-        answer(caller->watch.fd, error, NULL, "the fabric has no memory for another program");
+        answer(caller->watch.fd, error, NULL, NO_MEMORY);
         bell_release(process);
         adopt_release(process);
         segment_release(process);
@@ -416,7 +423,10 @@ static struct up_process *join(struct up_host *host, struct up_caller *caller, u
     struct up *up = host->up;
     struct up_process *process = calloc(1, sizeof *process), **last = &host->processes;
 
-    if (process == NULL) return NULL;
+    if (process == NULL) {
+        answer(caller->watch.fd, -ENOMEM, NULL, NO_MEMORY);
+        return NULL;
+    }
     *process = (struct up_process){.up = up,
                                    .host = host,
                                    .number = number,
