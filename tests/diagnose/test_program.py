@@ -60,10 +60,12 @@ class Program(Case):
         for kib in range(enough - 1024, enough, 64):
             for options in ((), ("--walk",)):
                 done = with_memory(kib, *options)
+                if done.returncode == 127:  # the loader's: it did not come as far as to begin
+                    continue
                 self.assertIn(done.returncode, (1, 2) if options else (2,), (kib, done.stderr))
                 self.assertNotIn("Nothing found", done.stdout)
                 said += done.stderr
-        self.assertIn("memory ran out", said)
+        self.assertIn("rocelab: out of memory", said)
 
     def dumps(self):
         """Two looks at a fabric with a bad cable, in folders."""
