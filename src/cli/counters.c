@@ -19,7 +19,7 @@
 #include "cli/up_ask.h"
 #include "live/counters.h"
 #include "nic/nic.h"
-#include "observe/event.h"
+#include "record/event.h"
 #include "report/json_out.h"
 #include "report/metrics_list.h"
 #include "study/clock.h"
@@ -132,10 +132,10 @@ static void print_head(const struct live_counter_set *set, FILE *out)
 }
 
 /* A value of an event, by the name that its kind gives it: statuses have words. */
-static void print_value(const struct observe_event *event, const char *name, uint64_t value, FILE *out)
+static void print_value(const struct record_event *event, const char *name, uint64_t value, FILE *out)
 {
-    if (name == NULL || event->kind == OBSERVE_XOFF) return; /* no other port of an adapter is the cause */
-    if (event->kind == OBSERVE_FAILED && name == observe_event_names[event->kind].b)
+    if (name == NULL || event->kind == RECORD_XOFF) return; /* no other port of an adapter is the cause */
+    if (event->kind == RECORD_FAILED && name == record_event_names[event->kind].b)
         fprintf(out, " %s '%s'", name, nic_status_name((unsigned)value));
     else
         fprintf(out, " %s %" PRIu64, name, value);
@@ -148,12 +148,12 @@ static void print_events(const struct live_counter_set *set, FILE *out)
     print_head(set, out);
     if (set->events == 0) fputs("  no events\n", out);
     for (unsigned i = 0; i < set->events; i++) {
-        const struct observe_event *event = &set->event[i];
-        const struct observe_event_name *about = &observe_event_names[event->kind];
+        const struct record_event *event = &set->event[i];
+        const struct record_event_name *about = &record_event_names[event->kind];
         uint64_t ago = event->at < now ? (now - event->at) / PS_US : 0;
 
         fprintf(out, "  %6" PRIu64 ".%06" PRIu64 " s ago  %-10s", ago / 1000000, ago % 1000000, about->name);
-        if (event->priority != OBSERVE_NO_PRIORITY) fprintf(out, " priority %u", event->priority);
+        if (event->priority != RECORD_NO_PRIORITY) fprintf(out, " priority %u", event->priority);
         print_value(event, about->a, event->a, out);
         print_value(event, about->b, event->b, out);
         fputc('\n', out);
@@ -180,20 +180,20 @@ static void json_events(struct jout *jout, const struct live_counter_set *set)
 {
     jout_open(jout, "events", '[');
     for (unsigned i = 0; i < set->events; i++) {
-        const struct observe_event *event = &set->event[i];
-        const struct observe_event_name *about = &observe_event_names[event->kind];
+        const struct record_event *event = &set->event[i];
+        const struct record_event_name *about = &record_event_names[event->kind];
 
         jout_open_line(jout, NULL, '{');
         jout_u64(jout, "at_ps", event->at);
         jout_text(jout, "kind", about->name);
-        if (event->priority == OBSERVE_NO_PRIORITY)
+        if (event->priority == RECORD_NO_PRIORITY)
             jout_null(jout, "priority");
         else
             jout_u64(jout, "priority", event->priority);
-        if (event->kind != OBSERVE_XOFF && about->a) jout_u64(jout, about->a, event->a);
-        if (event->kind == OBSERVE_FAILED)
+        if (event->kind != RECORD_XOFF && about->a) jout_u64(jout, about->a, event->a);
+        if (event->kind == RECORD_FAILED)
             jout_text(jout, about->b, nic_status_name(event->b));
-        else if (event->kind != OBSERVE_XOFF && about->b)
+        else if (event->kind != RECORD_XOFF && about->b)
             jout_u64(jout, about->b, event->b);
         jout_close(jout);
     }

@@ -48,7 +48,7 @@ bool cli_observe_options(struct cli_observe *observe, struct sim_options *option
     if (!on(observe) && observe->events_path == NULL) return true;
     observe->log.most = observe->events_path ? EVENTS_FILE_MOST : EVENTS_MOST;
     options->events = &observe->log;
-    options->event_kinds = observe->events_path ? UINT32_MAX : OBSERVE_RARE;
+    options->event_kinds = observe->events_path ? UINT32_MAX : RECORD_RARE;
     if (on(observe)) options->rtt = true;
     if (observe->events_path == NULL) return true;
     return cli_file_open(&observe->events, "--events", observe->events_path);
@@ -127,7 +127,7 @@ void cli_observe_release(struct cli_observe *observe)
 {
     cli_file_drop(&observe->events);
     series_free(observe->series);
-    observe_log_free(&observe->log);
+    record_log_free(&observe->log);
     free(observe->connection);
     observe->series = NULL;
     observe->connection = NULL;

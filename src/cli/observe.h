@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "cli/outputs.h"
-#include "observe/event.h"
 #include "observe/series.h"
+#include "record/event.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
 
@@ -23,7 +23,7 @@ struct cli_observe {
     uint32_t ports; /* of the fabric: then the more, the longer */
     uint32_t qps;   /* queue pairs whose rate, window and alpha are seen */
     struct series *series;
-    struct observe_log log;
+    struct record_log log;
     const char *events_path; /* --events; NULL: not given */
     struct cli_file events;
     struct sim_connection_sample *connection;

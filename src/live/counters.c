@@ -34,7 +34,7 @@ struct live_export {
     struct wire_counters wire;
     struct live_own_counters own;
     uint64_t noted; /* events so far */
-    struct observe_event event[LIVE_EVENTS_KEPT];
+    struct record_event event[LIVE_EVENTS_KEPT];
 };
 
 static uint64_t device_id(struct live *first)
@@ -76,7 +76,7 @@ void counters_fork(struct live *live)
 }
 
 /* What was noted goes to the page, in place of the oldest there. */
-static bool events_export(struct observe_ring *ring)
+static bool events_export(struct record_ring *ring)
 {
     struct live *live = (struct live *)(void *)((char *)ring - offsetof(struct live, events));
     struct live_export *page = live->page;
@@ -89,10 +89,10 @@ static bool events_export(struct observe_ring *ring)
     return true;
 }
 
-struct observe_ring *counters_events(struct live *live)
+struct record_ring *counters_events(struct live *live)
 {
     live->events =
-        (struct observe_ring){.event = live->noted, .room = LIVE_NOTED, .kinds = OBSERVE_RARE, .grow = events_export};
+        (struct record_ring){.event = live->noted, .room = LIVE_NOTED, .kinds = RECORD_RARE, .grow = events_export};
     return &live->events;
 }
 
@@ -193,14 +193,14 @@ static void convert_events(const struct live_export *page, uint64_t now, struct 
     if (page->noted > now) return;
     set->noted = page->noted;
     for (uint64_t i = first; i < page->noted; i++) {
-        const struct observe_event *event = &page->event[i % LIVE_EVENTS_KEPT];
-        if (event->kind < OBSERVE_EVENTS) set->event[set->events++] = *event;
+        const struct record_event *event = &page->event[i % LIVE_EVENTS_KEPT];
+        if (event->kind < RECORD_EVENTS) set->event[set->events++] = *event;
     }
 }
 
 static int by_time(const void *a, const void *b)
 {
-    const struct observe_event *one = a, *other = b;
+    const struct record_event *one = a, *other = b;
 
     return one->at < other->at ? -1 : one->at > other->at;
 }
@@ -208,7 +208,7 @@ static int by_time(const void *a, const void *b)
 /* The last of both. */
 static void join_events(struct live_counter_set *set, const struct live_counter_set *shard)
 {
-    struct observe_event all[2 * LIVE_EVENTS_KEPT];
+    struct record_event all[2 * LIVE_EVENTS_KEPT];
     unsigned count = set->events + shard->events, kept = count < LIVE_EVENTS_KEPT ? count : LIVE_EVENTS_KEPT;
 
     memcpy(all, set->event, set->events * sizeof all[0]);

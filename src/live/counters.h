@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "live/live.h"
-#include "observe/event.h"
+#include "record/event.h"
 
 #define LIVE_COUNTERS_MAX 256
 #define LIVE_COUNTER_NAME 40
@@ -29,7 +29,7 @@ struct live_counter_set { /* of one opened device of one process */
     struct live_counter counter[LIVE_COUNTERS_MAX];
     uint64_t noted; /* events since it was opened */
     unsigned events;
-    struct observe_event event[LIVE_EVENTS_KEPT]; /* the last of them, in order of time (live_now()) */
+    struct record_event event[LIVE_EVENTS_KEPT]; /* the last of them, in order of time (live_now()) */
 };
 
 /* Every adapter of this user that runs now; free() the answer.  Names are those of nic/counters.def (mlx5's where it

@@ -33,10 +33,10 @@
 #include "live/records.h"
 #include "live/turns.h"
 #include "nic/nic.h"
-#include "observe/event.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"
 #include "plant/plant.h"
+#include "record/event.h"
 #include "wire/registry.h"
 #include "wire/wire.h"
 
@@ -281,8 +281,8 @@ struct live {
     struct live_export *page; /* shared with readers of the counters; NULL: none */
     struct live_page page_file;
     uint64_t counters_id; /* of the first: the device's; 0: not drawn yet */
-    struct observe_ring events;
-    struct observe_event noted[LIVE_NOTED]; /* of the ring; on their way to the page */
+    struct record_ring events;
+    struct record_event noted[LIVE_NOTED]; /* of the ring; on their way to the page */
 
     pthread_t thread;
     bool thread_runs;
@@ -448,7 +448,7 @@ void counters_close(struct live *live);
 void counters_fork(struct live *live); /* in the child: lets go of the lock that says who lives */
 void counters_export(struct live *live, ps_t now);
 /* Where the adapter notes events: before it is made. */
-struct observe_ring *counters_events(struct live *live);
+struct record_ring *counters_events(struct live *live);
 
 /* thread.c */
 void thread_forwarded(struct live *live, ps_t now); /* what other processes hand over; without a thread, polls do it */

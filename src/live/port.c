@@ -35,9 +35,9 @@ void port_link(struct live *live, ps_t now)
 
     if (down == live->link_down) return;
     live->link_down = down;
-    observe_note(&live->events, (struct observe_event){.at = now,
-                                                       .priority = OBSERVE_NO_PRIORITY,
-                                                       .kind = down ? OBSERVE_LINK_DOWN : OBSERVE_LINK_UP});
+    record_note(&live->events, (struct record_event){.at = now,
+                                                     .priority = RECORD_NO_PRIORITY,
+                                                     .kind = down ? RECORD_LINK_DOWN : RECORD_LINK_UP});
     nic_link_changed(live->nic, !down, now, &live->io);
     progress_settle(live);
 }

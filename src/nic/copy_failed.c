@@ -33,7 +33,7 @@ static bool take_back(struct nic *nic, struct nic_cq *cq, uint32_t qpn, uint64_t
 /* A work request that has left the queue as a success. */
 static void take_back_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io)
 {
-    nic_note(nic, OBSERVE_FAILED, qp->prio, qp->qpn, NIC_LOC_PROT_ERR, now);
+    nic_note(nic, RECORD_FAILED, qp->prio, qp->qpn, NIC_LOC_PROT_ERR, now);
     if (wr->flags & NIC_SIGNALED)
         take_back(nic, qp->send_cq, qp->qpn, wr->wr_id, false);
     else

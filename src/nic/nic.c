@@ -273,7 +273,7 @@ static void cnp_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struc
         return;
     }
     nic->counters.rp_cnp_handled++;
-    nic_note(nic, OBSERVE_CNP, qp->prio, qp->qpn, 0, now);
+    nic_note(nic, RECORD_CNP, qp->prio, qp->qpn, 0, now);
     cc_on_cnp(&qp->cc, now);
     pace_rate(nic, qp, now, io);
 }

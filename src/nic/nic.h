@@ -276,7 +276,7 @@ struct nic_config {
     uint32_t tx_behind_bytes; /* fetching waits for up to so much of what arrived and is not drained; 0: for none */
     struct credit_port_config credit; /* instead of pauses; credit.c */
     uint16_t event_port;              /* the port that events name */
-    struct observe_ring *events;      /* where they are noted (observe/event.h); NULL: nowhere */
+    struct record_ring *events;       /* where they are noted (record/event.h); NULL: nowhere */
 };
 /* RoCEv2 over IPv4, keys checked, CNPs of class 48/6 at least 4 us apart; 8 QPs, no memory regions. */
 struct nic_config nic_config_default(uint64_t line_bps, uint32_t endpoint);

@@ -24,10 +24,10 @@
 #include "nic/cc/cc.h"
 #include "nic/nic.h"
 #include "nic/postable.h"
-#include "observe/event.h"
 #include "packet/opcode.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"
+#include "record/event.h"
 
 #define PSN_MASK 0xffffffu
 #define PSN_SPAN NIC_PSN_SPAN
@@ -298,15 +298,15 @@ static inline bool wr_local(const struct nic_wr *wr)
 }
 
 /* What happened to a priority, or to a queue pair of it, for whoever watches. */
-static inline void nic_note(const struct nic *nic, enum observe_event_kind kind, unsigned prio, uint64_t a, uint32_t b,
+static inline void nic_note(const struct nic *nic, enum record_event_kind kind, unsigned prio, uint64_t a, uint32_t b,
                             ps_t now)
 {
-    observe_note(nic->config.events, (struct observe_event){.at = now,
-                                                            .a = a,
-                                                            .b = b,
-                                                            .port = nic->config.event_port,
-                                                            .priority = (uint8_t)prio,
-                                                            .kind = (uint8_t)kind});
+    record_note(nic->config.events, (struct record_event){.at = now,
+                                                          .a = a,
+                                                          .b = b,
+                                                          .port = nic->config.event_port,
+                                                          .priority = (uint8_t)prio,
+                                                          .kind = (uint8_t)kind});
 }
 
 static inline void stopped_set(struct nic *nic)

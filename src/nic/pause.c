@@ -40,7 +40,7 @@ void pause_end(struct nic *nic, unsigned prio, ps_t at)
     nic->paused &= (uint16_t) ~(1u << prio);
     stopped_set(nic);
     if (nic->paused_since[prio] != PS_NEVER) nic->counters.prio[prio].rx_pause_ps += at - nic->paused_since[prio];
-    nic_note(nic, OBSERVE_RESUMED, prio, 0, 0, at);
+    nic_note(nic, RECORD_RESUMED, prio, 0, 0, at);
     if (__builtin_expect(nic->helds != 0, 0)) tell_held(nic, (uint16_t)(1u << prio), at);
 }
 
@@ -52,7 +52,7 @@ void pause_begin(struct nic *nic, unsigned prio, bool counts, ps_t now)
     nic->paused_until[prio] = PS_NEVER;
     nic->paused |= (uint16_t)(1u << prio);
     stopped_set(nic);
-    nic_note(nic, OBSERVE_PAUSED, prio, 0, 0, now);
+    nic_note(nic, RECORD_PAUSED, prio, 0, 0, now);
 }
 
 void nic_settle(struct nic *nic, ps_t now)
@@ -105,7 +105,7 @@ void nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[NIC_PRIOS]
             nic->paused_since[p] = now;
             nic->paused |= (uint16_t)(1u << p);
             stopped_set(nic);
-            nic_note(nic, OBSERVE_PAUSED, p, 0, 0, now);
+            nic_note(nic, RECORD_PAUSED, p, 0, 0, now);
         }
         nic->paused_until[p] =
             nic->config.pause_forever ? PS_NEVER : ps_add(now, pause_quanta_ps(quanta[p], nic->config.line_bps));
@@ -139,7 +139,7 @@ static void say_resume(struct nic *nic, ps_t now, struct nic_io *io)
 {
     say(nic, nic->rx_paused, 0, io);
     for (uint32_t mask = nic->rx_paused; mask; mask &= mask - 1)
-        nic_note(nic, OBSERVE_XON, (unsigned)__builtin_ctz(mask), 0, 0, now);
+        nic_note(nic, RECORD_XON, (unsigned)__builtin_ctz(mask), 0, 0, now);
     nic->rx_paused = 0;
     nic->rx_resume_at = nic->rx_refresh_at = PS_NEVER;
 }
@@ -163,7 +163,7 @@ bool receive_admit(struct nic *nic, const struct pkt *p, unsigned prio, ps_t now
     if (nic->rx_level > nic->counters.rx_buffer_max_bytes) nic->counters.rx_buffer_max_bytes = nic->rx_level;
     if (nic->rx_level > config->rx_xoff_bytes && !(nic->rx_paused & 1u << prio)) {
         nic->rx_paused |= (uint16_t)(1u << prio);
-        nic_note(nic, OBSERVE_XOFF, prio, OBSERVE_NO_PORT, 0, now);
+        nic_note(nic, RECORD_XOFF, prio, RECORD_NO_PORT, 0, now);
         say(nic, nic->rx_paused, config->rx_pause_quanta, io);
         nic->rx_refresh_at = now + pause_quanta_ps(config->rx_pause_quanta, nic->config.line_bps) / 2;
     }

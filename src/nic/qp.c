@@ -376,7 +376,7 @@ void qp_send_error(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, ps_t now, struct nic_io *io)
 {
     if (!QP_CHECK(nic, qp, qp->sq_head != qp->sq_tail)) return;
-    nic_note(nic, OBSERVE_FAILED, qp->prio, qp->qpn, status, now);
+    nic_note(nic, RECORD_FAILED, qp->prio, qp->qpn, status, now);
     complete_send(nic, qp, wr_at(qp, qp->sq_head), status, io);
     qp->sq_head++;
     if (qp->transport == NIC_RC)
@@ -387,7 +387,7 @@ void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, ps
 
 void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, ps_t now, struct nic_io *io)
 {
-    nic_note(nic, OBSERVE_FAILED, qp->prio, qp->qpn, status, now);
+    nic_note(nic, RECORD_FAILED, qp->prio, qp->qpn, status, now);
     if (qp->recv_held) {
         complete_recv(nic, qp, &(struct nic_cqe){.wr_id = qp->recv.wr_id, .status = (uint8_t)status}, io);
         qp->recv_held = false;

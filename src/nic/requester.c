@@ -263,7 +263,7 @@ static void tell_cc(struct nic *nic, struct nic_qp *qp, pkt_t id, uint64_t bytes
 
     if (marked && qp->cc.wants_cnp && nic->config.cnp_off) {
         nic->counters.rp_cnp_handled++;
-        nic_note(nic, OBSERVE_CNP, qp->prio, qp->qpn, 0, now);
+        nic_note(nic, RECORD_CNP, qp->prio, qp->qpn, 0, now);
         cc_on_cnp(&qp->cc, now);
     }
     if (qp->cc.wants_ack) {

@@ -303,7 +303,7 @@ void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     qp->rto_at = PS_NEVER;
     if ((!sent && !qp->held) || qp->rnr_wait) return;
     nic->counters.local_ack_timeout_err++;
-    nic_note(nic, OBSERVE_TIMEOUT, qp->prio, qp->qpn, qp->retry_left, now);
+    nic_note(nic, RECORD_TIMEOUT, qp->prio, qp->qpn, qp->retry_left, now);
     if (!(qp->adaptive ? take_time(nic, qp, now, io) : take_retry(nic, qp, now, io))) return;
     if (sent) lost(nic, qp, true, now, io);
     qp->implied = false;
@@ -332,7 +332,7 @@ void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic
 static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io)
 {
     nic->counters.rnr_nak_retry_err++;
-    nic_note(nic, OBSERVE_RNR, qp->prio, qp->qpn, p->psn & PSN_MASK, now);
+    nic_note(nic, RECORD_RNR, qp->prio, qp->qpn, p->psn & PSN_MASK, now);
     /* Once more what it waits for; what comes after that, when acknowledgements have moved on, is waited for anew. */
     if (qp->rnr_wait && psn_diff(qp->una, qp->rnr_psn) <= 0) {
         /* go-back-0: the message may have been moved back once more */
@@ -379,7 +379,7 @@ static void gap_named(struct nic *nic, struct nic_qp *qp, const struct pkt *p, p
         return;
     }
     nic->counters.packet_seq_err++;
-    nic_note(nic, OBSERVE_NAK, qp->prio, qp->qpn, p->psn & PSN_MASK, now);
+    nic_note(nic, RECORD_NAK, qp->prio, qp->qpn, p->psn & PSN_MASK, now);
     qp->repeats = true;
     lost(nic, qp, false, now, io);
     for (uint32_t psn = from; psn_diff(to, psn) > 0;) {
@@ -401,7 +401,7 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
                            struct nic_io *io)
 {
     nic->counters.packet_seq_err++;
-    nic_note(nic, OBSERVE_NAK, qp->prio, qp->qpn, p->psn & PSN_MASK, now);
+    nic_note(nic, RECORD_NAK, qp->prio, qp->qpn, p->psn & PSN_MASK, now);
     if (qp->nxt != qp->una) lost(nic, qp, false, now, io);
     if (qp->repeats && p->mark) {
         struct selective *sel = qp->selective;

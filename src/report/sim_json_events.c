@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "observe/event.h"
+#include "record/event.h"
 #include "report/sim_report.h"
 
 #define LISTED_MOST 50000u /* events, and pauses, in a document */
@@ -16,13 +16,13 @@
 #define NO_PORT UINT32_MAX
 
 /* The fabric's number of the port; NO_PORT: the event is of a node, or of a job. */
-static uint32_t port_of(const struct fabric *fabric, const struct observe_event *event)
+static uint32_t port_of(const struct fabric *fabric, const struct record_event *event)
 {
     if (event->node >= fabric->nodes || event->port >= fabric->node[event->node].ports) return NO_PORT;
     return fabric->node[event->node].first_port + event->port;
 }
 
-static const char *object_of(const struct fabric *fabric, const struct observe_event *event, char buf[FABRIC_NAME])
+static const char *object_of(const struct fabric *fabric, const struct record_event *event, char buf[FABRIC_NAME])
 {
     uint32_t port = port_of(fabric, event);
 
@@ -31,7 +31,7 @@ static const char *object_of(const struct fabric *fabric, const struct observe_e
 }
 
 /* The port of the same switch whose queue was the cause; NO_PORT: it is not known. */
-static uint32_t cause_of(const struct fabric *fabric, const struct observe_event *xoff)
+static uint32_t cause_of(const struct fabric *fabric, const struct record_event *xoff)
 {
     const struct fabric_node *node = &fabric->node[xoff->node];
 
@@ -45,39 +45,39 @@ static void json_port_or_null(struct jout *jout, const char *key, const struct f
     jout_text(jout, key, port == NO_PORT ? NULL : fabric_port_name(fabric, port, name));
 }
 
-static void json_event(struct jout *jout, const struct fabric *fabric, const struct observe_event *event)
+static void json_event(struct jout *jout, const struct fabric *fabric, const struct record_event *event)
 {
-    const struct observe_event_name *about = &observe_event_names[event->kind];
+    const struct record_event_name *about = &record_event_names[event->kind];
     char name[FABRIC_NAME];
 
     jout_open_line(jout, NULL, '{');
     jout_u64(jout, "at_ps", event->at);
     jout_text(jout, "kind", about->name);
     jout_text(jout, "object", object_of(fabric, event, name));
-    if (event->priority == OBSERVE_NO_PRIORITY)
+    if (event->priority == RECORD_NO_PRIORITY)
         jout_null(jout, "priority");
     else
         jout_u64(jout, "priority", event->priority);
-    if (event->kind == OBSERVE_XOFF)
+    if (event->kind == RECORD_XOFF)
         json_port_or_null(jout, about->a, fabric, cause_of(fabric, event));
     else if (about->a)
         jout_u64(jout, about->a, event->a);
-    if (event->kind == OBSERVE_XOFF)
+    if (event->kind == RECORD_XOFF)
         jout_bool(jout, about->b, event->b != 0);
-    else if (event->kind == OBSERVE_FAILED)
+    else if (event->kind == RECORD_FAILED)
         jout_text(jout, about->b, sim_status_name(event->b));
     else if (about->b)
         jout_u64(jout, about->b, event->b);
     jout_close(jout);
 }
 
-static bool listed(const struct observe_event *event)
+static bool listed(const struct record_event *event)
 {
-    return OBSERVE_RARE & OBSERVE_KIND(event->kind);
+    return RECORD_RARE & RECORD_KIND(event->kind);
 }
 
 /* Of each PAUSED, when the port went on: [events], read from the end. */
-static ps_t *find_ends(const struct fabric *fabric, const struct observe_log *log)
+static ps_t *find_ends(const struct fabric *fabric, const struct record_log *log)
 {
     ps_t *end = calloc(log->count + 1, sizeof(*end));
     ps_t *next = calloc((size_t)fabric->ports * PRIORITIES + 1, sizeof(*next));
@@ -86,17 +86,17 @@ static ps_t *find_ends(const struct fabric *fabric, const struct observe_log *lo
     for (uint64_t i = 0; i < (uint64_t)fabric->ports * PRIORITIES; i++)
         next[i] = PS_NEVER;
     for (uint64_t i = log->count; i-- > 0;) {
-        const struct observe_event *event = &log->event[i];
-        if (event->kind != OBSERVE_PAUSED && event->kind != OBSERVE_RESUMED) continue;
+        const struct record_event *event = &log->event[i];
+        if (event->kind != RECORD_PAUSED && event->kind != RECORD_RESUMED) continue;
         ps_t *at = &next[(uint64_t)port_of(fabric, event) * PRIORITIES + event->priority];
         end[i] = *at;
-        *at = event->kind == OBSERVE_RESUMED ? event->at : PS_NEVER;
+        *at = event->kind == RECORD_RESUMED ? event->at : PS_NEVER;
     }
     free(next);
     return end;
 }
 
-static void json_pause(struct jout *jout, const struct fabric *fabric, const struct observe_event *paused, ps_t end,
+static void json_pause(struct jout *jout, const struct fabric *fabric, const struct record_event *paused, ps_t end,
                        uint32_t cause)
 {
     uint32_t port = port_of(fabric, paused);
@@ -111,7 +111,7 @@ static void json_pause(struct jout *jout, const struct fabric *fabric, const str
     jout_close(jout);
 }
 
-static void json_pauses(struct jout *jout, const struct fabric *fabric, const struct observe_log *log)
+static void json_pauses(struct jout *jout, const struct fabric *fabric, const struct record_log *log)
 {
     ps_t *end = find_ends(fabric, log);
     uint32_t *cause = calloc((size_t)fabric->ports * PRIORITIES + 1, sizeof(*cause)); /* + 1: 0 is none */
@@ -120,11 +120,11 @@ static void json_pauses(struct jout *jout, const struct fabric *fabric, const st
     CHECK(cause != NULL);
     jout_open(jout, "pause_intervals", '[');
     for (uint64_t i = 0; i < log->count; i++) {
-        const struct observe_event *event = &log->event[i];
+        const struct record_event *event = &log->event[i];
         uint32_t port = port_of(fabric, event);
-        if (event->kind == OBSERVE_XOFF) {
+        if (event->kind == RECORD_XOFF) {
             cause[(uint64_t)port * PRIORITIES + event->priority] = cause_of(fabric, event) + 1;
-        } else if (event->kind == OBSERVE_PAUSED && count++ < LISTED_MOST) {
+        } else if (event->kind == RECORD_PAUSED && count++ < LISTED_MOST) {
             uint32_t peer = fabric->port[port].peer;
             json_pause(jout, fabric, event, end[i], cause[(uint64_t)peer * PRIORITIES + event->priority] - 1);
         }
@@ -137,7 +137,7 @@ static void json_pauses(struct jout *jout, const struct fabric *fabric, const st
 
 void sim_json_events(struct jout *jout, const struct sim_report *report)
 {
-    const struct observe_log *log = report->events;
+    const struct record_log *log = report->events;
     uint64_t count = 0;
 
     if (log == NULL) return;
@@ -149,25 +149,25 @@ void sim_json_events(struct jout *jout, const struct sim_report *report)
     json_pauses(jout, report->fabric, log);
 }
 
-void sim_csv_events(FILE *out, const struct fabric *fabric, const struct observe_log *log)
+void sim_csv_events(FILE *out, const struct fabric *fabric, const struct record_log *log)
 {
     char name[FABRIC_NAME];
 
     fputs("at_ps,kind,object,priority,a,b\n", out);
     for (uint64_t i = 0; i < log->count; i++) {
-        const struct observe_event *event = &log->event[i];
-        const struct observe_event_name *about = &observe_event_names[event->kind];
+        const struct record_event *event = &log->event[i];
+        const struct record_event_name *about = &record_event_names[event->kind];
         fprintf(out, "%" PRIu64 ",%s,", event->at, about->name);
         sim_csv_text(out, object_of(fabric, event, name));
         fputc(',', out);
-        if (event->priority != OBSERVE_NO_PRIORITY) fprintf(out, "%u", event->priority);
+        if (event->priority != RECORD_NO_PRIORITY) fprintf(out, "%u", event->priority);
         fputc(',', out);
-        bool known = event->kind != OBSERVE_XOFF || cause_of(fabric, event) != NO_PORT;
+        bool known = event->kind != RECORD_XOFF || cause_of(fabric, event) != NO_PORT;
         if (about->a && known) fprintf(out, "%" PRIu64, event->a);
         fputc(',', out);
-        if (event->kind == OBSERVE_DROP)
+        if (event->kind == RECORD_DROP)
             fputs(sw_drop_name[event->b], out);
-        else if (event->kind == OBSERVE_FAILED)
+        else if (event->kind == RECORD_FAILED)
             fputs(sim_status_name(event->b), out);
         else if (about->b)
             fprintf(out, "%" PRIu32, event->b);

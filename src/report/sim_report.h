@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 #include "fabric/fabric.h"
-#include "observe/event.h"
 #include "observe/series.h"
+#include "record/event.h"
 #include "report/json_out.h"
 #include "report/text.h"
 #include "sim/sim_result.h"
@@ -25,7 +25,7 @@ struct sim_report {
     uint32_t threads;
     uint64_t setup_us, wall_us;                            /* by the clock of whoever ran it */
     const struct series *series;                           /* what was seen while it ran; NULL: nobody looked */
-    const struct observe_log *events;                      /* likewise */
+    const struct record_log *events;                       /* likewise */
     const struct sim_connection_sample *series_connection; /* [its connections] */
     const bool *flow_chosen;                               /* [flows] that are in the JSON; NULL: all */
     const bool *series_port;                               /* [ports] whose columns are in the JSON; NULL: all */
@@ -114,7 +114,7 @@ void sim_csv_series(FILE *out, const struct sim_report *report);
 /* sim_json_events.c: what happened, and pauses from their beginning to their end, where the run was watched; every
  * event as a table. */
 void sim_json_events(struct jout *jout, const struct sim_report *report);
-void sim_csv_events(FILE *out, const struct fabric *fabric, const struct observe_log *log);
+void sim_csv_events(FILE *out, const struct fabric *fabric, const struct record_log *log);
 
 /* The job's bytes over its time, in kilobytes a second; `bus`: times its bus factor.  0: it has not ended. */
 uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus);

@@ -215,17 +215,17 @@ static bool watchdog_near(const struct sim *sim, const struct sim_deadlock *dead
 }
 
 /* Of the circle's first port. */
-static void note_event(const struct sim *sim, const struct sim_deadlock *deadlock, enum observe_event_kind kind,
+static void note_event(const struct sim *sim, const struct sim_deadlock *deadlock, enum record_event_kind kind,
                        ps_t now)
 {
     const struct fabric_port *port = &sim->fabric->port[deadlock->wait[0].port];
 
-    observe_note(sim_events_of(sim, port->node),
-                 (struct observe_event){.at = now,
-                                        .a = kind == OBSERVE_DEADLOCK ? deadlock->waits : 0,
-                                        .port = port->index,
-                                        .priority = deadlock->wait[0].priority,
-                                        .kind = (uint8_t)kind});
+    record_note(sim_events_of(sim, port->node),
+                (struct record_event){.at = now,
+                                      .a = kind == RECORD_DEADLOCK ? deadlock->waits : 0,
+                                      .port = port->index,
+                                      .priority = deadlock->wait[0].priority,
+                                      .kind = (uint8_t)kind});
 }
 
 static const struct sim_deadlock *note(struct sim *sim, uint32_t stuck, ps_t now)
@@ -242,7 +242,7 @@ static const struct sim_deadlock *note(struct sim *sim, uint32_t stuck, ps_t now
     }
     CHECK(read_circle(sim, stuck, &found) == 0);
     watch->found[watch->count] = found;
-    note_event(sim, &found, OBSERVE_DEADLOCK, now);
+    note_event(sim, &found, RECORD_DEADLOCK, now);
     return &watch->found[watch->count++];
 }
 
@@ -256,7 +256,7 @@ bool sim_deadlock_look(struct sim *sim, ps_t now, ps_t held)
     if (stuck == 0) {
         if (watch->holds) {
             watch->found[watch->count - 1].ended = now;
-            note_event(sim, &watch->found[watch->count - 1], OBSERVE_DEADLOCK_OVER, now);
+            note_event(sim, &watch->found[watch->count - 1], RECORD_DEADLOCK_OVER, now);
         }
         watch->holds = false;
         return false;

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "observe/event.h"
+#include "record/event.h"
 #include "sim/sim_int.h"
 #include "workload/training/train.h"
 
@@ -24,19 +24,19 @@ struct job_told { /* of an instance of a job */
 };
 
 struct sim_events {
-    struct observe_ring *ring;     /* [nodes + 1]; the last is of no node */
-    struct observe_ring **pointer; /* to each of them */
+    struct record_ring *ring;     /* [nodes + 1]; the last is of no node */
+    struct record_ring **pointer; /* to each of them */
     uint32_t rings;
     struct job_told *told; /* [instances] */
     uint32_t first_open;   /* instances before it are over and told */
 };
 
-static bool grow(struct observe_ring *ring)
+static bool grow(struct record_ring *ring)
 {
     uint32_t room = ring->room ? ring->room * 2 : RING_FIRST;
 
     if (room > RING_MOST) return false;
-    struct observe_event *event = realloc(ring->event, room * sizeof(*event));
+    struct record_event *event = realloc(ring->event, room * sizeof(*event));
     if (event == NULL) return false;
     ring->event = event;
     ring->room = room;
@@ -52,11 +52,11 @@ int sim_events_create(struct sim *sim)
     if (events == NULL) return -ENOMEM;
     events->rings = sim->fabric->nodes + 1;
     events->ring = calloc(events->rings, sizeof(*events->ring));
-    events->pointer = calloc(events->rings, sizeof(struct observe_ring *));
+    events->pointer = calloc(events->rings, sizeof(struct record_ring *));
     events->told = calloc(workload_instances(sim->workload) + 1u, sizeof(*events->told));
     if (!events->ring || !events->pointer || !events->told) return -ENOMEM;
     for (uint32_t i = 0; i < events->rings; i++) {
-        events->ring[i] = (struct observe_ring){
+        events->ring[i] = (struct record_ring){
             .kinds = sim->options.event_kinds, .node = i < sim->fabric->nodes ? i : UINT32_MAX, .grow = grow};
         events->pointer[i] = &events->ring[i];
     }
@@ -76,7 +76,7 @@ void sim_events_free(struct sim *sim)
     free(events);
 }
 
-struct observe_ring *sim_events_of(const struct sim *sim, uint32_t node)
+struct record_ring *sim_events_of(const struct sim *sim, uint32_t node)
 {
     return sim->events ? &sim->events->ring[node] : NULL;
 }
@@ -86,14 +86,14 @@ const char *sim_status_name(unsigned status)
     return nic_status_name(status);
 }
 
-static void note_job(struct sim_events *events, enum observe_event_kind kind, uint32_t job, uint32_t number, ps_t at)
+static void note_job(struct sim_events *events, enum record_event_kind kind, uint32_t job, uint32_t number, ps_t at)
 {
-    observe_note(&events->ring[events->rings - 1], (struct observe_event){.at = at,
-                                                                          .a = job,
-                                                                          .b = number,
-                                                                          .port = OBSERVE_NO_PORT,
-                                                                          .priority = OBSERVE_NO_PRIORITY,
-                                                                          .kind = (uint8_t)kind});
+    record_note(&events->ring[events->rings - 1], (struct record_event){.at = at,
+                                                                        .a = job,
+                                                                        .b = number,
+                                                                        .port = RECORD_NO_PORT,
+                                                                        .priority = RECORD_NO_PRIORITY,
+                                                                        .kind = (uint8_t)kind});
 }
 
 /* What began or ended before `before` and was not told yet. */
@@ -106,17 +106,17 @@ static void note_instance(struct sim *sim, uint32_t index, ps_t before)
 
     if (!told->begun && instance->start < before) {
         told->begun = true;
-        note_job(events, OBSERVE_JOB_BEGIN, instance->job, instance->repetition, instance->start);
+        note_job(events, RECORD_JOB_BEGIN, instance->job, instance->repetition, instance->start);
     }
     while (told->begun && instance->train != WORKLOAD_NONE &&
            workload_step_ended(sim->workload, index, told->steps, &told->rank, &end) && end <= instance->failed) {
-        note_job(events, OBSERVE_STEP_END, instance->job, told->steps, end);
+        note_job(events, RECORD_STEP_END, instance->job, told->steps, end);
         told->steps++;
         told->rank = 0;
     }
     if (!told->over && instance->end < before) {
         told->over = true;
-        note_job(events, OBSERVE_JOB_END, instance->job, instance->repetition, instance->end);
+        note_job(events, RECORD_JOB_END, instance->job, instance->repetition, instance->end);
     }
     if (instance->failed < before) told->over = true; /* given up: it has no end */
 }
@@ -134,12 +134,12 @@ static void note_jobs(struct sim *sim, ps_t before)
 
 void sim_events_take(struct sim *sim, ps_t now, bool last)
 {
-    struct observe_log *log = sim->options.events;
+    struct record_log *log = sim->options.events;
     struct sim_events *events = sim->events;
 
     if (events == NULL) return;
     note_jobs(sim, last ? ps_add(now, 1) : now);
-    if (observe_log_take(log, events->pointer, events->rings) == 0) return;
+    if (record_log_take(log, events->pointer, events->rings) == 0) return;
     for (uint32_t i = 0; i < events->rings; i++) { /* no memory */
         log->lost += events->ring[i].lost + events->ring[i].count;
         events->ring[i].lost = events->ring[i].count = 0;

@@ -170,7 +170,7 @@ static void set_corrupt(struct node *node, uint16_t port)
 
 static void port_state(struct sim *sim, struct worker *worker, struct node *node, uint16_t port, bool up, ps_t now)
 {
-    sim_events_note(sim, node->id, up ? OBSERVE_LINK_UP : OBSERVE_LINK_DOWN, port, 0, now);
+    sim_events_note(sim, node->id, up ? RECORD_LINK_UP : RECORD_LINK_DOWN, port, 0, now);
     if (node->id >= sim->fabric->hosts)
         sim_switch_link(worker, node, port, up, now);
     else
@@ -226,7 +226,7 @@ static void set_rate(struct sim *sim, struct worker *worker, struct node *node, 
     const struct fabric_fault *fault = fault_on(list, FABRIC_FAULT_SLOW, index, now);
     uint64_t rate = fault ? slow_rate(port->rate_bps, fault->ppm) : port->rate_bps;
 
-    if (rate != node->extra[index].rate.bps) sim_events_note(sim, node->id, OBSERVE_RATE, index, rate, now);
+    if (rate != node->extra[index].rate.bps) sim_events_note(sim, node->id, RECORD_RATE, index, rate, now);
     node_port_rate(node, index, rate, engine_model(worker->engine));
 }
 

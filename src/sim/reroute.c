@@ -315,7 +315,7 @@ void sim_reroute_apply(const struct sim_fault *event, struct sim_switch *sw, ps_
     sw->plant->routes.group = route->group;
     sw->plant->routes.port = to ? to->route_port : sim->fabric->route_port;
     sw_set_routes(sw->sw, &sw->plant->routes);
-    sim_events_note(sim, event->node, OBSERVE_ROUTES, OBSERVE_NO_PORT, event->epoch, now);
+    sim_events_note(sim, event->node, RECORD_ROUTES, RECORD_NO_PORT, event->epoch, now);
 }
 
 bool sim_reaches(const struct sim *sim, uint32_t src, uint32_t dst)

@@ -20,7 +20,7 @@
 struct series;            /* observe/series.h */
 struct observe_port_prio; /* observe/sample.h, as the next */
 struct observe_rank;
-struct observe_log;  /* observe/event.h */
+struct record_log;   /* record/event.h */
 struct sim_programs; /* sim/programs.h */
 
 struct sim_options {
@@ -32,8 +32,8 @@ struct sim_options {
     bool no_tiles;                       /* windows of the smallest latency everywhere: for comparison */
     uint32_t packets_max;                /* at once; 0: SIM_PACKETS_MAX.  More than that ends the program */
     uint64_t memory_max_bytes;           /* refuse what needs more; 0: no limit */
-    struct observe_log *events;          /* where events go, in order of time; NULL: nothing is noted */
-    uint32_t event_kinds;                /* which: OBSERVE_KIND() of each */
+    struct record_log *events;           /* where events go, in order of time; NULL: nothing is noted */
+    uint32_t event_kinds;                /* which: RECORD_KIND() of each */
     const struct sim_programs *programs; /* on hosts, beside the jobs; NULL: none.  It outlives the simulation */
 };
 

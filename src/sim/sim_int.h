@@ -9,8 +9,8 @@
 #include "nic/nic.h"
 #include "node/host.h"
 #include "node/switch.h"
-#include "observe/event.h"
 #include "plant/plant.h"
+#include "record/event.h"
 #include "sim/endpoint/endpoint.h"
 #include "sim/programs.h"
 #include "sim/sim.h"
@@ -158,14 +158,14 @@ void sim_host_receive_rate(struct worker *worker, struct node *node, uint16_t po
  * before `now` has been: what happened goes to the log, with `last` what happens now, too */
 int sim_events_create(struct sim *sim);
 void sim_events_free(struct sim *sim);
-struct observe_ring *sim_events_of(const struct sim *sim, uint32_t node);
+struct record_ring *sim_events_of(const struct sim *sim, uint32_t node);
 /* From the node's own visit, or when nothing runs. */
-static inline void sim_events_note(const struct sim *sim, uint32_t node, enum observe_event_kind kind, uint16_t port,
+static inline void sim_events_note(const struct sim *sim, uint32_t node, enum record_event_kind kind, uint16_t port,
                                    uint64_t a, ps_t now)
 {
-    observe_note(sim_events_of(sim, node),
-                 (struct observe_event){
-                     .at = now, .a = a, .port = port, .priority = OBSERVE_NO_PRIORITY, .kind = (uint8_t)kind});
+    record_note(
+        sim_events_of(sim, node),
+        (struct record_event){.at = now, .a = a, .port = port, .priority = RECORD_NO_PRIORITY, .kind = (uint8_t)kind});
 }
 void sim_events_take(struct sim *sim, ps_t now, bool last);
 

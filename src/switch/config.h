@@ -13,7 +13,7 @@
 
 #include "base/time.h"
 
-struct observe_ring;
+struct record_ring;
 
 #define SW_PRIOS 8 /* 802.1 priorities = traffic classes */
 
@@ -179,7 +179,7 @@ struct sw_config {
     const struct sw_raise *raise; /* NULL: no class is raised */
     const struct sw_port_config *const *port; /* [ports] */
     const uint64_t *rate_bps;                 /* [ports] */
-    struct observe_ring *events;              /* where events are noted (observe/event.h); NULL: nowhere */
+    struct record_ring *events;               /* where events are noted (record/event.h); NULL: nowhere */
 };
 
 /* Routes, shared read-only tables built by fabric.  Destinations are endpoints (NIC ports). */

@@ -223,7 +223,7 @@ void credit_mark(struct sw *sw, uint32_t port, uint32_t vl, struct pkt *pkt, uin
     if (config->mark_rate && rng_u32(&sw->rng) % (config->mark_rate + 1u)) return;
     pkt->tos |= PKT_ECN_CE;
     queue->marked++;
-    sw_note(sw, OBSERVE_MARK, port, vl, queue->bytes, 0, now);
+    sw_note(sw, RECORD_MARK, port, vl, queue->bytes, 0, now);
 }
 
 /* Dry or not, after the limit changed. */

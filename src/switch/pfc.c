@@ -58,7 +58,7 @@ static void tell_xoff(struct sw *sw, uint32_t port, uint16_t prios, ps_t now, st
         uint32_t prio = (uint32_t)__builtin_ctz(mask);
         slow->told_since[prio] = now;
         sw->counters[port].prio[prio].tx_xoff++;
-        sw_note(sw, OBSERVE_XOFF, port, prio, sw->blamed, sw->blamed != SW_NO_CAUSE && sw->blamed_paused, now);
+        sw_note(sw, RECORD_XOFF, port, prio, sw->blamed, sw->blamed != SW_NO_CAUSE && sw->blamed_paused, now);
     }
     if (sw->config->refresh_pauses && !slow->told) {
         slow->refresh_at = ps_add(now, pause_quanta_ps(state->profile->pause_quanta, slow->rate_bps) / 2);
@@ -77,7 +77,7 @@ static void tell_xon(struct sw *sw, uint32_t port, uint16_t prios, ps_t now, str
         struct sw_prio_counters *count = &sw->counters[port].prio[__builtin_ctz(mask)];
         count->tx_pause_ps += now - sw->slow[port].told_since[__builtin_ctz(mask)];
         count->tx_xon++;
-        sw_note(sw, OBSERVE_XON, port, (uint32_t)__builtin_ctz(mask), 0, 0, now);
+        sw_note(sw, RECORD_XON, port, (uint32_t)__builtin_ctz(mask), 0, 0, now);
     }
     sw->slow[port].told &= (uint16_t)~prios;
 }
@@ -163,7 +163,7 @@ static void pause_ended(struct sw *sw, uint32_t port, uint32_t prio, ps_t now)
 {
     sw->counters[port].prio[prio].rx_pause_ps += now - sw->slow[port].paused_since[prio];
     sw->slow[port].paused_prio &= (uint16_t) ~(1u << prio);
-    sw_note(sw, OBSERVE_RESUMED, port, prio, 0, 0, now);
+    sw_note(sw, RECORD_RESUMED, port, prio, 0, 0, now);
 }
 
 static void pause_began(struct sw *sw, uint32_t port, uint32_t prio, uint16_t quanta, ps_t now)
@@ -176,7 +176,7 @@ static void pause_began(struct sw *sw, uint32_t port, uint32_t prio, uint16_t qu
     if (slow->paused_prio >> prio & 1) return;
     slow->paused_prio |= (uint16_t)(1u << prio);
     slow->paused_since[prio] = slow->paused_from[prio] = now;
-    sw_note(sw, OBSERVE_PAUSED, port, prio, 0, 0, now);
+    sw_note(sw, RECORD_PAUSED, port, prio, 0, 0, now);
 }
 
 void sw_pause(struct sw *sw, uint16_t port, uint8_t enable, const uint16_t quanta[8], ps_t now, struct sw_io *io)

@@ -95,7 +95,7 @@ void sw_set_routes(struct sw *sw, const struct sw_routes *routes)
 __attribute__((noinline, cold)) void sw_drop(struct sw *sw, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id,
                                              ps_t now, struct sw_io *io)
 {
-    sw_note(sw, OBSERVE_DROP, port, prio, io->pool->hot[id].frame_bytes, why, now);
+    sw_note(sw, RECORD_DROP, port, prio, io->pool->hot[id].frame_bytes, why, now);
     sw->counters[port].drop[why]++;
     sw->counters[port].dropped_bytes += io->pool->hot[id].frame_bytes;
     sw->counters[port].prio[prio].drops++;
@@ -111,7 +111,7 @@ __attribute__((noinline)) void sw_mark(struct sw *sw, const struct sw_queue_rule
     pkt->tos |= PKT_ECN_CE;
     queue->marked++;
     uint32_t at = (uint32_t)(queue - sw->queue);
-    sw_note(sw, OBSERVE_MARK, at / SW_PRIOS, at % SW_PRIOS, bytes, 0, now);
+    sw_note(sw, RECORD_MARK, at / SW_PRIOS, at % SW_PRIOS, bytes, 0, now);
 }
 
 /* The way of a packet that reaches a threshold: admitted or not, a lossless class pauses its peer. */

@@ -16,7 +16,7 @@
 
 #include "base/check.h"
 #include "base/credit.h"
-#include "observe/event.h"
+#include "record/event.h"
 #include "switch/switch.h"
 
 #define SW_NO_PORT UINT32_MAX
@@ -194,12 +194,12 @@ static inline void sw_due(struct sw *sw, uint32_t port, ps_t at)
 }
 
 /* What happened at a port and priority, for whoever watches. */
-static inline void sw_note(const struct sw *sw, enum observe_event_kind kind, uint32_t port, uint32_t prio, uint64_t a,
+static inline void sw_note(const struct sw *sw, enum record_event_kind kind, uint32_t port, uint32_t prio, uint64_t a,
                            uint32_t b, ps_t now)
 {
-    observe_note(
+    record_note(
         sw->config->events,
-        (struct observe_event){
+        (struct record_event){
             .at = now, .a = a, .b = b, .port = (uint16_t)port, .priority = (uint8_t)prio, .kind = (uint8_t)kind});
 }
 

@@ -28,7 +28,7 @@ static void detected(struct sw *sw, uint32_t port, uint32_t queue, ps_t now, str
 {
     sw->counters[port].prio[queue].watchdog_detected++;
     sw->counters[port].prio[queue].watchdog_acted_at_ps = now;
-    sw_note(sw, OBSERVE_WATCHDOG, port, queue, 0, 0, now);
+    sw_note(sw, RECORD_WATCHDOG, port, queue, 0, 0, now);
     sw->slow[port].storm_since[queue] = now;
     sw->slow[port].storm |= (uint16_t)(1u << queue);
     sw->slow[port].stuck_since[queue] = PS_NEVER;
@@ -46,7 +46,7 @@ static void restored(struct sw *sw, uint32_t port, uint32_t queue, ps_t now)
     struct sw_prio_counters *count = &sw->counters[port].prio[queue];
     count->watchdog_restored++;
     count->watchdog_restored_at_ps = now;
-    sw_note(sw, OBSERVE_RESTORED, port, queue, 0, 0, now);
+    sw_note(sw, RECORD_RESTORED, port, queue, 0, 0, now);
     if (now > sw->slow[port].storm_since[queue]) count->watchdog_ps += now - sw->slow[port].storm_since[queue];
     sw->slow[port].storm &= (uint16_t) ~(1u << queue);
     sw->port[port].refuse &= (uint16_t) ~(1u << queue);

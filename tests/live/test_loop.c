@@ -536,7 +536,7 @@ static void test_counters(void **state)
     pair_close(&pair);
 }
 
-static unsigned count_kind(const struct live_counter_set *set, enum observe_event_kind kind)
+static unsigned count_kind(const struct live_counter_set *set, enum record_event_kind kind)
 {
     unsigned count = 0;
 
@@ -585,10 +585,10 @@ static void test_events_are_shown(void **state)
     }
     assert_int_equal(set->noted, ROUNDS * (RETRIES + 1)); /* all time out, and one more fails */
     assert_int_equal(set->events, LIVE_EVENTS_KEPT - 1);
-    assert_int_equal(count_kind(set, OBSERVE_TIMEOUT) + count_kind(set, OBSERVE_FAILED), set->events);
-    assert_int_equal(set->event[set->events - 1].kind, OBSERVE_FAILED);
+    assert_int_equal(count_kind(set, RECORD_TIMEOUT) + count_kind(set, RECORD_FAILED), set->events);
+    assert_int_equal(set->event[set->events - 1].kind, RECORD_FAILED);
     assert_int_equal(set->event[set->events - 1].b, NIC_RETRY_EXC_ERR);
-    assert_int_equal(set->event[set->events - 2].kind, OBSERVE_TIMEOUT);
+    assert_int_equal(set->event[set->events - 2].kind, RECORD_TIMEOUT);
     assert_int_equal(set->event[set->events - 2].b, 0); /* none was left */
     assert_int_equal(set->event[set->events - 3].b, 1);
     for (unsigned i = 1; i < set->events; i++)

@@ -15,9 +15,9 @@
 #include "base/rng.h"
 #include "nic/counters.h"
 #include "observe/catalogue.h"
-#include "observe/event.h"
 #include "observe/sample.h"
 #include "observe/series.h"
+#include "record/event.h"
 #include "switch/counters.h"
 
 #define STEPS 300
@@ -173,31 +173,31 @@ static void test_full(void **state)
 
 static void test_log(void **state)
 {
-    struct observe_event room[2][4];
-    struct observe_ring ring[2] = {{.event = room[0], .room = 4, .kinds = OBSERVE_RARE, .node = 7},
-                                   {.event = room[1], .room = 4, .kinds = OBSERVE_RARE, .node = 2}};
-    struct observe_ring *rings[] = {&ring[0], &ring[1]};
-    struct observe_log log = {.most = 7};
+    struct record_event room[2][4];
+    struct record_ring ring[2] = {{.event = room[0], .room = 4, .kinds = RECORD_RARE, .node = 7},
+                                  {.event = room[1], .room = 4, .kinds = RECORD_RARE, .node = 2}};
+    struct record_ring *rings[] = {&ring[0], &ring[1]};
+    struct record_log log = {.most = 7};
 
     (void)state;
-    observe_note(NULL, (struct observe_event){.at = 1}); /* off: nothing happens */
-    observe_note(&ring[0], (struct observe_event){.at = 5, .kind = OBSERVE_XOFF});
-    observe_note(&ring[0], (struct observe_event){.at = 5, .kind = OBSERVE_XON});
-    observe_note(&ring[0], (struct observe_event){.at = 6, .kind = OBSERVE_MARK}); /* not wanted */
-    observe_note(&ring[1], (struct observe_event){.at = 5, .kind = OBSERVE_ROUTES});
-    observe_note(&ring[1], (struct observe_event){.at = 4, .kind = OBSERVE_LINK_UP});
-    assert_int_equal(observe_log_take(&log, rings, 2), 0);
+    record_note(NULL, (struct record_event){.at = 1}); /* off: nothing happens */
+    record_note(&ring[0], (struct record_event){.at = 5, .kind = RECORD_XOFF});
+    record_note(&ring[0], (struct record_event){.at = 5, .kind = RECORD_XON});
+    record_note(&ring[0], (struct record_event){.at = 6, .kind = RECORD_MARK}); /* not wanted */
+    record_note(&ring[1], (struct record_event){.at = 5, .kind = RECORD_ROUTES});
+    record_note(&ring[1], (struct record_event){.at = 4, .kind = RECORD_LINK_UP});
+    assert_int_equal(record_log_take(&log, rings, 2), 0);
     assert_int_equal(log.count, 4);
-    assert_int_equal(log.event[0].kind, OBSERVE_LINK_UP);
+    assert_int_equal(log.event[0].kind, RECORD_LINK_UP);
     assert_int_equal(log.event[1].node, 2);
-    assert_int_equal(log.event[2].kind, OBSERVE_XOFF);
-    assert_int_equal(log.event[3].kind, OBSERVE_XON);
+    assert_int_equal(log.event[2].kind, RECORD_XOFF);
+    assert_int_equal(log.event[3].kind, RECORD_XON);
     for (ps_t at = 10; at < 16; at++)
-        observe_note(&ring[0], (struct observe_event){.at = at, .kind = OBSERVE_XOFF});
-    assert_int_equal(observe_log_take(&log, rings, 2), 0);
+        record_note(&ring[0], (struct record_event){.at = at, .kind = RECORD_XOFF});
+    assert_int_equal(record_log_take(&log, rings, 2), 0);
     assert_int_equal(log.count, 7);
     assert_int_equal(log.lost, 3); /* two found no room in the ring, one none in the log */
-    observe_log_free(&log);
+    record_log_free(&log);
 }
 
 int main(void)

@@ -12,7 +12,7 @@
 
 #include "fabric/fabric.h"
 #include "load/load.h"
-#include "observe/event.h"
+#include "record/event.h"
 #include "sim/sim.h"
 
 static double seconds(void)
@@ -107,7 +107,7 @@ static void print_result(const struct fabric *fabric, const struct sim_result *r
 }
 
 /* All of them in their order, in one number. */
-static void print_events(const struct observe_log *log)
+static void print_events(const struct record_log *log)
 {
     uint64_t digest = 0;
 
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     struct fabric *fabric = NULL;
     struct sim *sim = NULL;
     struct sim_result result;
-    struct observe_log log = {.most = UINT64_MAX};
+    struct record_log log = {.most = UINT64_MAX};
 
     if (argc < 2) return 2;
     double begin = seconds();
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
         sim_result_free(&result);
     }
     sim_free(sim);
-    observe_log_free(&log);
+    record_log_free(&log);
     fabric_free(fabric);
     return error ? 2 : 0;
 }

@@ -16,15 +16,16 @@ import subprocess
 # itself and what stands here alone: folders and headers, by their path.
 MAY_INCLUDE = {
     "base": set(),
+    "record": {"base"},
     "packet": {"base"},
     "packet/capfile": {"base"},
-    "observe": {"nic/counters.h", "nic/counters.def", "switch/counters.h", "switch/counters.def", "uet/counters.h", "uet/counters.def", "tcp/counters.h", "tcp/counters.def", "base"},
-    "nic": {"observe/event.h", "packet", "base"},
+    "observe": {"record", "nic/counters.h", "nic/counters.def", "switch/counters.h", "switch/counters.def", "uet/counters.h", "uet/counters.def", "tcp/counters.h", "tcp/counters.def", "base"},
+    "nic": {"record", "packet", "base"},
     "nic/cc": {"nic/nic.h", "nic/nic_int.h", "packet", "base"},
-    "switch": {"observe/event.h", "packet", "base"},
+    "switch": {"record", "packet", "base"},
     "uet": {"packet", "base"},
     "tcp": {"packet", "base"},
-    "node": {"observe/event.h", "uet", "tcp", "nic", "switch", "packet", "base"},
+    "node": {"record", "uet", "tcp", "nic", "switch", "packet", "base"},
     "fabric": {"nic/recovery.h", "switch/config.h", "base"},
     "fabric/file": {"fabric/fabric.h", "fabric/system_keys.h", "switch/config.h", "fabric/qos/settings.h", "base"},
     "plant": {"fabric", "nic", "switch", "packet", "base"},
@@ -40,29 +41,29 @@ MAY_INCLUDE = {
     "diagnose": {"evidence/*.h", "fabric", "base"},
     "capture": {"packet", "base"},
     "engine": {"node", "uet", "nic", "switch", "packet", "base"},
-    "sim": {"observe", "uet", "tcp", "node", "engine", "jobs", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
+    "sim": {"observe", "record", "uet", "tcp", "node", "engine", "jobs", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
     "wire": {"packet", "base"},
-    "live": {"observe", "plant", "fabric", "wire", "nic", "packet", "base"},
+    "live": {"observe", "record", "plant", "fabric", "wire", "nic", "packet", "base"},
     "verbs": {"live", "wire", "nic", "packet", "base"},
     "verbs/ibverbs": {"live", "wire", "nic", "packet", "base"},
     "verbs/rsocket": {"verbs/rdmacm", "live", "wire", "base"},
     "nccl": {"live/page", "observe/sample.h", "base"},
     "attach": {"live/live.h", "nic", "packet", "base"},
     "attach/device": {"attach", "live", "wire", "nic", "packet", "base"},
-    "up": {"observe", "attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "live/records.h", "live/page", "nic", "switch", "fabric", "packet", "base"},
-    "report": {"observe", "diagnose/diagnose.h", "diagnose/walk.h", "evidence/evidence.h", "evidence/drops.h", "up", "sim", "capture", "jobs", "fabric", "packet", "base"},
-    "dump": {"observe", "config", "jobs", "sim", "nic/counters.h", "switch/counters.h", "switch/config.h", "fabric", "report/collectives.h", "report/json_out.h", "report/text.h", "base"},
-    "study": {"config/bom.h", "observe", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
+    "up": {"observe", "record", "attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "live/records.h", "live/page", "nic", "switch", "fabric", "packet", "base"},
+    "report": {"observe", "record", "diagnose/diagnose.h", "diagnose/walk.h", "evidence/evidence.h", "evidence/drops.h", "up", "sim", "capture", "jobs", "fabric", "packet", "base"},
+    "dump": {"observe", "record", "config", "jobs", "sim", "nic/counters.h", "switch/counters.h", "switch/config.h", "fabric", "report/collectives.h", "report/json_out.h", "report/text.h", "base"},
+    "study": {"config/bom.h", "observe", "record", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "tune": {"study", "check/check.h", "config/config.h", "config/unsupported.h", "load", "jobs", "sim", "plant", "nic", "switch", "fabric", "report/text.h", "base"},
-    "validate": {"study", "json", "check", "config", "evidence", "diagnose", "dump", "observe", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "base"},
+    "validate": {"study", "json", "check", "config", "evidence", "diagnose", "dump", "observe", "record", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "base"},
     "serve": {"report/page/page.h", "base"},
     "cli": None,
 }
 # The core sees only these headers of packet/: the descriptor, not the bytes.
 CORE = ("nic", "switch", "uet", "tcp", "node")
 CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "packet/telemetry.h"}
-NO_FLOAT = ("base", "packet", "nic", "switch", "uet", "tcp", "node", "observe")
-NO_CLOCK = ("base", "packet", "nic", "switch", "uet", "tcp", "node", "observe", "engine", "fabric", "plant", "jobs", "load", "workload", "capture", "report", "dump", "check", "config", "json", "evidence", "diagnose")
+NO_FLOAT = ("base", "record", "packet", "nic", "switch", "uet", "tcp", "node", "observe")
+NO_CLOCK = ("base", "record", "packet", "nic", "switch", "uet", "tcp", "node", "observe", "engine", "fabric", "plant", "jobs", "load", "workload", "capture", "report", "dump", "check", "config", "json", "evidence", "diagnose")
 # Files that never allocate: whoever calls brings the memory.
 NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|tcp/|node/|packet/(codec|icrc|cm|opcode|addr|frame|directory|pktpool)[^/]*$)")
 # Numbers that are on the wire stand in one header: UDP ports of RoCEv2 and VXLAN, Ethertypes of RoCEv1, pauses, IPv6.

@@ -2,42 +2,42 @@
 /*
  * Events put together: names, and one log of all nodes' rings.
  */
-#include "observe/event.h"
+#include "record/event.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-const struct observe_event_name observe_event_names[OBSERVE_EVENTS] = {
+const struct record_event_name record_event_names[RECORD_EVENTS] = {
 #define EVENT(id, name, a, b, help) {name, a, b, help},
-#include "observe/events.def"
+#include "record/events.def"
 #undef EVENT
 };
 
 static int by_time(const void *a, const void *b)
 {
-    const struct observe_event *one = a, *other = b;
+    const struct record_event *one = a, *other = b;
 
     if (one->at != other->at) return one->at < other->at ? -1 : 1;
     if (one->node != other->node) return one->node < other->node ? -1 : 1;
     return one->sequence < other->sequence ? -1 : one->sequence > other->sequence;
 }
 
-static int make_room(struct observe_log *log, uint64_t more)
+static int make_room(struct record_log *log, uint64_t more)
 {
     uint64_t room = log->room ? log->room : 1024;
 
     if (log->count + more <= log->room) return 0;
     while (room < log->count + more)
         room *= 2;
-    struct observe_event *event = realloc(log->event, room * sizeof(*event));
+    struct record_event *event = realloc(log->event, room * sizeof(*event));
     if (event == NULL) return -ENOMEM;
     log->event = event;
     log->room = room;
     return 0;
 }
 
-int observe_log_take(struct observe_log *log, struct observe_ring *const *ring, uint32_t rings)
+int record_log_take(struct record_log *log, struct record_ring *const *ring, uint32_t rings)
 {
     uint64_t first = log->count, more = 0;
 
@@ -60,8 +60,8 @@ int observe_log_take(struct observe_log *log, struct observe_ring *const *ring, 
     return 0;
 }
 
-void observe_log_free(struct observe_log *log)
+void record_log_free(struct record_log *log)
 {
     free(log->event);
-    *log = (struct observe_log){0};
+    *log = (struct record_log){0};
 }

@@ -7,8 +7,8 @@
  * alone; between calls the driver takes the events out.  A ring that is full asks its driver for more room; what finds
  * none is counted, never waited for.
  */
-#ifndef ROCELAB_OBSERVE_EVENT_H
-#define ROCELAB_OBSERVE_EVENT_H
+#ifndef ROCELAB_RECORD_EVENT_H
+#define ROCELAB_RECORD_EVENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,48 +16,48 @@
 
 #include "base/time.h"
 
-enum observe_event_kind {
-#define EVENT(id, name, a, b, help) OBSERVE_##id,
-#include "observe/events.def"
+enum record_event_kind {
+#define EVENT(id, name, a, b, help) RECORD_##id,
+#include "record/events.def"
 #undef EVENT
-    OBSERVE_EVENTS
+    RECORD_EVENTS
 };
-_Static_assert(OBSERVE_EVENTS <= 32, "observe_ring.kinds has a bit for each");
+_Static_assert(RECORD_EVENTS <= 32, "record_ring.kinds has a bit for each");
 
-#define OBSERVE_NO_PRIORITY 0xff
-#define OBSERVE_NO_PORT 0xffff
+#define RECORD_NO_PRIORITY 0xff
+#define RECORD_NO_PORT 0xffff
 
-struct observe_event {
+struct record_event {
     ps_t at;
     uint64_t a;
     uint32_t b;
     uint32_t node;     /* as the fabric numbers nodes; of jobs UINT32_MAX */
     uint32_t sequence; /* of the node: orders what happened at one moment */
-    uint16_t port;     /* the node's; OBSERVE_NO_PORT: of the whole node */
-    uint8_t priority;  /* OBSERVE_NO_PRIORITY: none */
-    uint8_t kind;      /* enum observe_event_kind */
+    uint16_t port;     /* the node's; RECORD_NO_PORT: of the whole node */
+    uint8_t priority;  /* RECORD_NO_PRIORITY: none */
+    uint8_t kind;      /* enum record_event_kind */
 };
-_Static_assert(sizeof(struct observe_event) == 32, "events are kept by the million");
+_Static_assert(sizeof(struct record_event) == 32, "events are kept by the million");
 
-struct observe_ring {
-    struct observe_event *event; /* [room] */
+struct record_ring {
+    struct record_event *event; /* [room] */
     uint32_t room, count;
     uint32_t kinds; /* bit k: events of kind k are wanted */
     uint32_t node, sequence;
     uint64_t lost; /* events that found no room */
     /* The driver's: there is room again (more of it, or what was there was taken out), or false.  NULL: never. */
-    bool (*grow)(struct observe_ring *ring);
+    bool (*grow)(struct record_ring *ring);
 };
 
-#define OBSERVE_KIND(kind) (1u << (kind))
+#define RECORD_KIND(kind) (1u << (kind))
 /* What is rare enough to be kept of every run that is watched; the others are counted in samples. */
-#define OBSERVE_RARE                                                                                                   \
-    (~(OBSERVE_KIND(OBSERVE_MARK) | OBSERVE_KIND(OBSERVE_CNP) | OBSERVE_KIND(OBSERVE_DROP) | OBSERVE_KIND(OBSERVE_NAK)))
+#define RECORD_RARE                                                                                                    \
+    (~(RECORD_KIND(RECORD_MARK) | RECORD_KIND(RECORD_CNP) | RECORD_KIND(RECORD_DROP) | RECORD_KIND(RECORD_NAK)))
 
-static __attribute__((noinline, cold, unused)) void observe_note_wanted(struct observe_ring *ring,
-                                                                        struct observe_event event)
+static __attribute__((noinline, cold, unused)) void record_note_wanted(struct record_ring *ring,
+                                                                       struct record_event event)
 {
-    if (!(ring->kinds & OBSERVE_KIND(event.kind))) return;
+    if (!(ring->kinds & RECORD_KIND(event.kind))) return;
     event.node = ring->node;
     event.sequence = ring->sequence++;
     if (ring->count == ring->room && (ring->grow == NULL || !ring->grow(ring)))
@@ -66,26 +66,26 @@ static __attribute__((noinline, cold, unused)) void observe_note_wanted(struct o
         ring->event[ring->count++] = event;
 }
 
-static inline void observe_note(struct observe_ring *ring, struct observe_event event)
+static inline void record_note(struct record_ring *ring, struct record_event event)
 {
-    if (__builtin_expect(ring != NULL, 0)) observe_note_wanted(ring, event);
+    if (__builtin_expect(ring != NULL, 0)) record_note_wanted(ring, event);
 }
 
 /* Names and words of kinds. */
-struct observe_event_name {
+struct record_event_name {
     const char *name, *a, *b, *help; /* a, b: NULL: unused */
 };
-extern const struct observe_event_name observe_event_names[OBSERVE_EVENTS];
+extern const struct record_event_name record_event_names[RECORD_EVENTS];
 
 /* All events of a run in order of time, then node, then sequence: whatever windows and threads it ran in. */
-struct observe_log {
-    struct observe_event *event;
+struct record_log {
+    struct record_event *event;
     uint64_t count, room;
     uint64_t most; /* more than that are counted as lost */
     uint64_t lost;
 };
 /* Empties the rings, when no node runs: nobody will note anything earlier than what they hold.  0, -ENOMEM. */
-int observe_log_take(struct observe_log *log, struct observe_ring *const *ring, uint32_t rings);
-void observe_log_free(struct observe_log *log);
+int record_log_take(struct record_log *log, struct record_ring *const *ring, uint32_t rings);
+void record_log_free(struct record_log *log);
 
 #endif
