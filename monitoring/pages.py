@@ -45,7 +45,7 @@ def page(runbook, team, title):
              f"| alerts that lead here | {names([f'[{alert}](../alerts.md)' for alert in raised])} |",
              "", "## First three commands", ""]
     for number, (question, by_system, read) in enumerate(text["look"], 1):
-        lines += [f"**{number}. {question}**", "", *commands(by_system), "", wrapped(read), ""]
+        lines += [wrapped(f"**{number}. {question}**"), "", *commands(by_system), "", wrapped(read), ""]
     lines += ["## Decision", "", "| if | then |", "|---|---|", *(f"| {condition} | {action} |" for condition, action in text["decide"]), ""]
     if "commands" in text:
         what, by_system = text["commands"]

@@ -275,24 +275,39 @@ void check_print_junit(const struct check_input *input, uint32_t count, FILE *ou
     fputs("</testsuites>\n", out);
 }
 
+static void paragraph(FILE *out, const char *first, const char *text)
+{
+    const struct text_style style = {.width = TEXT_WIDTH};
+
+    fprintf(out, "\n%s", first);
+    text_wrap(out, &style, (unsigned)strlen(first), 0, text);
+}
+
+static void rule_markdown(const struct check_rule *rule, FILE *out)
+{
+    fprintf(out, "\n## %s: %s\n\n*%s%s*\n", rule->id, rule->title, check_severity_names[rule->severity],
+            rule->needs_config ? ", configuration" : "");
+    paragraph(out, "", rule->why);
+    paragraph(out, "Fix: ", rule->mend);
+    paragraph(out, "Source: ", rule->sources);
+}
+
 void check_print_rules(bool markdown, FILE *out)
 {
-    if (markdown)
-        fputs(
-            "# The rules of `rocelab check`\n\nMade from the list in `src/check/rules.def` by `rocelab check --list "
-            "--markdown`. A rule marked *configuration* can be violated only by the configuration of a real system, "
-            "not by a fabric file. Each says what it rests on: a standard, a paper or a vendor's document by title and "
-            "chapter (not all chapters of manuals could be read), or our own reasoning.\n",
-            out);
+    if (markdown) {
+        fputs("# The rules of `rocelab check`\n", out);
+        paragraph(out, "",
+                  "Made from the list in `src/check/rules.def` by `rocelab check --list --markdown`. A rule marked "
+                  "*configuration* can be violated only by the configuration of a real system, not by a fabric file. "
+                  "Each says what it rests on: a standard, a paper or a vendor's document by title and chapter (not "
+                  "all chapters of manuals could be read), or our own reasoning.");
+    }
     for (uint32_t r = 0; r < check_rule_count; r++) {
         const struct check_rule *rule = &check_rules[r];
-        if (!markdown) {
+        if (markdown)
+            rule_markdown(rule, out);
+        else
             fprintf(out, "%-8s %-8s %s%s\n", rule->id, check_severity_names[rule->severity], rule->title,
                     rule->needs_config ? " (configurations only)" : "");
-            continue;
-        }
-        fprintf(out, "\n## %s: %s\n\n*%s%s*\n\n%s\n\nFix: %s\n\nSource: %s\n", rule->id, rule->title,
-                check_severity_names[rule->severity], rule->needs_config ? ", configuration" : "", rule->why,
-                rule->mend, rule->sources);
     }
 }

@@ -94,6 +94,7 @@ FUNCTION_LINES = 80
 FILE_LINES = 800
 FOLDER_SOURCES = 25
 COLUMNS = 120
+PROSE_COLUMNS = 100
 CODE_SUFFIXES = {".c", ".h", ".py", ".def", ".build", ".sh"}
 FOREIGN = re.compile(
     r"/work/|/root/|/home/\w|/Users/\w|deb\.debian\.org|registry\.npmjs|pypi\.org|BEGIN [A-Z ]*PRIVATE KEY|AKIA[0-9A-Z]{16}"
@@ -337,6 +338,36 @@ def rule_text(root):
                     yield f"{where}:{number}: a path, host or key of one place: {FOREIGN.search(line).group()}"
                 if re.search(r"\b(TODO|FIXME|XXX)\b(?!\()", line):
                     yield f"{where}:{number}: a promise without an owner: write TODO(name)"
+
+
+def prose(path):
+    """(number, line) of the text of a page: without blocks of code and rows of tables."""
+    fence, code, blank, indent = "", False, True, 0
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        start = len(line) - len(line.lstrip(" "))
+        ticks = re.match(r" *(```+|~~~+)", line)
+        if fence or ticks:
+            fence = ("" if line.strip() == fence else fence) if fence else ticks[1]
+        elif line.strip():
+            # A block of code stands after an empty line, four columns right of the text that it belongs to.
+            indent = min(indent, start) if blank else indent
+            code = (code or blank) and start >= indent + 4
+            if not code and not line.lstrip().startswith("|"):
+                marker = re.match(r" *(?:[-*+]|\d+[.)]) +", line)
+                indent = len(marker.group()) if marker else start if blank else indent
+                yield number, line
+        blank = not line.strip()
+
+
+def rule_prose_columns(root):
+    """A line of a page's text can be read; longer are headings, and what is one word, as a command in backquotes is."""
+    for path in files(root):
+        if path.suffix == ".md":
+            for number, line in prose(path):
+                words = re.findall(r"(?:`[^`]*`|[^\s`])+", line)
+                alone = 2 if re.match(r" *([-*+]|\d+[.)]) ", line) else 1
+                if len(line) > PROSE_COLUMNS and len(words) > alone and not line.startswith("#"):
+                    yield f"{name(root, path)}:{number}: {len(line)} columns, {PROSE_COLUMNS} at most"
 
 
 def rule_links(root):

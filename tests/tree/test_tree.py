@@ -55,6 +55,11 @@ BROKEN = {
         {"README.md": "see /" + "home/me/notes\n"},
         {"src/base/a.c": SPDX + "/* " + "TO" + "DO: later */\n"},
     ],
+    "prose_columns": [
+        {"README.md": "word " * 20 + "word.\n"},
+        {"docs/a.md": "- one:\n\n  " + "word " * 20 + "word.\n"},
+        {"docs/a.md": "- one:\n\n      code\n\n  " + "word " * 20 + "word.\n"},
+    ],
     "links": [
         {"README.md": "[a](docs/none.md)\n"},
         {"docs/README.md": "nothing\n", "docs/a.md": "a\n"},
@@ -95,6 +100,13 @@ class Tree(unittest.TestCase):
             path.parent.mkdir(parents=True)
             path.write_text(SPDX + '/* double */\nconst char *s = "malloc(1.5)";\n', encoding="utf-8")
             self.assertEqual([], list(rules.RULES["no_float"](root)) + list(rules.RULES["no_allocation"](root)))
+
+    def test_code_tables_and_long_words_are_no_prose(self):
+        long = "word " * 30 + "word\n"
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder).resolve()
+            (root / "README.md").write_text(f"text\n\n    {long}\n- one\n\n      {long}\n```\n{long}```\n| {long}- `{'x ' * 60}`\n", encoding="utf-8")
+            self.assertEqual([], list(rules.RULES["prose_columns"](root)))
 
 
 if __name__ == "__main__":
