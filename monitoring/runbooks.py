@@ -445,6 +445,37 @@ TEXTS = {
         "undo": "Start the program with the same `--fault` again; `seed=N` in it gives the same faults.",
         "over": "The `wire_fault` counters stand still.",
     },
+    "RB15": {
+        "symptom": "A job is slow, nothing is lost and hardly anybody is paused, and yet no link is full: senders have data and wait until congestion control lets them send. "
+                   "It looks like an incast whose port is only half used.",
+        "look": [
+            ("Who is held back, and how busy is the busiest link on the way?", {
+                "rocelab": "rocelab sim --json fabric.yaml > run.json; rocelab diagnose run.json",
+                "sonic": "show interfaces counters # TX_UTIL; show queue wredcounters",
+                "nxos": "show queuing interface ethernet 1/4 # WRED & ECN marked",
+                "eos": "show qos interfaces Ethernet4/1 ecn counters queue ; show interfaces Ethernet4/1 counters rates",
+                "cumulus": "nv show interface swp4 qos roce counters # ecn-marked-packets",
+                "host": "rdma statistic show link mlx5_0/1 # np_ecn_marked_roce_packets, rp_cnp_handled"},
+             "Marks and CNPs, and a port that is far from full. No device says how long a NIC waited for its rate; a simulation of the fabric does."),
+            ("Where do marks begin?", {
+                "rocelab": "rocelab check --explain ECN005 fabric.yaml",
+                "sonic": "show ecn", "nxos": "show policy-map type queuing", "eos": "show qos profile",
+                "cumulus": "nv show qos congestion-control"},
+             "Kmin below what senders have under way in a round trip marks a queue that is not one."),
+            ("How fast do senders recover?", {
+                "rocelab": "rocelab tune --vary ecn,dcqcn fabric.yaml",
+                "host": "grep -r . /sys/class/net/eth0/ecn/roce_rp/ # rpg_time_reset, rpg_ai_rate, rpg_hai_rate, rpg_byte_reset"},
+             "What the best of the tried settings changes, and by how much the job gains."),
+        ],
+        "decide": [
+            ("marks begin too early", "raise Kmin and Kmax, or lower the probability, on all switches alike; keep Kmin below the pause threshold (ECN002)"),
+            ("thresholds are right, rates recover slowly", "change DCQCN's parameters of all NICs as `rocelab tune` found them, on two hosts first"),
+            ("CNPs are late or lost", "that comes first: [RB06](RB06.md)"),
+            ("flows met on one link", "they would be slow without congestion control too: [RB08](RB08.md)"),
+        ],
+        "undo": "Put the thresholds and parameters back from the approved configuration; both take effect at once and need no reset.",
+        "over": "The job's time is within 15 % of its ideal, or the busiest link on the way is full.",
+    },
 }
 
 

@@ -491,6 +491,7 @@ void graph_build(struct diagnose *diagnose)
     priorities(diagnose);
     shares_prepare(diagnose);
     hashing_prepare(diagnose);
+    idle_prepare(diagnose);
     find_paused(diagnose);
     find_edges(diagnose);
     tie_back(graph);

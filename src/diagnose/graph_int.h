@@ -48,6 +48,7 @@ struct diagnose_graph {
     uint32_t *uplinks;           /* [objects] of switches: links upwards */
     uint64_t *rates;             /* [objects] of switches: the highest rate of those */
     double most_ns, most_frames; /* of all pauses: what stands for the time where there was one look */
+    struct diagnose_idle *idle;  /* private to rules_idle.c */
     uint8_t lossless;            /* priorities that are lossless somewhere, a bit each */
 };
 #define GRAPH_NO_TIER 0xff
@@ -76,6 +77,9 @@ bool topology_up(const struct diagnose *diagnose, uint32_t port); /* leads to a 
 void hashing_prepare(struct diagnose *diagnose);                  /* hashing.c */
 void shares_prepare(struct diagnose *diagnose);                   /* shares.c */
 void circles_find(struct diagnose *diagnose);                     /* circles.c */
+void idle_prepare(struct diagnose *diagnose);                     /* rules_idle.c */
+/* The share of time in which this port could have sent what adapters with data for its host were held back with. */
+double idle_could_carry(const struct diagnose *diagnose, uint32_t port);
 
 /* Links that share a load: those by which a switch reaches the tier above, or (down) by which that tier reaches it. */
 struct siblings {

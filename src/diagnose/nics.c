@@ -191,3 +191,17 @@ void data_priorities(const struct diagnose *diagnose, bool lossless[EVIDENCE_PRI
         if (bytes[p] > bytes[most]) most = p;
     lossless[most] = most && bytes[most]; /* priority 0 is where everything is that has no class */
 }
+
+bool a_job_is_slow(const struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        const struct evidence_value *done = port_find(evidence, job, EVIDENCE_JOB_DONE);
+        double time = (double)port_get(evidence, job, EVIDENCE_JOB_NS);
+        double ideal = (double)port_get(evidence, job, EVIDENCE_JOB_IDEAL_NS);
+        if ((done && !done->last) || (ideal > 0 && time > diagnose->limits.ideal_ratio * ideal)) return true;
+    }
+    return false;
+}

@@ -6,7 +6,8 @@
  * finding is the consequence of another where that rule can have it for a consequence at all (below), and the two
  * touch: the same cable or links that share a load, a culprit among the other's victims, or mostly the same victims.
  * Settings that are wrong (D09 to D11, D15, D16) and bad hardware are nobody's consequence; wrong bits that a program
- * makes on purpose (D21) are.
+ * makes on purpose (D21) are.  Congestion control that holds senders back (D22) is the last that explains: of an incast
+ * whose port it leaves unused.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,23 +22,29 @@
     }
 static const struct {
     uint8_t cause;
-    uint8_t can[8]; /* what it can have for consequences; ends with DIAGNOSE_RULES */
+    uint8_t can[9]; /* what it can have for consequences; ends with DIAGNOSE_RULES */
 } table[] = {
     {DIAGNOSE_D21, RULES(DIAGNOSE_D13, DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
-    {DIAGNOSE_D13, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D12, DIAGNOSE_D18)},
-    {DIAGNOSE_D19, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D12, DIAGNOSE_D18)},
-    {DIAGNOSE_D06, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D07, DIAGNOSE_D18)},
-    {DIAGNOSE_D08, RULES(DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
-    {DIAGNOSE_D14, RULES(DIAGNOSE_D07, DIAGNOSE_D05, DIAGNOSE_D12, DIAGNOSE_D18)},
-    {DIAGNOSE_D16, RULES(DIAGNOSE_D14, DIAGNOSE_D18)},
-    {DIAGNOSE_D01,
-     RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D03, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
-    {DIAGNOSE_D02, RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
-    {DIAGNOSE_D03, RULES(DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
+    {DIAGNOSE_D13, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D19, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D06, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D07, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D08, RULES(DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D14, RULES(DIAGNOSE_D07, DIAGNOSE_D05, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D16, RULES(DIAGNOSE_D14, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D01, RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D03, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07,
+                         DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D02,
+     RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D03,
+     RULES(DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18, DIAGNOSE_D22, DIAGNOSE_D23)},
     {DIAGNOSE_D04, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
-    {DIAGNOSE_D05, RULES(DIAGNOSE_D14, DIAGNOSE_D18)},
-    {DIAGNOSE_D07, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D18)},
-    {DIAGNOSE_D15, RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
+    {DIAGNOSE_D05, RULES(DIAGNOSE_D14, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D07, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D15, RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D10, RULES(DIAGNOSE_D22)},
+    {DIAGNOSE_D11, RULES(DIAGNOSE_D22)},
+    {DIAGNOSE_D22, RULES(DIAGNOSE_D04, DIAGNOSE_D18)},
+    {DIAGNOSE_D23, RULES(DIAGNOSE_D18)},
 };
 
 static bool can_explain(unsigned cause, unsigned rule)
@@ -87,6 +94,12 @@ static bool same_victims(const uint32_t *mark, uint32_t cause, const struct diag
     return shared && shared >= VICTIMS_SHARED * finding->victims;
 }
 
+static bool holds_by_victims(const struct diagnose_finding *cause)
+{
+    return cause->rule == DIAGNOSE_D01 || cause->rule == DIAGNOSE_D02 || cause->rule == DIAGNOSE_D03 ||
+           cause->rule == DIAGNOSE_D10 || cause->rule == DIAGNOSE_D11;
+}
+
 static bool touch(const struct diagnose *diagnose, const struct diagnose_finding *cause,
                   const struct diagnose_finding *finding)
 {
@@ -96,6 +109,15 @@ static bool touch(const struct diagnose *diagnose, const struct diagnose_finding
     if (only_waited(finding)) return true;
     if (cause->rule == DIAGNOSE_D21) return true;                                   /* its peers have what it lost */
     if (finding->rule == DIAGNOSE_D14 && cause->rule >= DIAGNOSE_D03) return false; /* a path that is gone */
+    /* Whom it holds back may be an incast's receiver too: only the ports that it leaves unused are its doing. */
+    if (cause->rule == DIAGNOSE_D22 && finding->rule == DIAGNOSE_D04 && !finding->rests) return false;
+    if (cause->rule == DIAGNOSE_D22)
+        return on_cable(evidence, cause->culprit, finding->culprit) ||
+               in_list(evidence, cause->also, cause->alsos, finding->culprit);
+    /* Of what is held back many are victims of something: only pauses and lost CNPs hold back by victims alone. */
+    if (finding->rule == DIAGNOSE_D22 && !holds_by_victims(cause))
+        return on_cable(evidence, cause->culprit, finding->culprit) ||
+               are_siblings(diagnose, cause->culprit, finding->culprit);
     /* Pauses of the class do not stop what a neighbour has put into another. */
     uint32_t peer = evidence->object[finding->culprit].peer;
     if (cause->rule == DIAGNOSE_D15 && peer != EVIDENCE_NONE && evidence_device_of(evidence, peer) == cause->culprit)
@@ -144,7 +166,9 @@ static void explain(struct diagnose *diagnose)
             struct diagnose_finding *finding = &diagnose->finding[j];
             if (j == i || finding->consequence_of != EVIDENCE_NONE || !can_explain(cause->rule, finding->rule))
                 continue;
-            if (touch(diagnose, cause, finding) || same_victims(mark, i, finding)) finding->consequence_of = i;
+            bool by_victims = cause->rule != DIAGNOSE_D22 && (finding->rule != DIAGNOSE_D22 || holds_by_victims(cause));
+            bool same = by_victims && same_victims(mark, i, finding);
+            if (same || touch(diagnose, cause, finding)) finding->consequence_of = i;
         }
     }
     for (uint32_t j = 0; j < diagnose->findings; j++)

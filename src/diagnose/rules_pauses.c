@@ -41,11 +41,13 @@ static const char *how_long(const struct share *share, double value, char words[
     return words;
 }
 
-/* "was 99% full". */
-static const char *how_full(const struct share *busy, char words[WORDS])
+/* "was 99% full"; but of a port that was not, how much it sent. */
+static const char *how_full(const struct diagnose *diagnose, const struct share *busy, char words[WORDS])
 {
+    bool full = busy->value >= diagnose->limits.busy_share;
+
     if (busy->known)
-        snprintf(words, WORDS, "was %.3g%% full", 100 * busy->value);
+        snprintf(words, WORDS, full ? "was %.3g%% full" : "sent at %.3g%% of its line", 100 * busy->value);
     else
         snprintf(words, WORDS, "does not say how full it was");
     return words;
@@ -192,7 +194,7 @@ static void slow_found(struct diagnose *diagnose, uint32_t node)
     char full[WORDS], time[WORDS];
     struct diagnose_finding *finding = finding_new(
         diagnose, DIAGNOSE_D03, nic.port, nic.priority, "%s paused %s %s; the port %s", name_of(diagnose, nic.port),
-        name_of(diagnose, port), how_long(&share, share.value, time), how_full(&busy, full));
+        name_of(diagnose, port), how_long(&share, share.value, time), how_full(diagnose, &busy, full));
 
     trust(diagnose, finding, &share);
     paused_row(diagnose, finding, port, nic.priority, diagnose->limits.paused_share);
@@ -269,7 +271,7 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D04, queue.port, queue.priority,
                     "%s, the port to %s, %s; its switch paused %u port%s for it, %s", name_of(diagnose, queue.port),
-                    name_of(diagnose, evidence->object[queue.port].peer), how_full(&busy, full), pausing,
+                    name_of(diagnose, evidence->object[queue.port].peer), how_full(diagnose, &busy, full), pausing,
                     pausing == 1 ? "" : "s", how_long(&upstream, queue.in, time));
     trust(diagnose, finding, &upstream);
     if (busy.known)
@@ -283,6 +285,7 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     graph_victims(diagnose, finding, node);
     senders(diagnose, finding, evidence->object[queue.port].peer);
     finding_weak_unless(finding, evidence->object[evidence->object[queue.port].parent].looked_at);
+    if (finding) finding->rests = idle_could_carry(diagnose, queue.port) > queue.in;
 }
 
 static int by_value(const void *a, const void *b)
@@ -326,24 +329,9 @@ static const struct evidence_value *long_queue(const struct evidence *evidence, 
     return NULL;
 }
 
-/* Some job did not end, or took much longer than its NICs' lines allow. */
-static bool a_job_is_slow(const struct diagnose *diagnose)
-{
-    const struct evidence *evidence = diagnose->evidence;
-
-    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
-    {
-        const struct evidence_value *done = port_find(evidence, job, EVIDENCE_JOB_DONE);
-        double time = (double)port_get(evidence, job, EVIDENCE_JOB_NS);
-        double ideal = (double)port_get(evidence, job, EVIDENCE_JOB_IDEAL_NS);
-        if ((done && !done->last) || (ideal > 0 && time > diagnose->limits.ideal_ratio * ideal)) return true;
-    }
-    return false;
-}
-
 /* Congestion control that works keeps an incast from pausing anybody, and its port is full all the same: busy while
  * most ports to hosts are not, with a queue.  Senders may slow down by so much that the port is not even full: then it
- * takes a slow job besides. */
+ * takes a slow job besides, and that nobody knows better: what rests for its rate while the port does is D22's. */
 static void full_found(struct diagnose *diagnose, uint32_t port, double median, bool slow)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -352,10 +340,13 @@ static void full_found(struct diagnose *diagnose, uint32_t port, double median, 
     bool full = busy.value >= diagnose->limits.busy_share;
 
     if (!busy.known || !(full || slow) || median > busy.value / 2 || !queue) return;
+    if (!full && idle_could_carry(diagnose, port) >= diagnose->limits.idle_share) return;
     struct diagnose_finding *finding = finding_new(
         diagnose, DIAGNOSE_D04, port, queue->priority,
-        "%s, the port to %s, was %.3g%% full, and half of the ports to hosts no more than %.3g%%; nobody was "
-        "paused for it",
+        full ? "%s, the port to %s, was %.3g%% full, and half of the ports to hosts no more than %.3g%%; nobody was "
+               "paused for it"
+             : "%s, the port to %s, sent at %.3g%% of its line with a queue, and half of the ports to hosts at no more "
+               "than %.3g%%; nobody was paused for it, and its line alone is not the limit",
         name_of(diagnose, port), name_of(diagnose, evidence->object[port].peer), 100 * busy.value, 100 * median);
     finding_number(diagnose, finding, port, EVIDENCE_NO_PRIORITY, "busy_share", "share", busy.value,
                    full ? diagnose->limits.busy_share : 2 * median, busy.from);

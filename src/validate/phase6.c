@@ -53,11 +53,19 @@ static uint32_t find_cause(const struct diagnose *diagnose, const struct plant *
     return i;
 }
 
+/* What the fabric's own congestion control makes of the traffic: something for `tune`, and nobody planted it. */
+static bool is_tuning(const struct diagnose_finding *finding)
+{
+    return finding->rule == DIAGNOSE_D22;
+}
+
 /* Nothing is named before the cause but what the traffic is by itself. */
 static bool is_first(const struct diagnose *diagnose, const struct plant *plant, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
-        if (!plant->beside || !strstr(plant->beside, diagnose_rules[diagnose->finding[i].rule].id)) return false;
+        if (!is_tuning(&diagnose->finding[i]) &&
+            (!plant->beside || !strstr(plant->beside, diagnose_rules[diagnose->finding[i].rule].id)))
+            return false;
     return diagnose->finding[at].consequence_of == EVIDENCE_NONE;
 }
 
@@ -68,7 +76,7 @@ static uint32_t count_wrong(const struct diagnose *diagnose, const struct plant 
     uint32_t wrong = plant->acquits && !diagnose->acquitted, last = 0;
 
     for (uint32_t i = 0; i < diagnose->findings && (plant->good || plant->chance || plant->acquits); i++)
-        wrong += diagnose->finding[i].severity > DIAGNOSE_INFO &&
+        wrong += diagnose->finding[i].severity > DIAGNOSE_INFO && !is_tuning(&diagnose->finding[i]) &&
                  !(plant->acquits && diagnose->finding[i].rule == DIAGNOSE_D17);
     for (unsigned c = 0; c < PLANT_CAUSES && plant->cause[c].rules && !plant->good; c++) {
         uint32_t at = find_cause(diagnose, plant, &plant->cause[c]);

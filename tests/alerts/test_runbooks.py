@@ -32,7 +32,7 @@ class Pages(unittest.TestCase):
 
     def test_all_are_listed(self):
         text = (SOURCE / "src" / "diagnose" / "runbooks.def").read_text(encoding="utf-8")
-        self.assertEqual([f"RB{number:02}" for number in range(15)], [runbook for runbook, _, _ in runbooks.listed()])
+        self.assertEqual([f"RB{number:02}" for number in range(16)], [runbook for runbook, _, _ in runbooks.listed()])
         self.assertEqual(len(re.findall(r"^RUNBOOK\(", text, re.MULTILINE)), len(runbooks.listed()))
         make.check_runbooks()
 
@@ -73,7 +73,7 @@ class Named(unittest.TestCase):
         self.assertGreater(links, 20)
 
     def test_rules_of_a_diagnosis(self):
-        self.assertEqual({f"D{number:02}" for number in range(1, 22)}, set(runbooks.rules_of()))
+        self.assertEqual({f"D{number:02}" for number in range(1, 24)}, set(runbooks.rules_of()))
         for rule, found in runbooks.rules_of().items():
             self.assertEqual(1, len(found), f"{rule} names {found}")
             self.assertIn(rule, page_of(found[0]))

@@ -168,7 +168,7 @@ def incast(fabric):
     others = [f"h{i}" for i in range(fabric.all_hosts) if i != host]
     job = {"name": "others", "incast": len(others), "size": f"{max(1, fabric.size)}MB", "to": f"h{host}",
            "ranks": [f"h{host}"] + others}
-    return Fault("incast", {"D04"}, {f"h{host}:0"}, jobs=[job])
+    return Fault("incast", {"D04", "D22"}, {f"h{host}:0"}, jobs=[job])
 
 
 def slow_gpu(fabric):
