@@ -37,7 +37,7 @@ demo: build
 	@examples/live build/rocelab
 	@printf '\nNext: export PATH=$$PWD/build:$$PATH, then "rocelab help"; README.md has a command for each kind of user.\n'
 
-# Everything a change must pass; docs/testing.md has the time it takes.
+# Everything a change must pass; docs/internals/testing.md has the time it takes.
 test:
 	@tests/run
 

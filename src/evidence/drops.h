@@ -15,7 +15,7 @@ struct drops {
     uint64_t by[DROPS_KINDS];
     uint64_t of[EVIDENCE_PRIORITIES];
 };
-/* The number of a reason of docs/switch.md; DROPS_REASONS: it is not of interest. */
+/* The number of a reason of docs/internals/switch.md; DROPS_REASONS: it is not of interest. */
 #define DROPS_REASONS 10u
 unsigned drops_reason(const char *reason, size_t length);
 enum drops_kind drops_kind(unsigned reason);

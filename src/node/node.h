@@ -4,8 +4,8 @@
  *
  * A node is what is coupled without latency.  It has ports, and seven calls.  A driver brings frames, control words and
  * the time, and carries what the node answers to its peers.  The engine is one driver (virtual time, many threads; the
- * calls inlined by a template), a plain loop over pointers to the calls is another (loop.h); docs/node.md says what a
- * driver owes a node.
+ * calls inlined by a template), a plain loop over pointers to the calls is another (loop.h); docs/internals/node.md
+ * says what a driver owes a node.
  *
  * A node reads no clock, allocates nothing and keeps no frame's bytes: packets are indices into the pool of the call.
  */

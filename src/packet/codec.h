@@ -128,8 +128,8 @@ void codec_rewrite_macs(uint8_t *frame, const uint8_t dmac[6], const uint8_t sma
 bool codec_stays_on_link(const uint8_t dmac[6]);
 
 /* In-band telemetry of HPCC: CODEC_TELEMETRY_BYTES between UDP and BTH of packets to port
- * PROTO_PORT_ROCE_TELEMETRY; docs/packet.md has the bits.  There is room for CODEC_TELEMETRY_HOPS from the start, so no
- * length changes on the way; the ICRC does not cover it.
+ * PROTO_PORT_ROCE_TELEMETRY; docs/internals/packet.md has the bits.  There is room for CODEC_TELEMETRY_HOPS from the
+ * start, so no length changes on the way; the ICRC does not cover it.
  * A frame tells times in ns modulo 2^24, bytes sent in units of 128 modulo 2^20, queues in units of 80 up to 65535 of
  * them, and the rate as one of a list.  codec_telemetry_rounded(): what is read back after a record was written.  What
  * was read is as short as the frame tells it: telemetry_before() and telemetry_after() make whole numbers of it. */

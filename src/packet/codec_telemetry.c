@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In-band telemetry as bytes: 42 of them between UDP and BTH, for HPCC.  docs/packet.md says what follows the authors'
- * simulator and what is ours.
+ * In-band telemetry as bytes: 42 of them between UDP and BTH, for HPCC.  docs/internals/packet.md says what follows
+ * the authors' simulator and what is ours.
  *
  *     bits   4  number of hops, 0..5
  *            1  echo: on its way back in an answer; switches leave it alone

@@ -51,8 +51,8 @@ void plant_release(struct plant *plant);
 
 /*
  * An adapter, by what it is itself and what is around it.  A host that no fabric file describes has
- * fabric_nic_default() and nothing around it that anybody knows of.  docs/plant.md lists who decides each field of
- * nic_config.
+ * fabric_nic_default() and nothing around it that anybody knows of.  docs/internals/plant.md lists who decides each
+ * field of nic_config.
  */
 struct plant_nic {
     uint64_t line_bps;

@@ -17,7 +17,7 @@
 #include "switch/switch.h"
 #include "workload/workload.h"
 
-#define SIM_PACKETS_MAX (1u << 25) /* at once, where the options do not say; docs/engine.md, "Limits" */
+#define SIM_PACKETS_MAX (1u << 25) /* at once, where the options do not say; docs/internals/engine.md, "Limits" */
 
 struct sim_fault { /* something that happens to one node's end of a link, or stops happening */
     ps_t at;

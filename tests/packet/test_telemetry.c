@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * In-band telemetry on the wire: a packet of HPCC goes through switches as bytes, comes back as the same descriptor and
- * record, and is echoed in an ACK.  The header is where and what docs/packet.md says, 42 bytes, outside of the ICRC.
+ * record, and is echoed in an ACK.  The header is where and what docs/internals/packet.md says, 42 bytes, outside
+ * of the ICRC.
  */
 #include <errno.h>
 #include <setjmp.h>

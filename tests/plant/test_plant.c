@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a fabric to configurations: a host that no file describes has what a file that says nothing gives, and what
- * stands around an adapter changes what docs/plant.md says it does and nothing else.
+ * stands around an adapter changes what docs/internals/plant.md says it does and nothing else.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -2,9 +2,9 @@
 /*
  * Switches: a plain model of what the shared buffer, the queues and PFC must do, beside the real ones.
  *
- * The model is written from the rules (docs/switch.md), in bytes of whole cells and without any of the short cuts of
- * src/switch: where a packet may be charged, when its peer must have been told to stop or to go on, which packet a
- * port may send next, and what ECN may do to it.
+ * The model is written from the rules (docs/internals/switch.md), in bytes of whole cells and without any of the
+ * short cuts of src/switch: where a packet may be charged, when its peer must have been told to stop or to go on,
+ * which packet a port may send next, and what ECN may do to it.
  */
 #include <stdlib.h>
 #include <string.h>

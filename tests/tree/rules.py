@@ -381,9 +381,9 @@ def rule_links(root):
                     yield f"{name(root, path)}:{number}: link to nothing: {target}"
     index = root / "docs" / "README.md"
     listed = index.read_text(encoding="utf-8") if index.exists() else ""
-    for page in sorted((root / "docs").glob("*.md")) if (root / "docs").exists() else []:
-        if page != index and f"({page.name})" not in listed:
-            yield f"docs/README.md: does not list {page.name}"
+    for page in sorted([*(root / "docs").glob("*.md"), *(root / "docs" / "internals").glob("*.md")]):
+        if page != index and f"({name(root / 'docs', page)})" not in listed:
+            yield f"docs/README.md: does not list {name(root / 'docs', page)}"
 
 
 def rule_map(root):

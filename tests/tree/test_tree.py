@@ -63,6 +63,7 @@ BROKEN = {
     "links": [
         {"README.md": "[a](docs/none.md)\n"},
         {"docs/README.md": "nothing\n", "docs/a.md": "a\n"},
+        {"docs/README.md": "nothing\n", "docs/internals/a.md": "a\n"},
     ],
     "map": [{"CONTRIBUTING.md": "no map\n", "src/base/a.c": SPDX + "int x;\n"}],
     "format": [{"src/base/a.c": SPDX + "int   x ;\n"}],

@@ -6,7 +6,7 @@
  * Why not libpcap: it gives up on a pcapng file at the first interface whose link type or snap
  * length differs from the first one's (1.10.3: "an interface has a type 113 different from the type
  * of the first interface"), it cannot say where a damaged file went wrong, and it reads a packet at
- * a time: over 4 KB packets its loop takes three times as long as this one (docs/capfile.md).
+ * a time: over 4 KB packets its loop takes three times as long as this one (docs/internals/capfile.md).
  * The tests hold this reader against libpcap on every file that libpcap reads, and against tshark
  * on those it does not.
  *
