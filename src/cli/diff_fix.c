@@ -24,14 +24,14 @@ struct fixing {
     unsigned families;
 };
 
-/* Systems that are written in two forms: as commands. */
+static const struct config_format *format_of(const struct config_set *set, uint32_t device)
+{
+    return set->device[device].nos ? config_format_find(set->device[device].nos) : NULL;
+}
+
 static const struct config_format *commands_of(const struct config_format *format)
 {
-    char name[32];
-
-    snprintf(name, sizeof name, "%s-set", format->name);
-    const struct config_format *commands = config_format_find(name);
-    return commands ? commands : format;
+    return format->commands ? format->commands : format;
 }
 
 /* A node as its system's configuration; to be freed, NULL after a message. */
@@ -100,7 +100,7 @@ static int write_commands(struct fix *fix, FILE *out)
     size_t length = 0;
 
     fix->to = open_memstream(&text, &length);
-    int result = fix->to ? fix_write(fix) : -ENOMEM;
+    int result = fix->to ? fix->format->fix(fix) : -ENOMEM;
     if (fix->to && fclose(fix->to) != 0 && result == 0) result = -ENOMEM;
     if (result == 0) text_outside_lines(out, &(struct text_style){.utf8 = true}, text); /* commands quote what runs */
     free(text);
@@ -144,14 +144,14 @@ static bool write_one(const struct fixing *fixing, FILE *out)
     return good && result == 0;
 }
 
-/* The comment that begins a line of its system; JSON has none. */
+/* In a comment of its system, if what is written has room for one. */
 static void print_title(const struct fixing *fixing, FILE *out)
 {
-    if (strcmp(fixing->format->name, "sonic") == 0)
-        fprintf(stderr, "rocelab: %s: load it %s\n", fixing->device, fix_how(fixing->format));
+    if (fixing->format->fix_document)
+        fprintf(stderr, "rocelab: %s: load it %s\n", fixing->device, fixing->format->fix_how);
     else
         fprintf(out, "%s %s: %s\n", commands_of(fixing->format) != fixing->format ? "#" : fixing->format->comment,
-                fixing->device, fix_how(fixing->format));
+                fixing->device, fixing->format->fix_how);
 }
 
 /* What a command of the device can mend. */
@@ -198,8 +198,8 @@ static bool fix_device(const struct diff_list *list, const char *device, bool ti
         cli_error("%s: %u difference%s of cabling, which commands do not mend", device, others, text_plural(others));
     if (!fixing.families || d == CONFIG_NONE || fixing.approved == FABRIC_NONE || fixing.running == FABRIC_NONE)
         return true;
-    fixing.format = set->device[d].nos ? config_format_find(set->device[d].nos) : NULL;
-    if (!fix_can(fixing.format) || !commands_of(fixing.format)->emit) {
+    fixing.format = format_of(set, d);
+    if (!fixing.format || !fixing.format->fix) {
         cli_error("%s: commands are written for nxos, eos, sonic, nvue, junos and host, not for %s", device,
                   fixing.format ? fixing.format->name : "a device without a configuration");
         return false;
@@ -217,20 +217,23 @@ static bool first_of_device(const struct diff_list *list, uint32_t drift)
     return true;
 }
 
-/* Patches are JSON: two after each other are none. */
-static bool only_one_patch(const struct diff_list *list)
+/* Two documents after each other are none. */
+static bool no_document_of_several(const struct diff_list *list)
 {
-    uint32_t patches = 0, devices = 0;
+    const struct config_set *set = &list->running->set;
+    const struct config_format *document = NULL;
+    uint32_t devices = 0;
 
     for (uint32_t d = 0; d < list->count; d++) {
-        uint32_t device = config_device_find(&list->running->set, list->drift[d].device);
+        uint32_t device = config_device_find(set, list->drift[d].device);
         if (!first_of_device(list, d)) continue;
-        const char *nos = device == CONFIG_NONE ? NULL : list->running->set.device[device].nos;
+        const struct config_format *format = device == CONFIG_NONE ? NULL : format_of(set, device);
         devices++;
-        patches += nos && strcmp(nos, "sonic") == 0;
+        if (format && format->fix_document) document = format;
     }
-    if (!patches || devices < 2) return true;
-    cli_error("diff: --fix of %u devices, with JSON patches of SONiC among them: give --out FOLDER", devices);
+    if (!document || devices < 2) return true;
+    cli_error("diff: --fix of %u devices, and what is for %s is a file of its own: give --out FOLDER", devices,
+              document->name);
     return false;
 }
 
@@ -246,7 +249,7 @@ static bool can_fix(const struct diff_list *list, bool into)
         cli_error("diff: --fix writes commands for configurations; RUNNING is a fabric file");
         return false;
     }
-    if (!into && !only_one_patch(list)) return false;
+    if (!into && !no_document_of_several(list)) return false;
     for (uint32_t d = 0; d < list->count; d++)
         if (first_of_device(list, d) && !good_names(list, list->drift[d].device)) return false;
     return true;

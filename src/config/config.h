@@ -194,6 +194,7 @@ struct config_emit {
 };
 
 struct config_can; /* unsupported.h: what a system has words for */
+struct fix;        /* fix.h */
 
 struct config_format {
     const char *name;             /* of --nos and --from */
@@ -203,6 +204,8 @@ struct config_format {
     const char *const *shows;     /* commands that show what is set, for the end of what is written; ends with NULL */
     const char *const *chips;     /* first letters of the models that run it, for a warning; NULL: not known */
     const struct config_can *can; /* NULL: not written */
+    const struct config_format *commands; /* what it says as commands, where both are written; NULL: it is that */
+    uint32_t mtu_over;                    /* bytes of a frame that the system's own number for an MTU leaves out */
     /* How sure it is that this text is of its kind, 0 (not) to 100. */
     int (*guess)(const char *text, size_t length);
     /* Is this text to be read after those that are not, for it adds to them?  NULL: none is. */
@@ -213,6 +216,16 @@ struct config_format {
     int (*emit)(const struct config_emit *emit);
     /* The system's name of a port that the fabric gives none. */
     void (*port_name)(const struct fabric *fabric, uint32_t port, char *buf, size_t size);
+    /* Where marking is set otherwise than in bytes: would the approved thresholds be written for this switch as `own`,
+     * what a text said of it (`own.ecn-fill.PRIORITY`)?  The running ones become what `own` is in bytes on this switch.
+     * NULL: in bytes. */
+    bool (*same_marking)(const struct fabric_switch *sw, bool lossless, const char *own, const struct sw_ecn *approved,
+                         struct sw_ecn *io_running);
+    /* Commands that bring a device back (fix.h): 0, -EINVAL (a text is not of the system, or it is refused), -ENOMEM.
+     * NULL: none are written. */
+    int (*fix)(const struct fix *fix);
+    const char *fix_how; /* how they are to be loaded, in a few words */
+    bool fix_document;   /* they are one document: nothing stands before it, and nothing of another device after it */
 };
 extern const struct config_format config_nxos, config_eos, config_sonic, config_nvue, config_nvue_set, config_host,
     config_clab, config_lldp, config_junos, config_junos_set;

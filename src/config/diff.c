@@ -17,10 +17,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "config/junos/junos_int.h"
-#include "config/nvue/nvue_int.h"
-#include "config/nxos/nxos_int.h"
-#include "config/sonic/sonic.h"
 #include "config/unsupported.h"
 #include "fabric/owners.h"
 
@@ -168,24 +164,36 @@ static const struct class_keys *keys(const struct pair *pair, unsigned priority,
     return buf;
 }
 
-/* A configuration of Junos says per cent of a queue: the running thresholds, of what the running text says that a queue
- * may hold, or else of what it would hold as approved.  True: they are what would be written for the approved ones. */
-static bool same_fill(const struct pair *pair, unsigned priority, bool lossless, const struct sw_ecn *approved,
-                      struct sw_ecn *io_running)
+/* The system that a switch of the running fabric has; NULL: not known. */
+static const struct config_format *format_of(const struct pair *pair)
+{
+    const struct fabric *two = pair->diff->running.fabric;
+    uint8_t nos = pair->node[1] < two->hosts ? FABRIC_NOS_UNSAID : two->sw[pair->node[1] - two->hosts].nos;
+
+    return nos != FABRIC_NOS_UNSAID ? config_format_find(fabric_nos_names[nos]) : NULL;
+}
+
+/* What it can say; NULL: not known, or all of it is said. */
+static const struct config_can *can_of(const struct pair *pair)
+{
+    const struct config_format *format = pair->diff->running.imported ? format_of(pair) : NULL;
+
+    return format ? format->can : NULL;
+}
+
+/* Some systems say no bytes.  True: the running thresholds, now in bytes, are what would be written for the approved
+ * ones. */
+static bool same_marking(const struct pair *pair, unsigned priority, bool lossless, const struct sw_ecn *approved,
+                         struct sw_ecn *io_running)
 {
     const struct fabric *one = pair->diff->approved.fabric;
+    const struct config_format *format = format_of(pair);
     char own[32];
-    unsigned fill[2], is[2];
-    unsigned long long queue;
 
     snprintf(own, sizeof own, "own.ecn-fill.%u", priority);
     const char *text = said(pair, own);
-    if (!text || sscanf(text, "%u %u %llu", &is[0], &is[1], &queue) != 3) return false;
-    if (!queue) queue = junos_queue_written(&one->sw[pair->node[0] - one->hosts], lossless);
-    junos_fill(queue, approved, fill);
-    io_running->min_bytes = junos_fill_bytes(queue, is[0]);
-    io_running->max_bytes = junos_fill_bytes(queue, is[1]);
-    return fill[0] == is[0] && fill[1] == is[1];
+    return text && format && format->same_marking &&
+           format->same_marking(&one->sw[pair->node[0] - one->hosts], lossless, text, approved, io_running);
 }
 
 /* A threshold that the running system cannot have as it is approved is no drift, and is told. */
@@ -206,7 +214,7 @@ static void compare_marking(const struct pair *pair, unsigned priority, bool los
 {
     struct sw_ecn b = *running;
     struct class_keys buf;
-    bool same = same_fill(pair, priority, lossless, a, &b);
+    bool same = same_marking(pair, priority, lossless, a, &b);
     const struct class_keys *k = keys(pair, priority, "ecn.min", &buf);
 
     if (same)
@@ -272,16 +280,6 @@ static void compare_extra_class(const struct pair *pair, unsigned priority, cons
     if (pair->node[0] < pair->diff->approved.fabric->hosts) return;
     k = keys(pair, priority, "ecn", &buf);
     truth(pair, k->approved, k->running, false, b->queue[b->tc_to_queue[priority]].ecn.on);
-}
-
-/* What the running switch's system can say; NULL: not known, or all of it is said. */
-static const struct config_can *can_of(const struct pair *pair)
-{
-    const struct fabric *two = pair->diff->running.fabric;
-    uint8_t nos = pair->node[1] < two->hosts ? 0 : two->sw[pair->node[1] - two->hosts].nos;
-    const struct config_format *format = nos ? config_format_find(fabric_nos_names[nos]) : NULL;
-
-    return pair->diff->running.imported && format ? format->can : NULL;
 }
 
 /* The rate that the port is set to: systems say whole steps. */
@@ -395,17 +393,19 @@ static void compare_pause(const struct pair *pair, const struct fabric_settings 
 }
 
 /* What configurations say of priorities and classes and a fabric file does not: a class pauses with its own priority,
- * a pause stops the queue of its class (Junos), and a class takes the largest frames of the switch's ports (NX-OS). */
+ * a pause stops the queue of its class, and a class takes the largest frames of the switch's ports that its system has
+ * a number for. */
 static void compare_own_classes(const struct pair *pair, const struct fabric_settings *a)
 {
     const struct fabric *one = pair->diff->approved.fabric;
     const struct fabric_node *node = &one->node[pair->node[0]];
+    const struct config_can *can = can_of(pair);
     uint32_t most = 0;
 
     for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
         if (one->settings[one->port[p].settings].mtu_bytes > most)
             most = one->settings[one->port[p].settings].mtu_bytes;
-    if (most > NXOS_MTU_MOST) most = NXOS_MTU_MOST;
+    if (can && most > can->mtu_most) most = can->mtu_most;
     for (unsigned p = 0; p < FABRIC_PRIOS; p++) {
         bool lossless = a->lossless >> p & 1;
         char own[3][40], value[3][16];
@@ -436,9 +436,8 @@ static void compare_up(const struct pair *pair)
 /* A bare number, as in the fabric file; systems that leave the header out of theirs have their own number before it. */
 static void compare_mtu(const struct pair *pair, uint32_t a, uint32_t b)
 {
-    const struct fabric *two = pair->diff->running.fabric;
-    uint8_t nos = pair->node[1] < two->hosts ? FABRIC_NOS_UNSAID : two->sw[pair->node[1] - two->hosts].nos;
-    uint32_t over = nos == FABRIC_NOS_SONIC ? SONIC_MTU_OVER : nos == FABRIC_NOS_NVUE ? NVUE_MTU_OVER : 0;
+    const struct config_format *format = format_of(pair);
+    uint32_t over = format ? format->mtu_over : 0;
     char x[DIFF_VALUE], y[DIFF_VALUE];
 
     if (!told(pair, "mtu") || a == b) return;

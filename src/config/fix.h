@@ -45,21 +45,17 @@ struct fix {
 
 /* The family of a drift's key, as in `classes.rdma.ecn.min`. */
 unsigned fix_family(const char *key);
-/* Can commands be written for this system? */
-bool fix_can(const struct config_format *format);
-/* How such a file is to be loaded, in a few words. */
-const char *fix_how(const struct config_format *format);
-/* 0, -EINVAL (a text is not of the system, or `refused`), -ENOMEM. */
-int fix_write(const struct fix *fix);
-
-/* --- one for each kind of system --- */
-int fix_lines(const struct fix *fix);  /* blocks of commands: NX-OS, EOS */
-int fix_sets(const struct fix *fix);   /* `nv set` */
-int fix_tables(const struct fix *fix); /* SONiC: a JSON patch (RFC 6902) */
-int fix_junos(const struct fix *fix);  /* `set` and `delete` */
+/* --- for those who write commands --- */
+int fix_lines(const struct fix *fix); /* blocks of commands, which more than one system has */
+int fix_whole(const struct fix *fix); /* all that is approved: it sets what it speaks of, whatever was there */
 /* Keeps why a command is not written, if nothing is kept yet; answers -EINVAL. */
 __attribute__((format(printf, 3, 4))) int fix_refuse(const struct fix *fix, uint32_t line, const char *format, ...);
-/* The families that this statement belongs to; 0: to none, it names or applies others. */
-unsigned fix_families_of(const char *statement);
+struct fix_word { /* what begins a statement, whole words, and the families that such a one belongs to */
+    const char *words;
+    unsigned families;
+};
+/* The families of the first of a system's words, which end with NULL, that the statement begins with; 0: of none, it
+ * names or applies others. */
+unsigned fix_families_by(const struct fix_word *words, const char *statement);
 
 #endif

@@ -204,6 +204,38 @@ static bool applies(const char *text)
     return starts(text, "service-policy ") || starts(text, "service-profile ");
 }
 
+static unsigned families_of(const char *statement)
+{
+    static const struct fix_word words[] = {
+        {"priority-flow-control watch-dog", FIX_WATCHDOG},
+        {"priority-flow-control watch-dog-interval", FIX_WATCHDOG},
+        {"priority-flow-control pause watchdog", FIX_WATCHDOG},
+        {"priority-flow-control auto-restore", FIX_WATCHDOG},
+        {"priority-flow-control fixed-restore", FIX_WATCHDOG},
+        {"priority-flow-control", FIX_PFC},
+        {"flowcontrol", FIX_PFC},
+        {"random-detect", FIX_ECN},
+        {"congestion-control", FIX_ECN},
+        {"bandwidth percent", FIX_SHARES},
+        {"bandwidth remaining", FIX_SHARES},
+        {"bandwidth guaranteed", FIX_SHARES},
+        {"priority", FIX_SHARES},
+        {"pause buffer-size", FIX_BUFFERS},
+        {"pause pfc-cos", FIX_PFC | FIX_BUFFERS},
+        {"match", FIX_MAPS},
+        {"set qos-group", FIX_MAPS},
+        {"qos map", FIX_MAPS},
+        {"qos trust", FIX_MAPS},
+        {"mtu", FIX_MTU},
+        {"speed", FIX_RATE},
+        {"shutdown", FIX_UP},
+        {"description", FIX_CABLING},
+        {NULL, 0},
+    };
+
+    return fix_families_by(words, starts(statement, "no ") ? statement + 3 : statement);
+}
+
 struct change {
     struct block_text approved, seen, running;
     unsigned families;
@@ -214,7 +246,7 @@ struct change {
 
 static bool concerned(const struct change *change, const struct statement *as)
 {
-    return fix_families_of(as->text) & change->families;
+    return families_of(as->text) & change->families;
 }
 
 /* The outermost block of a statement, or itself. */
@@ -265,7 +297,7 @@ static bool is_new(const struct change *change, uint32_t s)
 
     if (starts(as->text, "hostname ") || has(&change->running, as->path)) return false;
     if (is_definition(outer))
-        return has(&change->running, outer->path) && (concerned(change, as) || !fix_families_of(as->text));
+        return has(&change->running, outer->path) && (concerned(change, as) || !families_of(as->text));
     bool seen = has(&change->seen, as->path);
     if (!applies(as->text)) return !seen && concerned(change, as);
     return families_applied(as->text) & change->families &&

@@ -14,7 +14,6 @@
 
 #include <string.h>
 
-#include "config/host/host_int.h"
 #include "fabric/qos/models.h"
 
 #define QUANTA_USUAL 65535u
@@ -258,12 +257,8 @@ static void judge_adapter(struct judge *judge)
     lose(judge, CONFIG_UNSUPPORTED_CABLE_ROUNDED, nic->cable_mm % 1000 != 0);
     lose(judge, CONFIG_UNSUPPORTED_CONGESTION, strncmp(nic->congestion, "dcqcn", 5) != 0);
     judge_shares(judge, config_queues(judge->fabric, judge->settings));
-    for (uint32_t i = 0; i < nic->params; i++) {
-        const struct host_param *known = host_params;
-        while (known->key && strcmp(known->name, nic->param[i].name) != 0)
-            known++;
-        lose(judge, CONFIG_UNSUPPORTED_PARAMS, !known->key);
-    }
+    for (uint32_t i = 0; i < nic->params; i++)
+        lose(judge, CONFIG_UNSUPPORTED_PARAMS, !judge->can->param || !judge->can->param(nic->param[i].name));
 }
 
 void config_unsupported_list(const struct config_format *format, const struct fabric *fabric, uint32_t node,

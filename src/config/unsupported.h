@@ -43,6 +43,7 @@ struct config_can { /* what the system has words for */
     uint32_t detect_polls, restore_polls;             /* the most of them; 0: any number */
     uint64_t rate_step_bps;
     bool (*hash)(const struct fabric_switch *sw); /* its fields can be said; NULL: any can */
+    bool (*param)(const char *name); /* an adapter's tools set this of its congestion control; NULL: none */
     uint8_t balances; /* bits of enum sw_balance_kind, beside ECMP; gaps of flowlets are whole microseconds */
 };
 

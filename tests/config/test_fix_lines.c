@@ -49,7 +49,7 @@ static uint64_t write_commands(unsigned things)
     assert_non_null(to);
     const struct fix fix = {&config_eos, approved, running, running, FIX_ALL, to, NULL};
     uint64_t begun = growth_ns();
-    assert_int_equal(fix_write(&fix), 0);
+    assert_int_equal(config_eos.fix(&fix), 0);
     uint64_t took = growth_ns() - begun;
     fclose(to);
     assert_non_null(strstr(commands, "interface Ethernet1\n  priority-flow-control on\n  "

@@ -529,7 +529,7 @@ static char *change_of(const char *approved, const char *running)
 
     assert_non_null(to);
     const struct fix fix = {&config_junos, approved, approved, running, FIX_ALL, to, NULL};
-    int result = fix_write(&fix);
+    int result = config_junos.fix(&fix);
     fclose(to);
     if (result == 0) return text;
     assert_int_equal(length, 0);

@@ -292,7 +292,7 @@ static void test_fix_removes_once(void **state)
 
     (void)state;
     assert_non_null(to);
-    assert_int_equal(fix_write(&fix), 0);
+    assert_int_equal(config_sonic.fix(&fix), 0);
     fclose(to);
     assert_string_equal(text, "[\n  {\"op\": \"remove\", \"path\": \"/PFC_WD/Ethernet0\"}\n]\n");
     free(text);

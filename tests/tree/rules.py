@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "load": {"jobs", "fabric", "base"},
     "workload": {"node", "nic", "jobs", "fabric", "packet", "base"},
     "check": {"fabric", "base"},
-    "config": {"fabric", "base"},
+    "config": {"config/*.h", "config/drawing", "config/write", "fabric", "base"},  # no system: struct config_format is all it knows of them
     **{f"config/{system}": {"config/*.h", "fabric", "base"} for system in ("eos", "foreign", "host", "junos", "nvue", "nxos", "sonic")},
     "json": {"base"},
     "evidence": {"config", "json", "fabric", "base"},
@@ -153,12 +153,15 @@ def includes(path):
 
 
 def may_include(folder):
-    """What a folder of src/ may include from, as paths: its own and those named for it or for the room around it."""
+    """What a folder of src/ may include from, as paths: its own and those named for it or for the room around it.
+
+    One that names its own headers (`config/*.h`) does not see those of the folders inside it.
+    """
     own = folder
     while own not in MAY_INCLUDE and "/" in own:
         own = own.rsplit("/", 1)[0]
     allowed = MAY_INCLUDE[own]
-    return None if allowed is None else {own} | allowed
+    return allowed if allowed is None or f"{own}/*.h" in allowed else {own} | allowed
 
 
 def is_below(header, allowed):

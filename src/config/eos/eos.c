@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/eos/eos_int.h"
+#include "config/fix.h"
 #include "config/lines_rest.h"
 #include "config/unsupported.h"
 
@@ -121,4 +122,6 @@ const struct config_format config_eos = {
     .import = eos_import,
     .emit = eos_emit,
     .port_name = port_name,
+    .fix = fix_lines,
+    .fix_how = "in `configure session`",
 };

@@ -7,6 +7,7 @@
 
 #include "base/time.h"
 #include "base/units.h"
+#include "config/fix.h"
 #include "config/host/host_int.h"
 #include "config/unsupported.h"
 
@@ -60,7 +61,16 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
     snprintf(buf, size, "eth%u", fabric->port[port].index);
 }
 
-static const struct config_can can = {.strict_below = true};
+static bool param(const char *name)
+{
+    const struct host_param *known = host_params;
+
+    while (known->key && strcmp(known->name, name) != 0)
+        known++;
+    return known->key != NULL;
+}
+
+static const struct config_can can = {.strict_below = true, .param = param};
 
 const struct config_format config_host = {
     .name = "host",
@@ -73,4 +83,6 @@ const struct config_format config_host = {
     .import = host_import,
     .emit = host_emit,
     .port_name = port_name,
+    .fix = fix_whole,
+    .fix_how = "as root; it sets all it speaks of",
 };

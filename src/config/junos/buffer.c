@@ -11,6 +11,7 @@
  *
  * Of a chip that is not in the table nobody knows it: JUNOS_QUEUE_BYTES are taken then, both ways.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "config/junos/junos_int.h"
@@ -110,4 +111,18 @@ void junos_fill(uint64_t queue, const struct sw_ecn *ecn, unsigned ret[2])
     if (ret[0] >= FILL_MOST) ret[0] = FILL_MOST - 1;
     if (ret[1] > FILL_MOST) ret[1] = FILL_MOST;
     if (ret[1] <= ret[0]) ret[1] = ret[0] + 1;
+}
+
+bool junos_same_marking(const struct fabric_switch *sw, bool lossless, const char *own, const struct sw_ecn *approved,
+                        struct sw_ecn *io_running)
+{
+    unsigned fill[2], is[2];
+    unsigned long long queue;
+
+    if (sscanf(own, "%u %u %llu", &is[0], &is[1], &queue) != 3) return false;
+    if (!queue) queue = junos_queue_written(sw, lossless);
+    junos_fill(queue, approved, fill);
+    io_running->min_bytes = junos_fill_bytes(queue, is[0]);
+    io_running->max_bytes = junos_fill_bytes(queue, is[1]);
+    return fill[0] == is[0] && fill[1] == is[1];
 }

@@ -215,7 +215,7 @@ static void write_change(const struct change *change, unsigned families)
     }
 }
 
-int fix_junos(const struct fix *fix)
+int junos_fix(const struct fix *fix)
 {
     int result = 0;
     struct change change = {.fix = fix, .result = &result, .lines = fix->approved};

@@ -251,6 +251,10 @@ const struct config_format config_junos = {
     .import = junos_import,
     .emit = junos_emit_braces,
     .port_name = port_name,
+    .commands = &config_junos_set,
+    .same_marking = junos_same_marking,
+    .fix = junos_fix,
+    .fix_how = "with `load set terminal`, then `commit`",
 };
 
 /* The same as commands; reading tells them apart by itself. */

@@ -171,7 +171,11 @@ uint64_t junos_queue_read(const struct junos *in, bool lossless, const struct ju
 /* The fill levels of a curve, whole per cent, and back. */
 void junos_fill(uint64_t queue, const struct sw_ecn *ecn, unsigned ret[2]);
 uint64_t junos_fill_bytes(uint64_t queue, unsigned percent);
+/* `own`: the levels, and what the queue may hold by the text, 0: not known, then as it is written. */
+bool junos_same_marking(const struct fabric_switch *sw, bool lossless, const char *own, const struct sw_ecn *approved,
+                        struct sw_ecn *io_running);
 int junos_emit_braces(const struct config_emit *emit);
 int junos_emit_commands(const struct config_emit *emit);
+int junos_fix(const struct fix *fix); /* `set` and `delete` */
 
 #endif

@@ -134,9 +134,35 @@ static bool set_again(const struct set_lines *lines, const struct set_line *line
     return false;
 }
 
+/* Of an interface by what follows its name. */
+static unsigned families_of(const char *path)
+{
+    static const struct fix_word words[] = {
+        {"qos pfc-watchdog", FIX_WATCHDOG},
+        {"qos pfc", FIX_PFC | FIX_BUFFERS | FIX_CABLING},
+        {"qos link-pause", FIX_PFC},
+        {"qos congestion-control", FIX_ECN},
+        {"qos egress-scheduler", FIX_SHARES},
+        {"qos traffic-pool", FIX_BUFFERS},
+        {"qos mapping", FIX_MAPS},
+        {"qos egress-queue-mapping", FIX_MAPS},
+        {"link mtu", FIX_MTU},
+        {"link speed", FIX_RATE},
+        {"link state", FIX_UP},
+        {"description", FIX_CABLING},
+        {NULL, 0},
+    };
+
+    for (int word = 0; word < 2 && (word || strncmp(path, "interface ", 10) == 0); word++) {
+        path += strcspn(path, " ");
+        path += *path == ' ';
+    }
+    return fix_families_by(words, path);
+}
+
 static bool concerned(const struct fix *fix, const struct set_line *line)
 {
-    unsigned families = fix_families_of(line->path);
+    unsigned families = families_of(line->path);
 
     return (!families && strncmp(line->text, "qos ", 4) == 0) || families & fix->families;
 }
@@ -188,7 +214,7 @@ static int print_lines(const struct fix *fix, const struct set_lines *approved, 
     return 0;
 }
 
-int fix_sets(const struct fix *fix)
+int nvue_fix(const struct fix *fix)
 {
     struct set_lines approved = {0}, running = {0};
     struct arena arena;

@@ -89,6 +89,10 @@ const struct config_format config_nvue = {
     .import = nvue_import,
     .emit = nvue_emit_yaml,
     .port_name = port_name,
+    .commands = &config_nvue_set,
+    .mtu_over = NVUE_MTU_OVER,
+    .fix = nvue_fix,
+    .fix_how = "then `nv config apply`",
 };
 
 /* The same as commands; reading tells them apart by itself. */

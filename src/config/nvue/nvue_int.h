@@ -45,5 +45,6 @@ bool nvue_is_commands(const char *text, size_t length);
 int nvue_import(struct config_set *set, const struct config_text *text);
 int nvue_emit_yaml(const struct config_emit *emit);
 int nvue_emit_commands(const struct config_emit *emit);
+int nvue_fix(const struct fix *fix); /* `nv set` and `nv unset` */
 
 #endif

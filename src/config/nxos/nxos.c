@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "config/fix.h"
 #include "config/lines_rest.h"
 #include "config/nxos/nxos_int.h"
 #include "config/unsupported.h"
@@ -131,4 +132,6 @@ const struct config_format config_nxos = {
     .import = nxos_import,
     .emit = nxos_emit,
     .port_name = port_name,
+    .fix = fix_lines,
+    .fix_how = "in `configure terminal`",
 };

@@ -11,6 +11,7 @@
 
 #include "config/fix.h"
 #include "config/sonic/rows.h"
+#include "config/sonic/sonic.h"
 #include "fabric/file/tree.h"
 
 #define POINTER_BYTES 512
@@ -222,7 +223,7 @@ static int read_rows(const char *text, struct arena *arena, struct sonic_rows *r
     return sonic_rows_read(&in, arena, ret);
 }
 
-int fix_tables(const struct fix *fix)
+int sonic_fix(const struct fix *fix)
 {
     struct patch patch = {.fix = fix, .to = fix->to};
     struct arena arena;

@@ -103,4 +103,8 @@ const struct config_format config_sonic = {
     .import = sonic_import,
     .emit = sonic_emit,
     .port_name = sonic_port_name,
+    .mtu_over = SONIC_MTU_OVER,
+    .fix = sonic_fix,
+    .fix_how = "with `config apply-patch`",
+    .fix_document = true,
 };

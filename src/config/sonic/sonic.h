@@ -25,6 +25,7 @@
 
 int sonic_import(struct config_set *set, const struct config_text *text);
 int sonic_emit(const struct config_emit *emit);
+int sonic_fix(const struct fix *fix); /* a JSON patch (RFC 6902) */
 int sonic_guess(const char *text, size_t length);
 void sonic_port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size);
 
