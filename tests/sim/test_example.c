@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A congestion control that is one file and one line of list.def: the example of docs/congestion.md, built with
+ * A congestion control that is one file and one line of list.def: the example of docs/internals/adding.md, built with
  * such a line and nothing else, is found by its name, reads its parameters, and holds its queue.
  */
 #include <setjmp.h>
@@ -76,7 +76,7 @@ static void test_parameters(void **state)
 static void test_page(void **state)
 {
     static char page[200000], file[20000];
-    FILE *from = fopen(SOURCE_ROOT "/docs/congestion.md", "r");
+    FILE *from = fopen(SOURCE_ROOT "/docs/internals/adding.md", "r");
 
     (void)state;
     assert_non_null(from);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a congestion control is made of: one file NAME.c defines a struct cc_algorithm, one line of list.def
- * names it.  docs/congestion.md has an example.
+ * names it.  docs/internals/adding.md has an example.
  *
  * An algorithm sees its struct cc and nothing else of the adapter.  A function that it lacks is never called, and
  * what only that function would need costs nothing.
