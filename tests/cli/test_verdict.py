@@ -250,6 +250,18 @@ jobs:
         self.assertEqual((one["job"], one["objects"]), ("in", ["leaf0:0"]))
         self.assertIn("16 adapters send to h0:0", one["what"])
 
+    def test_who_holds_back(self):
+        """Of an incast whose port rests, the receiver is not called the limit, and the job waited for its rate."""
+        text = HEAD + "topology: {single: {hosts: 9}}\nlinks: {host: {rate: 400G, cable: 3m}}\njobs: [{name: in, incast: 8, to: h0, size: 8MB}]\n"
+
+        def why(text):
+            return {one["id"]: one["why"] for one in verdict(text)}
+        held, free = why(text), why(text + "nics: {congestion: none}\n")
+        self.assertRegex(held["V-INCAST"], r"the link was busy for [567]\d\.\d% of the run")
+        self.assertRegex(held["V-SLOW"], r"Limited by congestion control: h\d:0 had data")
+        self.assertIn("the receiver is the limit", free["V-INCAST"])
+        self.assertIn("V-OK", free)
+
     def test_oversubscribed(self):
         pairs = [(i, 8 + i) for i in range(8)]
         text = SPINE % (1, 8, "200G") + "nics: {mtu: 1024}\n" + ACROSS % flows(pairs)

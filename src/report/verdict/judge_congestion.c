@@ -100,7 +100,7 @@ static void say_full(struct judge *judge, struct verdict_finding *finding, uint3
 static void incast(struct judge *judge)
 {
     const struct fabric *fabric = judge->fabric;
-    char name[FABRIC_NAME];
+    char name[FABRIC_NAME], share[TEXT_COUNT];
     uint32_t count, job;
     struct ranked *ranked = judge_ports(judge, full_to_host, true, &count);
 
@@ -118,7 +118,15 @@ static void incast(struct judge *judge)
         judge_what(finding, "to %s: ", name);
     say_full(judge, finding, ranked[0].port);
     judge_more(finding, count, "port");
-    judge_why(finding, "More is sent to one adapter than its link carries: the receiver is the limit, not the network");
+    const struct sim_port *at = judge->port[ranked[0].port];
+    if (at->utilisation_ppm >= LIMIT_busy_ppm)
+        judge_why(finding, "More is sent to one adapter than its link carries: the receiver is the limit, not the "
+                           "network");
+    else
+        judge_why(finding,
+                  "At times more arrives for one adapter than its link carries, and waits; the link was busy "
+                  "for %s of the run",
+                  text_share(at->utilisation_ppm, 1000000, share));
     free(ranked);
 }
 

@@ -91,18 +91,6 @@ static const struct verdict_finding *explains(const struct judge *judge, uint32_
     return NULL;
 }
 
-/* At which adapters fetch what they send, where that is slower than their lines; 0: none is. */
-static uint64_t slowest_bus(const struct fabric *fabric)
-{
-    uint64_t slowest = 0;
-
-    for (uint32_t e = 0; e < fabric->endpoints; e++) {
-        uint64_t bus = fabric->nic[fabric->endpoint[e].nic].tx_rate_bps;
-        if (bus && bus < fabric->port[e].rate_bps && (!slowest || bus < slowest)) slowest = bus;
-    }
-    return slowest;
-}
-
 #define WAITED(judge, ps) ((ps) > (judge)->result->virtual_ps / 20) /* a share that explains something */
 
 /* The port on the job's way that had packets and no credits for longest. */
@@ -153,6 +141,49 @@ static bool waits_for_cores(const struct judge *judge, const uint8_t *used, stru
     return true;
 }
 
+/* The adapter of the job that rested for longest though it had data: for its rate, or for the host's bus. */
+static bool waits_at_adapter(const struct judge *judge, const uint8_t *used, struct verdict_finding *finding)
+{
+    const struct fabric *fabric = judge->fabric;
+    uint32_t worst = FABRIC_NONE;
+    ps_t longest = 0;
+    bool bus = false;
+    uint64_t reads_at = 0;
+    char name[FABRIC_NAME], time[TEXT_COUNT];
+
+    for (uint32_t i = 0; i < judge->result->nics; i++) {
+        const struct nic_counters *c = judge->result->nic[i].counters;
+        uint32_t port = fabric->endpoint[judge->result->nic[i].endpoint].port;
+        if (c == NULL || !used[port]) continue;
+        if (c->idle_rate_ps > longest) worst = port, longest = c->idle_rate_ps, bus = false;
+        if (c->idle_fetch_ps > longest) {
+            worst = port, longest = c->idle_fetch_ps, bus = true;
+            reads_at = fabric->nic[fabric->endpoint[judge->result->nic[i].endpoint].nic].tx_rate_bps;
+        }
+    }
+    if (worst == FABRIC_NONE || !WAITED(judge, longest)) return false;
+    judge_object(finding, worst);
+    fabric_port_name(fabric, worst, name);
+    text_ps(longest, time);
+    if (!bus) {
+        judge_why(finding, "Limited by congestion control: %s had data, and no rate or window for it, for %s", name,
+                  time);
+        return true;
+    }
+    judge_why(finding, "Limited by the host's bus (pcie): the line of %s rested for %s while payload came over it",
+              name, time);
+    if (reads_at) judge_why(finding, "; it reads at %s", unit_format_short(UNIT_RATE, reads_at, 3, time));
+    return true;
+}
+
+/* Whether the incast's port could hardly have carried more while the job ran. */
+static bool was_busy(const struct judge *judge, uint32_t port, const struct group *group)
+{
+    u128 busy = (u128)judge->port[port]->utilisation_ppm * judge->result->virtual_ps;
+
+    return busy >= (u128)LIMIT_busy_ppm * group->took_ps;
+}
+
 static void slow_job(struct judge *judge, uint32_t findings, const struct group *group, uint8_t *used)
 {
     const struct fabric *fabric = judge->fabric;
@@ -171,15 +202,13 @@ static void slow_job(struct judge *judge, uint32_t findings, const struct group 
     if (group->ended > 1) judge_what(finding, " in %s runs", text_count(group->ended, runs));
     judge_what(finding, ", ideal %s (%u.%u%%)", text_ps((ps_t)group->ideal_ps, ideal), group->milli / 10,
                group->milli % 10);
+    if (id == VERDICT_INCAST && !was_busy(judge, port, group) && waits_at_adapter(judge, used, finding)) return;
     if (id == VERDICT_IDS) {
-        if (waits_for_credits(judge, used, finding) || waits_for_cores(judge, used, finding)) return;
-        uint64_t bus = slowest_bus(fabric);
-        if (bus)
-            judge_why(finding, "No queue, pause or loss explains it; the slowest host bus (pcie) reads at %s",
-                      unit_format_short(UNIT_RATE, bus, 3, took));
-        else
-            judge_why(finding,
-                      "No queue, pause or loss explains it: the job waited for its own steps, not for the network");
+        if (waits_for_credits(judge, used, finding) || waits_for_cores(judge, used, finding) ||
+            waits_at_adapter(judge, used, finding))
+            return;
+        judge_why(finding,
+                  "No queue, pause or loss explains it: the job waited for its own steps, not for the network");
         return;
     }
     judge_why(finding, "Limited by %s (%s)", verdict_kind[id].name, verdict_kind[id].title);
