@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "engine/engine_int.h"
 #include "engine/run_int.h"
+#include "node/digest.h"
 #include "packet/frame.h"
 #include "packet/telemetry.h"
 
@@ -41,7 +42,8 @@ static uint32_t leaves_for(uint32_t ports)
 static size_t node_bytes(uint32_t ports)
 {
     return lines_up(ports * sizeof(struct port)) + ports * sizeof(struct link) +
-           lines_up(2 * leaves_for(ports) * sizeof(uint64_t)) + lines_up(ports * sizeof(uint32_t));
+           lines_up(2 * leaves_for(ports) * sizeof(uint64_t)) +
+           lines_up(ports * (2 * sizeof(uint64_t) + sizeof(uint32_t)));
 }
 
 /* Nodes by tile, in the order the caller gave them within one. */
@@ -101,7 +103,8 @@ static int make_nodes(struct engine *engine, const struct engine_config *config)
         node->port = (struct port *)(void *)at;
         node->in = (struct link *)(void *)(at + lines_up(from->ports * sizeof(struct port)));
         node->tree = (uint64_t *)(void *)(node->in + from->ports);
-        node->link_in = (uint32_t *)(void *)((uint8_t *)node->tree + lines_up(2 * node->leaves * sizeof(uint64_t)));
+        node->heard = (uint64_t *)(void *)((uint8_t *)node->tree + lines_up(2 * node->leaves * sizeof(uint64_t)));
+        node->link_in = (uint32_t *)(void *)(node->heard + 2 * from->ports);
         at += node_bytes(from->ports);
         for (uint32_t i = 0; i < 2 * node->leaves; i++)
             node->tree[i] = EVENT_NEVER;
@@ -436,12 +439,14 @@ struct engine_totals engine_totals(const struct engine *engine)
     for (uint32_t i = 0; i < engine->threads; i++) {
         const struct worker *worker = &engine->worker[i];
         totals.hops += worker->hops;
-        totals.digest += worker->digest;
         totals.packets_live += worker->pool.taken - worker->pool.given;
     }
     for (uint32_t i = 0; i < engine->nodes; i++)
-        for (uint32_t p = 0; p < engine->node[i].ports; p++)
-            totals.packets_on_links += fifo_count(&engine->node[i].in[p].data);
+        for (uint32_t p = 0; p < engine->node[i].ports; p++) {
+            const struct node *node = &engine->node[i];
+            totals.packets_on_links += fifo_count(&node->in[p].data);
+            totals.digest += digest_link(node->link_in[p], node->heard[p], node->heard[node->ports + p]);
+        }
     for (uint32_t i = 0; i < engine->nodes; i++)
         totals.packets_on_links += node_line_packets(&engine->node[i]);
     return totals;

@@ -50,9 +50,10 @@ struct node {
     void *machine;
     struct port *port;
     struct port_extra *extra;
-    struct link *in;   /* [ports] by receiving port */
-    uint64_t *tree;    /* winner tree of port-free events; [1] is the earliest */
-    uint64_t tick;     /* key of the machine's deadline */
+    struct link *in; /* [ports] by receiving port */
+    uint64_t *tree;  /* winner tree of port-free events; [1] is the earliest */
+    uint64_t tick;   /* key of the machine's deadline */
+    uint64_t *heard; /* [2 * ports] digests (node/digest.h) of each port's frames, then of each port's control words */
     uint32_t *link_in; /* [ports] the link's number, for the digest */
     uint32_t leaves;   /* of the tree; a power of two */
     uint32_t id;       /* as the caller numbers nodes */
@@ -79,7 +80,7 @@ struct worker {
     struct event *list, *list_other; /* arrivals of the node being visited; room for sorting */
     uint32_t list_capacity;
     uint32_t number;
-    uint64_t hops, digest;
+    uint64_t hops;
     ps_t from;    /* nothing of the window being run is earlier */
     ps_t far_min; /* earliest arrival sent to another tile in this window */
     ps_t next;

@@ -235,13 +235,13 @@ static inline __attribute__((always_inline)) uint32_t node_receive(struct worker
                                                                    const struct event *event, ps_t now, uint64_t next,
                                                                    const struct visit_calls *calls)
 {
-    uint32_t port = event_port(event->key);
+    uint32_t port = event_port(event->key), what = event->what;
     struct node_turn turn = {.port = node->port, .next = next};
 
     if (calls->multiplies && worker->pool.free_count < node->ports)
         reserve_packets(&worker->engine->reserve, &worker->pool, worker->engine->burst + node->ports);
-    worker->digest += delivery_mix(node->link_in[port], now, &worker->pool.hot[event->what]);
-    return calls->node.rx(node->machine, port, event->what, &turn, now, &worker->io);
+    digest_frame(&node->heard[port], node->link_in[port], now, &worker->pool.hot[what]);
+    return calls->node.rx(node->machine, port, what, &turn, now, &worker->io);
 }
 
 /* What is no packet, or comes to a node with a port that is down. */
@@ -259,7 +259,7 @@ static __attribute__((noinline)) uint32_t node_odd_arrival(struct worker *worker
         return NODE_NO_PORT;
     }
     if (packet) return node_receive(worker, node, event, now, next, calls);
-    worker->digest += control_mix(node->link_in[port], now, event->what);
+    digest_word(&node->heard[node->ports + port], node->link_in[port], now, event->what);
     if (llr_is_word(event->what))
         node_line_heard(worker, node, port, event->what, now);
     else

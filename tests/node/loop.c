@@ -36,6 +36,7 @@ struct loop_port {
     uint64_t ask;              /* key; EVENT_NEVER: not to be asked */
     struct loop_node *peer;    /* NULL: no cable */
     uint32_t peer_port, number;
+    uint64_t frames, words; /* digests */
     uint8_t mac[6];
 };
 
@@ -223,7 +224,7 @@ static void take_control(struct loop *loop, struct loop_node *node, uint32_t por
     CHECK(frame_pauses(&pkt, &enable, quanta) && enable);
     uint32_t word =
         control_pause(enable, quanta[__builtin_ctz(enable)]) | (pkt.kind == PKT_PAUSE ? CONTROL_PAUSE_ALL : 0);
-    loop->totals.digest += control_mix(node->port[port].number, now, word);
+    digest_word(&node->port[port].words, node->port[port].number, now, word);
     loop->totals.hops++;
     loop->totals.controls++;
     free(one);
@@ -256,7 +257,7 @@ static void take_frame(struct loop *loop, struct loop_node *node, uint32_t port,
     CHECK(id != PKT_NONE && frame_in(pool, id, one->data, one->bytes, &fault) == 0);
     CHECK(directory_resolve(&loop->directory, &pool->hot[id], &pool->cold[id]));
     pool->hot[id].mark = pool->cold[id].resv7;
-    loop->totals.digest += delivery_mix(node->port[port].number, now, &pool->hot[id]);
+    digest_frame(&node->port[port].frames, node->port[port].number, now, &pool->hot[id]);
     loop->totals.hops++;
     loop->totals.frames++;
     loop->totals.bytes += one->bytes;
@@ -480,6 +481,8 @@ struct loop_totals loop_totals(const struct loop *loop)
 {
     struct loop_totals totals = loop->totals;
 
+    for (uint32_t p = 0; p < loop->sim->fabric->ports; p++)
+        totals.digest += digest_link(loop->port[p].number, loop->port[p].frames, loop->port[p].words);
     totals.left = loop->pool.taken - loop->pool.given;
     return totals;
 }
