@@ -172,16 +172,26 @@ class Outputs(Case):
         old = [self.file(name, OLD.encode()) for name in ("page", "events", "seen.pcap")]
         dump = self.folder / "dump"
         before = sorted(self.folder.iterdir())
+
+        def like_a_shell_s():  # who began the tests may ignore signals, as nohup does
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
+            signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
         for number in (signal.SIGHUP, signal.SIGQUIT):
             with subprocess.Popen([PROGRAM, "sim", "--html", old[0], "--events", old[1], "--pcap", f"h0:0={old[2]}", "--dump", dump,
                                    "--as", "sonic", fabric], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                  env=environment(), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0))) as process:
+                                  env=environment(), preexec_fn=like_a_shell_s) as process:
                 with patience("a capture that grows"):
                     while not any(path.stat().st_size > 4096 for path in self.folder.glob(".seen.pcap.*")):
                         self.assertIsNone(process.poll())
                         time.sleep(0.01)
                 self.assertTrue(all(path.name.startswith(".") for path in dump.iterdir()))
                 process.send_signal(number)
+                try:
+                    process.wait(timeout=60)
+                finally:
+                    process.kill()
             self.assertEqual(process.returncode, -number)
             self.assertEqual(sorted(self.folder.iterdir()), before)
             self.assertEqual([path.read_text() for path in old], [OLD] * 3)
