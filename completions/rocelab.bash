@@ -51,7 +51,10 @@ _rocelab()
         return
         ;;
     --from)
-        mapfile -t COMPREPLY < <(compgen -W 'nxos eos sonic nvue junos host clab lldp hpcc htsim' -- "$cur")
+        case $verb in
+        import) mapfile -t COMPREPLY < <(compgen -W 'nxos eos sonic nvue junos host clab lldp hpcc htsim' -- "$cur") ;;
+        check | diff) mapfile -t COMPREPLY < <(compgen -W 'nxos eos sonic nvue junos host clab lldp' -- "$cur") ;;
+        esac
         return
         ;;
     --nos)

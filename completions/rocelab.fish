@@ -105,7 +105,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l for -a 'time bus
 complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l vary -a 'ecn pfc dcqcn scheduler jobs' -d 'what may change'
 complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l runs -d 'how many simulations it may take'
 complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l time -d 'begin no further round after this time'
-complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l nos -a 'nxos eos sonic nvue junos' -d 'what this system can say'
+complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l nos -a 'nxos eos sonic nvue nvue-set junos junos-set host' -d 'what this system can say'
 complete -c rocelab -n "__fish_seen_subcommand_from tune" -l robust -d 'go by other traffic and failed links too'
 complete -c rocelab -n "__fish_seen_subcommand_from tune" -x -l out -a '(__fish_complete_directories)' -d 'keep results there'
 complete -c rocelab -n "__fish_seen_subcommand_from tune" -l force -d 'run everything again'
@@ -189,7 +189,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from config" -l bom -d 'the bill 
 complete -c rocelab -n "__fish_seen_subcommand_from config" -l svg -d 'a picture of the fabric'
 
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -F
-complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l from -a 'nxos eos sonic nvue junos host' -d 'what the running files are'
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l from -a 'nxos eos sonic nvue junos host clab lldp' -d 'what the running files are'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l links -d 'what is cabled to what'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l model -d 'the chip of switches, as in leaf*=tomahawk5'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l cable -d 'the length of cables, as in 30m or spine*=300m'

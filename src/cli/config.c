@@ -34,12 +34,13 @@ static const struct cli_option options[] = {
 static bool set_option(void *into, int id, const char *argument)
 {
     struct config_settings *settings = into;
+    char names[CONFIG_NAMES];
 
     switch (id) {
     case CONFIG_OPTION_NOS:
         settings->nos = config_format_find(argument);
         if (settings->nos && settings->nos->emit) return true;
-        cli_error("--nos '%s': nxos, eos, sonic, nvue, nvue-set, junos, junos-set or host", argument);
+        cli_error("--nos '%s': %s", argument, config_format_names(CONFIG_WRITTEN, "or", names));
         return false;
     case CONFIG_OPTION_DEVICE:
         settings->device = argument;

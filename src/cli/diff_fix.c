@@ -200,7 +200,9 @@ static bool fix_device(const struct diff_list *list, const char *device, bool ti
         return true;
     fixing.format = format_of(set, d);
     if (!fixing.format || !fixing.format->fix) {
-        cli_error("%s: commands are written for nxos, eos, sonic, nvue, junos and host, not for %s", device,
+        char names[CONFIG_NAMES];
+        cli_error("%s: commands are written for %s, not for %s", device,
+                  config_format_names(CONFIG_FIXED, "and", names),
                   fixing.format ? fixing.format->name : "a device without a configuration");
         return false;
     }

@@ -71,6 +71,7 @@ static bool set_buffer(const char *text, uint64_t *ret)
 static bool set_option(void *into, int id, const char *argument)
 {
     struct settings *settings = into;
+    char names[CONFIG_NAMES];
 
     switch (id) {
     case IMPORT_OPTION_FROM:
@@ -80,7 +81,8 @@ static bool set_option(void *into, int id, const char *argument)
                          : settings->config               ? FROM_CONFIG
                                                           : FROM_NONE;
         if (settings->from != FROM_NONE) return true;
-        cli_error("--from '%s': nxos, eos, sonic, nvue, junos, host, clab, lldp, hpcc or htsim", argument);
+        cli_error("--from '%s': %s; hpcc or htsim for the inputs of simulators", argument,
+                  config_format_names(CONFIG_READ, "or", names));
         return false;
     case IMPORT_OPTION_LINKS:
         return cli_links_add(&settings->links, argument);

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
+#include "config/config.h"
 
 #define OPTIONS_MAX 64
 #define GETOPT_BASE 0x1000 /* above every character */
@@ -22,6 +23,24 @@ const struct cli_option cli_common_options[CLI_OPTION_OWN] = {
 #include "cli/common_options.def"
 #undef OPTION
 };
+
+/* What an option takes is a list of others: {read} and {written} are systems of config_formats[]. */
+static void print_option_help(const struct text_style *style, unsigned indent, const char *help, FILE *out)
+{
+    static const char *const lists[] = {[CONFIG_READ] = "{read}", [CONFIG_WRITTEN] = "{written}"};
+    char names[CONFIG_NAMES], whole[1024];
+
+    for (unsigned kind = 0; kind < sizeof lists / sizeof lists[0]; kind++) {
+        const char *at = strstr(help, lists[kind]);
+        if (at == NULL) continue;
+        int length = snprintf(whole, sizeof whole, "%.*s%s%s", (int)(at - help), help,
+                              config_format_names(kind, "or", names), at + strlen(lists[kind]));
+        CHECK(length > 0 && (size_t)length < sizeof whole);
+        help = whole;
+        break;
+    }
+    text_wrap(out, style, indent, indent, help);
+}
 
 static void print_help(const struct cli_command *command, FILE *out)
 {
@@ -45,7 +64,7 @@ static void print_help(const struct cli_command *command, FILE *out)
                             option->argument == NULL ? "" : option->argument);
 
         fprintf(out, "%*s", (int)widest + 6 - width, "");
-        text_wrap(out, &style, widest + 6, widest + 6, option->help);
+        print_option_help(&style, widest + 6, option->help, out);
     }
     if (command->more != NULL) {
         fputc('\n', out);

@@ -227,8 +227,9 @@ static bool read_all(struct cli_source *source, const struct cli_inputs *inputs)
 const struct config_format *cli_from(const char *argument)
 {
     const struct config_format *format = config_format_find(argument);
+    char names[CONFIG_NAMES];
 
-    if (format == NULL) cli_error("--from '%s': nxos, eos, sonic, nvue, junos, host, clab or lldp", argument);
+    if (format == NULL) cli_error("--from '%s': %s", argument, config_format_names(CONFIG_READ, "or", names));
     return format;
 }
 

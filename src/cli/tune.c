@@ -68,11 +68,12 @@ static bool set_goal(struct settings *settings, const char *argument)
 static bool set_nos(struct settings *settings, const char *argument)
 {
     const struct config_format *nos = config_format_find(argument);
+    char names[CONFIG_NAMES];
 
     settings->tune.nos = nos;
     if (nos && nos->emit) return true;
-    cli_error("--nos '%s': nxos, eos, sonic, nvue, nvue-set, junos, junos-set, or host (what hosts can say alone)",
-              argument);
+    cli_error("--nos '%s': %s (host: what hosts can say alone)", argument,
+              config_format_names(CONFIG_WRITTEN, "or", names));
     return false;
 }
 

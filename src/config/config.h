@@ -103,7 +103,7 @@ struct config_port {
 
 struct config_device {
     const char *name;
-    const char *nos; /* of enum-like words: nxos eos sonic nvue host; NULL: not known (a node of a link) */
+    const char *nos; /* a name of config_formats[]; NULL: not known (a node of a link) */
     bool host;
     uint32_t paths;   /* equal ones that routing uses at most; 0: not said */
     uint32_t routers; /* neighbours that routing has by the text */
@@ -229,7 +229,11 @@ struct config_format {
 };
 extern const struct config_format config_nxos, config_eos, config_sonic, config_nvue, config_nvue_set, config_host,
     config_clab, config_lldp, config_junos, config_junos_set;
-extern const struct config_format *const config_formats[];                        /* ends with NULL */
+extern const struct config_format *const config_formats[];              /* ends with NULL */
+enum config_formats_kind { CONFIG_READ, CONFIG_WRITTEN, CONFIG_FIXED }; /* by guess(), emit(), fix() */
+#define CONFIG_NAMES 128
+/* Those of a kind for messages, "nxos, eos or host"; `last` is the word before the last one.  `buf`. */
+const char *config_format_names(enum config_formats_kind kind, const char *last, char buf[CONFIG_NAMES]);
 const struct config_format *config_format_find(const char *name);                 /* NULL: none */
 const struct config_format *config_format_guess(const char *text, size_t length); /* NULL: not plain */
 

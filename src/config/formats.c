@@ -2,15 +2,44 @@
 /*
  * The systems whose configurations are known, and which of them a text is of.
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "config/config.h"
 
 #define PLAIN 50 /* less sure than this is not plain */
 
 const struct config_format *const config_formats[] = {
-    &config_sonic, &config_nvue, &config_nvue_set, &config_host,      &config_nxos, &config_eos,
-    &config_clab,  &config_lldp, &config_junos,    &config_junos_set, NULL};
+    &config_nxos, &config_eos,  &config_sonic, &config_nvue, &config_nvue_set, &config_junos, &config_junos_set,
+    &config_host, &config_clab, &config_lldp,  NULL};
+
+static bool is_of(const struct config_format *format, enum config_formats_kind kind)
+{
+    return kind == CONFIG_READ      ? format->guess != NULL
+           : kind == CONFIG_WRITTEN ? format->emit != NULL
+                                    : format->fix != NULL;
+}
+
+const char *config_format_names(enum config_formats_kind kind, const char *last, char buf[CONFIG_NAMES])
+{
+    unsigned left = 0;
+    size_t used = 0;
+
+    for (int i = 0; config_formats[i]; i++)
+        left += is_of(config_formats[i], kind);
+    for (int i = 0; config_formats[i]; i++) {
+        if (!is_of(config_formats[i], kind)) continue;
+        used += (size_t)snprintf(buf + used, CONFIG_NAMES - used, "%s%s%s%s", config_formats[i]->name,
+                                 left == 2  ? " "
+                                 : left > 2 ? ", "
+                                            : "",
+                                 left == 2 ? last : "", left == 2 ? " " : "");
+        CHECK(used < CONFIG_NAMES);
+        left--;
+    }
+    return buf;
+}
 
 const struct config_format *config_format_find(const char *name)
 {

@@ -105,6 +105,39 @@ class Lists(Case):
             self.assertEqual(set(found.split()), wires, name)
         self.assertEqual(set(self.bash("rocelab", "run", "--wire", "")), wires)
 
+    def known_systems(self, *words):
+        """What a message says of a name that is none: it is made of config_formats[]."""
+        text = rocelab(*words).stderr.split("'none': ")[1]
+        return re.findall(r"[a-z-]+", re.split(r"[;(\n]", text)[0].replace(" or ", ", "))
+
+    def test_systems_are_the_same_everywhere(self):
+        read = self.known_systems("check", "--from", "none", "a.cfg")
+        written = self.known_systems("config", "--nos", "none", "a.yaml")
+        self.assertGreater(len(read), 7)
+        self.assertLess({"nvue", "nvue-set", "host"}, set(written))
+        self.assertEqual(self.known_systems("import", "--from", "none", "a.cfg"), read)
+        self.assertEqual(self.known_systems("tune", "--nos", "none", "a.yaml"), written)
+        texts = {name: (SOURCE / "completions" / name).read_text() for name in ("_rocelab", "rocelab.fish")}
+        for verb, option, systems in (("check", "from", read), ("diff", "from", read), ("import", "from", read),
+                                      ("config", "nos", written), ("tune", "nos", written)):
+            named = ", ".join(systems[:-1]) + " or " + systems[-1]
+            text = re.search(rf"--{option} (.*?)\n  --", rocelab("help", verb).stdout, re.S).group(1)
+            self.assertIn(named, " ".join(text.split()), verb)
+            every = systems + (["hpcc", "htsim"] if verb == "import" else [])
+            page = (SOURCE / "man" / f"rocelab-{verb}.1").read_text()
+            text = re.search(rf"(?ms)^\.It Fl Fl {option} Ar \w+\n(.*?)^\.(?:It|El)\b", page).group(1)
+            words = [word for line in re.findall(r"(?m)^\.Cm (.*)$", text) for word in re.findall(r"[a-z-]+", line)]
+            self.assertEqual(words, every, verb)
+            self.assertEqual(self.bash("rocelab", verb, f"--{option}", ""), every, verb)
+            block = re.search(rf"(?ms)^    {verb}\)\n(.*?)^        ;;", texts["_rocelab"]).group(1)
+            self.assertEqual(re.search(rf"--{option}\[[^]]*\]:\w+:\(([^)]*)\)", block).group(1).split(), every, verb)
+            found = re.search(rf"seen_subcommand_from {verb}\" -x -l {option} -a '([^']*)'", texts["rocelab.fish"])
+            self.assertEqual(found.group(1).split(), every, verb)
+        switches = [system for system in read if system in written and system != "host"]
+        row = re.search(r"(?m)^\| `nos` \| (.*?):", (SOURCE / "docs" / "fabric.md").read_text()).group(1)
+        self.assertEqual(re.findall(r"`([a-z]+)`", row), switches)
+        self.assertEqual(self.bash("rocelab", "diagnose", "--from", ""), [])
+
     def bash(self, *words):
         script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _rocelab; ' \
                  'printf "%s\\n" "${COMPREPLY[@]}"'

@@ -165,9 +165,40 @@ static void test_cages(void **state)
     }
 }
 
+/* A switch's `nos` in a fabric file and a system that is read, written and brought back are one list. */
+static void test_every_nos_is_a_system(void **state)
+{
+    uint32_t systems = 0;
+
+    (void)state;
+    for (uint32_t nos = FABRIC_NOS_UNSAID + 1; nos < FABRIC_NOSES; nos++) {
+        const struct config_format *format = config_format_find(fabric_nos_names[nos]);
+        assert_non_null(format);
+        assert_true(format->guess && format->emit && format->fix && format->fix_how && !format->host);
+    }
+    for (int i = 0; config_formats[i]; i++) {
+        const struct config_format *format = config_formats[i];
+        systems += format->fix && !format->host;
+        if (format->commands) assert_true(format->commands->emit && !format->commands->guess);
+    }
+    assert_int_equal(systems, FABRIC_NOSES - FABRIC_NOS_UNSAID - 1);
+}
+
+static void test_names_in_a_sentence(void **state)
+{
+    char names[CONFIG_NAMES];
+
+    (void)state;
+    assert_string_equal(config_format_names(CONFIG_FIXED, "and", names), "nxos, eos, sonic, nvue, junos and host");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_percents), cmocka_unit_test(test_exact_percents_stay),
-                                       cmocka_unit_test(test_alike), cmocka_unit_test(test_cages)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_percents),
+                                       cmocka_unit_test(test_exact_percents_stay),
+                                       cmocka_unit_test(test_alike),
+                                       cmocka_unit_test(test_cages),
+                                       cmocka_unit_test(test_every_nos_is_a_system),
+                                       cmocka_unit_test(test_names_in_a_sentence)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

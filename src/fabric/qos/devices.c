@@ -90,7 +90,6 @@ static void read_watchdog(struct loader *loader, const struct tree *value, void 
 
 static const char *const raise_words[] = {"never", "bounce", NULL};
 static const char *const forwarding_words[] = {"routed", "bridged", NULL};
-static const char *const nos_words[] = {"unsaid", "nxos", "eos", "sonic", "nvue", "junos", NULL};
 static const char *const mark_words[] = {"enqueue", "dequeue", NULL};
 #define SW(name, kind, member, min, max) F_VALUE(name, kind, struct switch_raw, member, min, max)
 const struct field switch_fields[] = {
@@ -108,7 +107,7 @@ const struct field switch_fields[] = {
     F_CALL("balance", balance_read),
     F_CALL("architecture", architecture_read),
     F_CALL("watchdog", read_watchdog),
-    F_CHOICE("nos", struct switch_raw, nos, nos_words),
+    F_CHOICE("nos", struct switch_raw, nos, fabric_nos_names),
     F_CHOICE("forwarding", struct switch_raw, bridged, forwarding_words),
 };
 const uint32_t switch_field_count = COUNT_OF(switch_fields);
