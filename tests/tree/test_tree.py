@@ -61,6 +61,7 @@ BROKEN = {
         {"docs/a.md": "- one:\n\n  " + "word " * 20 + "word.\n"},
         {"docs/a.md": "- one:\n\n      code\n\n  " + "word " * 20 + "word.\n"},
     ],
+    "docs_words": [{"docs/a.md": "word\n" * 80_000, "docs/internals/b.md": "word\n" * 80_000}],
     "links": [
         {"README.md": "[a](docs/none.md)\n"},
         {"docs/README.md": "nothing\n", "docs/a.md": "a\n"},
