@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "config/sonic/sonic.h"
+#include "config/unsupported.h"
 #include "dump/dump_int.h"
 
 #define PROFILES_MOST 64 /* different ones of a switch; more are in CONFIG_DB alone */
@@ -160,8 +160,10 @@ static void buffers(struct out *out, const struct moment *m, uint32_t number)
 
 unsigned dump_sonic_mtu(uint32_t frame_bytes)
 {
-    if (frame_bytes == 0 || frame_bytes > SONIC_MTU_MAX + SONIC_MTU_OVER) return SONIC_MTU_MAX;
-    return frame_bytes < SONIC_MTU_MIN + SONIC_MTU_OVER ? SONIC_MTU_MIN : frame_bytes - SONIC_MTU_OVER;
+    const struct config_can *can = config_sonic.can;
+
+    if (frame_bytes == 0 || frame_bytes > can->mtu_most) frame_bytes = can->mtu_most;
+    return (frame_bytes < can->mtu_least ? can->mtu_least : frame_bytes) - config_sonic.mtu_over;
 }
 
 void dump_sonic_config(struct out *out, const struct moment *m, uint32_t node)

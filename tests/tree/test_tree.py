@@ -26,6 +26,7 @@ BROKEN = {
     "private": [
         {"src/sim/a.c": SPDX + '#include "engine/engine_int.h"\n'},
         {"src/verbs/rsocket/a.c": SPDX + '#include "verbs/rdmacm/rdmacm_int.h"\n'},
+        {"src/config/a.c": SPDX + '#include "config/junos/junos_int.h"\n'},
         {"src/base/a_priv.h": SPDX},
     ],
     "folder_size": [{f"src/base/{number}.c": SPDX for number in range(26)}],

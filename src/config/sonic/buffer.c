@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "config/sonic/sonic.h"
 #include "config/sonic/sonic_int.h"
 
 #define WRED_LEAST 3u /* ports whose queue has a profile, before one without is odd */

@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "config/sonic/sonic.h"
+#include "config/sonic/sonic_int.h"
 #include "fabric/qos/models.h"
 
 struct kinds { /* distinct pieces of settings, by content */

@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "config/fix.h"
-#include "config/sonic/rows.h"
-#include "config/sonic/sonic.h"
+#include "config/sonic/sonic_int.h"
 #include "fabric/file/tree.h"
 
 #define POINTER_BYTES 512

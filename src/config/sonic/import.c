@@ -20,8 +20,6 @@
 #include <strings.h>
 
 #include "base/units.h"
-#include "config/sonic/rows.h"
-#include "config/sonic/sonic.h"
 #include "config/sonic/sonic_int.h"
 #include "fabric/qos/models.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "config/sonic/sonic.h"
 #include "config/sonic/sonic_int.h"
 
 struct maps { /* of one port */

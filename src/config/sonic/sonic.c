@@ -5,7 +5,7 @@
  * A configuration is config_db.json, the tables of SONiC's CONFIG_DB (import.c reads every layout that is in use,
  * emit.c writes the nested one).
  */
-#include "config/sonic/sonic.h"
+#include "config/sonic/sonic_int.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,7 +11,6 @@
  */
 #include <string.h>
 
-#include "config/sonic/sonic.h"
 #include "config/sonic/sonic_int.h"
 
 #define POLL_USUAL_MS 200
