@@ -20,6 +20,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/reads.h"
@@ -30,11 +31,13 @@
 #define PROC 0x9fa0 /* of statfs() */
 #define BUFFER_BYTES (64 * 1024)
 #define MODE_BITS 0777
+#define ACL "system.posix_acl_access"
+#define ACL_BYTES 4096 /* 511 entries: more than a page of ext4 holds */
 
 enum kind {
     DIRECT, /* a pipe, a device, or what was shown: no draft */
     BESIDE, /* a file in the folder, to be renamed */
-    OVER,   /* such a file, whose bytes are written over the old one's: its owner could not be kept */
+    OVER,   /* such a file, whose bytes are written over the old one's: who may use that could not be kept */
     MEMORY, /* the folder takes no file */
 };
 
@@ -275,14 +278,27 @@ static int make_beside(struct draft *draft, mode_t mode)
     return error;
 }
 
-static bool keep_owner(int fd, const struct stat *old)
+/* The group's bits of a file with a list are the most that the list gives: as its mode alone, they would give that to
+ * the group.  A list that comes from the folder, and that the old file does not have, goes. */
+static bool keep_list(int fd, int place)
+{
+    char list[ACL_BYTES];
+    ssize_t bytes = fgetxattr(place, ACL, list, sizeof list);
+
+    if (bytes >= 0) return fsetxattr(fd, ACL, list, (size_t)bytes, 0) == 0;
+    if (errno != ENODATA && errno != EOPNOTSUPP) return false;
+    return fremovexattr(fd, ACL) == 0 || errno == ENODATA || errno == EOPNOTSUPP;
+}
+
+/* Who may use the file at `place`, which `old` is of. */
+static bool keep_rights(int fd, int place, const struct stat *old)
 {
     struct stat own;
 
     if (fstat(fd, &own) != 0) return false;
     if ((own.st_uid != old->st_uid || own.st_gid != old->st_gid) && fchown(fd, old->st_uid, old->st_gid) != 0)
         return false;
-    return fchmod(fd, old->st_mode & MODE_BITS) == 0;
+    return keep_list(fd, place) && fchmod(fd, old->st_mode & MODE_BITS) == 0;
 }
 
 /* Of a file that is there.  O_CREAT: in a folder of everybody's the kernel then refuses what somebody laid out. */
@@ -291,13 +307,10 @@ static int replace(struct draft *draft, const struct stat *old)
     int place = open(draft->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
 
     if (place < 0) return -errno;
+    int error = reads_find(old) ? -ENOTUNIQ : make_beside(draft, 0600);
+    if (error == 0) draft->kind = keep_rights(draft->fd, place, old) ? BESIDE : OVER;
     close(place);
-    if (reads_find(old)) return -ENOTUNIQ;
-    int error = make_beside(draft, 0600);
-    if (error == 0) {
-        draft->kind = keep_owner(draft->fd, old) ? BESIDE : OVER;
-        return 0;
-    }
+    if (error == 0) return 0;
     if (error != -EACCES && error != -EPERM && error != -EROFS) return error;
     draft->kind = MEMORY;
     draft->fd = memfd_create("draft", MFD_CLOEXEC);

@@ -2,11 +2,11 @@
 /*
  * A file that is written whole or not at all: a draft in the folder of what it replaces, renamed when it is whole.
  *
- * Links are followed, and stay.  Mode, owner and group of a file that is replaced are kept; a new one has what the
- * umask leaves.  A file that can be written but not replaced (its folder is another's, it is mounted, its owner could
- * not be kept) is written over in place when its successor is whole and there is room for it.  What is no regular
- * file, a pipe or a device, takes the bytes as they come, and /dev/stdout and /dev/fd/N are the descriptor itself.
- * Other names of the old file (hard links) keep the old content.
+ * Links are followed, and stay.  Mode, owner, group and access list of a file that is replaced are kept; a new one has
+ * what the umask leaves.  A file that can be written but not replaced (its folder is another's, it is mounted, its
+ * owner could not be kept) is written over in place when its successor is whole and there is room for it.  What is no
+ * regular file, a pipe or a device, takes the bytes as they come, and /dev/stdout and /dev/fd/N are the descriptor
+ * itself.  Other names of the old file (hard links) keep the old content.
  *
  * Nothing is synced: a file system that loses power has the old file or the new one, as with any rename on ext4, XFS
  * and Btrfs, and every one of these files can be made again.

@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "base/draft.h"
 #include "base/reads.h"
@@ -25,6 +26,8 @@
 
 #define NOBODY 65534
 #define LARGE (256 * 1024)
+#define ACL "system.posix_acl_access"
+#define ACL_OF_FOLDER "system.posix_acl_default"
 
 static char folder[] = "/tmp/rocelab-draft-XXXXXX";
 
@@ -347,6 +350,40 @@ static int as_nobody(void)
     return draft_commit(draft) == 0 && holds("locked/file", "new") ? 0 : 5;
 }
 
+/* An access list: its owner and user 65534 read and write, the file's group and others nothing. */
+static const unsigned char list[] = {2,    0, 0, 0,                          /* version */
+                                     1,    0, 6, 0, 0xff, 0xff, 0xff, 0xff,  /* the owner */
+                                     2,    0, 6, 0, 0xfe, 0xff, 0,    0,     /* 65534 */
+                                     4,    0, 0, 0, 0xff, 0xff, 0xff, 0xff,  /* the group */
+                                     0x10, 0, 6, 0, 0xff, 0xff, 0xff, 0xff,  /* the most */
+                                     0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}; /* others */
+
+/* Mode 0660 of a file with a list lets in whom the list says; without it, the group. */
+static void test_lists(void **state)
+{
+    unsigned char got[128];
+
+    (void)state;
+    put("file", "old");
+    if (setxattr("file", ACL, list, sizeof list, 0) != 0) skip();
+    assert_int_equal(mode_of("file"), 0660);
+    assert_int_equal(replace_by("file", "new"), 0);
+    assert_text("file", "new");
+    assert_int_equal(mode_of("file"), 0660);
+    assert_int_equal(getxattr("file", ACL, got, sizeof got), sizeof list);
+    assert_memory_equal(got, list, sizeof list);
+
+    /* What the folder gives to new files is nothing for one that was there before. */
+    put("plain", "old");
+    assert_int_equal(chmod("plain", 0640), 0);
+    assert_int_equal(setxattr(".", ACL_OF_FOLDER, list, sizeof list, 0), 0);
+    assert_int_equal(replace_by("plain", "new"), 0);
+    assert_int_equal(mode_of("plain"), 0640);
+    assert_int_equal(getxattr("plain", ACL, got, sizeof got), -1);
+    assert_int_equal(replace_by("fresh", "new"), 0);
+    assert_int_equal(getxattr("fresh", ACL, got, sizeof got), sizeof list);
+}
+
 /* A file that one may write in a folder that one may not. */
 static void test_unwritable_folder(void **state)
 {
@@ -437,11 +474,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_whole),         TEST(test_links_stay),   TEST(test_refused),
-        TEST(test_direct),        TEST(test_shown),        TEST(test_too_large),
-        TEST(test_full_disk),     TEST(test_mounted_file), TEST(test_unwritable_folder),
-        TEST(test_laid_out_link), TEST(test_signals),      TEST(test_tree),
-        TEST(test_what_was_read),
+        TEST(test_whole),        TEST(test_links_stay),        TEST(test_refused),       TEST(test_direct),
+        TEST(test_shown),        TEST(test_too_large),         TEST(test_full_disk),     TEST(test_lists),
+        TEST(test_mounted_file), TEST(test_unwritable_folder), TEST(test_laid_out_link), TEST(test_signals),
+        TEST(test_tree),         TEST(test_what_was_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
