@@ -34,6 +34,11 @@ def patience(what):
         signal.alarm(left)  # of a wait around this one
 
 
+def once(test):
+    """A test of figures: they are the same in every build, so it runs in the build as shipped, and under sanitizers in `make soak`."""
+    return unittest.skipIf(os.environ.get("ROCELAB_FIGURES") == "elsewhere", "its figures are judged in the build as shipped")(test)
+
+
 class Patient(unittest.TestCase):
     """A test that talks with programs as they run: all of its waits together have an end."""
 

@@ -5,7 +5,7 @@ import os
 import unittest
 import xml.etree.ElementTree
 
-from support import SOURCE, Case, rocelab
+from support import SOURCE, Case, once, rocelab
 
 EXAMPLES = SOURCE / "examples"
 POD = EXAMPLES / "pod64-accepted.yaml"
@@ -63,6 +63,7 @@ class Measured(Case):
     def failed(self, document):
         return {row["test"] for row in document["rows"] if row["verdict"] == "fail"}
 
+    @once
     def test_a_good_pod(self):
         for system in SYSTEMS:
             with self.subTest(system):
@@ -78,6 +79,7 @@ class Measured(Case):
                     if row["verdict"] == "skipped":
                         self.assertTrue(row["why"], row)
 
+    @once
     def test_cases(self):
         """Each labelled case fails the row that is about its cause, with a file and a line; healthy ones fail none but owners."""
         for number, path in enumerate(sorted((EXAMPLES / "cases").glob("*.yaml"))):

@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from support import PROGRAM, Case, patience, rocelab
+from support import PROGRAM, Case, once, patience, rocelab
 
 # Pauses come almost at once: with a larger alpha there are none.
 LATE = """rocelab: 1
@@ -77,6 +77,7 @@ class Tune(Case):
         tuned = [one for one in document["settings"] if one["name"] == "tuned"][0]
         self.assertAlmostEqual(tuned["paused_share"], sum(share) / len(share), places=6)
 
+    @once
     def test_words_are_what_ran(self):
         """What WHY says was marked, sent and paused: the means of the same seeds by `sweep`."""
         self.tune("--for", "time", "--vary", "alpha,dcqcn", "--runs", "80", "--out", "out")
@@ -91,6 +92,7 @@ class Tune(Case):
         self.assertEqual([int(said[i].replace(",", "")) for i in (1, 2, 3, 4)], found)
         self.assertEqual(said[5], "more" if found[2] > found[3] else "less")
 
+    @once
     def test_who_sends_less_is_no_answer(self):
         """Jobs that do not end: fewer pauses because less is sent is nothing gained."""
         self.tune("--for", "paused", "--vary", "ecn", "--runs", "80", "--out", "out", text=STEADY)
@@ -99,6 +101,7 @@ class Tune(Case):
         self.assertLess(both[1]["paused_ps"], 0.5 * both[0]["paused_ps"])
         self.assertGreater(both[1]["payload_bytes"], 0.95 * both[0]["payload_bytes"])
 
+    @once
     def test_the_change_is_small(self):
         """Every value of it is missed when it alone is set back; the others stay."""
         document = self.document("--for", "time", "--runs", "300")
@@ -142,6 +145,7 @@ class Tune(Case):
     SYSTEMS = {"sonic": "ecn,alpha,dcqcn", "nvue": "ecn,alpha,dcqcn", "nxos": "ecn,dcqcn", "eos": "ecn,dcqcn",
                "junos": "ecn.probability,alpha,dcqcn", "host": "dcqcn"}
 
+    @once
     def test_the_change_as_configuration_is_what_was_simulated(self):
         """Emitted, read back, run with the file's jobs: the digest of tuned.yaml."""
         fabric = LATE.replace("{single: {hosts: 6}}", "{leaf-spine: {leaves: 2, spines: 1, hosts: 3}}").replace(
@@ -180,6 +184,7 @@ class Tune(Case):
         self.assertNotRegex(written, r"(?m) $")
         self.assertIn(str(self.folder / "more.flows"), written)
 
+    @once
     def test_robust(self):
         """Goes by other loads, jobs alone and a failed link; every link is in the verdict."""
         two = LATE.replace("{single: {hosts: 6}}", "{leaf-spine: {leaves: 2, spines: 2, hosts: 3}}")

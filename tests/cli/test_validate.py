@@ -10,7 +10,7 @@ import sys
 import unittest
 import xml.etree.ElementTree
 
-from support import PROGRAM, SOURCE, Case, environment, patience, rocelab
+from support import PROGRAM, SOURCE, Case, environment, once, patience, rocelab
 
 sys.path.insert(0, str(SOURCE / "tests" / "validate"))
 from fabrics import BROKEN, GOOD  # noqa: E402 pylint: disable=wrong-import-position
@@ -135,6 +135,7 @@ class Validate(Case):
         self.assertEqual(rows[2]["verdict"], "skipped")
         self.assertIn("the file designs for 5 senders", rows[2]["why"])
 
+    @once
     def test_two_sites(self):
         """The message takes the long link, though ways within a site have more links."""
         text = (SMALL.split("topology")[0] + "topology: {links: {hosts: [a, b, c], switches: [s, t, u, v], "
@@ -151,6 +152,7 @@ class Validate(Case):
         rows = [row for row in self.document("--quick", "--phase", "5", text=text.replace("200us", "20us"), status=None)["rows"] if row["test"] == "two sites"]
         self.assertEqual([row["verdict"] for row in rows], ["skipped"])
 
+    @once
     def test_written_baseline(self):
         """Written of a plan that passes, by who may; held against the same fabric; changed numbers fail the row."""
         text = SIGNED
@@ -181,6 +183,7 @@ class Validate(Case):
         skipped = [row["why"] for row in rows if row["verdict"] == "skipped" and "against the baseline" in row["subject"]]
         self.assertEqual(skipped, ["the baseline of level quick has no 'allgather' of these ranks and bytes"])
 
+    @once
     def test_baseline_of_a_file_job(self):
         """`diagnose` finds what validate wrote of a training job."""
         path = SOURCE / "examples" / "cases" / "H02-training.yaml"
@@ -197,6 +200,7 @@ class Validate(Case):
         self.assertEqual((training["base_ns"], training["base_is_ideal"], training["slow"]),
                          (jobs["train"]["step_ns"], False, "no"))
 
+    @once
     def test_planted_causes(self):
         """Each cause is planted and its culprit named exactly; what leaves no trace is skipped, and says so."""
         text = SMALL.replace("spines: 2, hosts: 2", "spines: 2, hosts: 4").replace("leaves: 2", "leaves: 4") + """switches: {balance: adaptive}
@@ -334,6 +338,7 @@ nics: {mtu: 4096, reorder: true}
         self.assertIn("4 of 4 tests were kept in kept", again.stderr)
         self.assertIn(first["digest"], again.stdout)
 
+    @once
     def test_stress_closes_the_circle_of_check(self):
         """Five switches in a ring: `check` finds the circle, its traffic closes it, and only a watchdog breaks it."""
         hosts = [f"h{i}" for i in range(15)]
