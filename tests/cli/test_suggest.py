@@ -4,7 +4,7 @@ import json
 import pathlib
 import unittest
 
-from support import SOURCE, Case, rocelab
+from support import SOURCE, Case, once, rocelab
 
 ONE = """rocelab: 1
 topology: {single: {hosts: 9}}
@@ -30,6 +30,7 @@ class Suggest(Case):
     def values(self, document):
         return {value["key"]: value for value in document["values"]}
 
+    @once
     def test_examples_satisfy_the_rules(self):
         self.assertGreater(len(EXAMPLES), 40)
         before = 0
@@ -43,6 +44,7 @@ class Suggest(Case):
             before += any(not value["inside"] for value in document["values"])
         self.assertGreater(before, 10)  # of those that are there to be wrong
 
+    @once
     def test_the_printed_lines_are_the_ones_checked(self):
         """Where a file has no layers of its own, the lines can be put below it."""
         tried = 0
