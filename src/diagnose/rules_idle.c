@@ -287,6 +287,22 @@ static const struct sender *worst_of(const struct diagnose *diagnose, bool rate,
     return worst;
 }
 
+/* Whether it is most of what some slow job lost against its ideal: else there is more to it, and it is a remark. */
+static bool explains_most(const struct diagnose *diagnose, double lost)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    double least = 1;
+
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        double time = (double)port_get(evidence, job, EVIDENCE_JOB_NS);
+        double ideal = (double)port_get(evidence, job, EVIDENCE_JOB_IDEAL_NS);
+        if (ideal <= 0 || time <= diagnose->limits.ideal_ratio * ideal) continue;
+        if (1 - ideal / time < least) least = 1 - ideal / time;
+    }
+    return least >= 1 || lost >= diagnose->limits.most_share * least;
+}
+
 static void rows(struct diagnose *diagnose, struct diagnose_finding *finding, const struct sender *sender, bool rate)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -339,7 +355,8 @@ void rule_D22(struct diagnose *diagnose)
         finding_victim(diagnose, finding, sender->nic);
         if (sender->way.port != worst->way.port) finding_also(diagnose, finding, sender->way.port);
     }
-    if (finding && by_chance(diagnose, worst->way.port)) finding->severity = DIAGNOSE_INFO;
+    if (finding && (by_chance(diagnose, worst->way.port) || !explains_most(diagnose, lost_by(worst, true))))
+        finding->severity = DIAGNOSE_INFO;
 }
 
 void rule_D23(struct diagnose *diagnose)
@@ -355,6 +372,7 @@ void rule_D23(struct diagnose *diagnose)
         "bus, and no link on its way sent at more than %.3g%%",
         name_of(diagnose, worst->nic), 100 * worst->fetch, 100 * share_busy(diagnose, worst->way.port).value);
     rows(diagnose, finding, worst, false);
+    if (finding && !explains_most(diagnose, lost_by(worst, false))) finding->severity = DIAGNOSE_INFO;
     for (uint32_t i = 0; i < idle->senders; i++)
         if (&idle->sender[i] != worst && lost_by(&idle->sender[i], false) >= diagnose->limits.idle_share)
             finding_also(diagnose, finding, idle->sender[i].nic);

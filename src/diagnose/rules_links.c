@@ -307,6 +307,38 @@ static void missing_found(struct diagnose *diagnose, const struct siblings *sibl
     if (siblings->downs) finding_resenders(diagnose, finding, culprit); /* of what was under way when it went down */
 }
 
+/* What the ports below a switch's uplinks can send, over what these carry; 0: not known. */
+static double asked_of(const struct diagnose *diagnose, uint32_t device)
+{
+    uint64_t up = 0, below = 0;
+
+    EVIDENCE_EACH_PORT(diagnose->evidence, device, port)
+    {
+        if (diagnose->evidence->object[port].peer == EVIDENCE_NONE) continue;
+        *(topology_up(diagnose, port) ? &up : &below) += line_rate(diagnose, port);
+    }
+    return up ? (double)below / (double)up : 0;
+}
+
+/* Senders slow down for links that have less than what is asked of them, so that these pause nobody and need not even
+ * be full: as planned, perhaps. */
+static void asked_too_much(struct diagnose *diagnose, const struct siblings *siblings)
+{
+    double asked = asked_of(diagnose, siblings->device);
+
+    if (asked <= 1 || !congested(diagnose, siblings->busiest) || !a_job_is_slow(diagnose)) return;
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D07, siblings->busiest, EVIDENCE_NO_PRIORITY,
+                    "the %u links up from %s carry alike and mark, and the ports below can send %.3g times what they "
+                    "carry: it is oversubscribed for this load, and nobody is paused for it",
+                    siblings->count, name_of(diagnose, siblings->device), asked);
+    trust(diagnose, finding);
+    if (finding) finding->severity = DIAGNOSE_INFO;
+    finding_number(diagnose, finding, siblings->busiest, EVIDENCE_NO_PRIORITY, "busy_share", "share", siblings->most,
+                   diagnose->limits.busy_share, share_busy(diagnose, siblings->busiest).from);
+    finding_number(diagnose, finding, siblings->device, EVIDENCE_NO_PRIORITY, "asked_over_carried", "", asked, 1, NULL);
+}
+
 void rule_D07(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -325,6 +357,8 @@ void rule_D07(struct diagnose *diagnose)
             else if (!siblings.downs && even && graph_is_root(diagnose, siblings.busiest) &&
                      !too_slow(diagnose, siblings.busiest))
                 missing_found(diagnose, &siblings, siblings.busiest);
+            else if (!siblings.downs && even && !down && !too_slow(diagnose, siblings.busiest))
+                asked_too_much(diagnose, &siblings);
         }
     }
 }

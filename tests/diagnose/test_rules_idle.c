@@ -124,6 +124,46 @@ static void test_paused_and_held_back(void **state)
     }
 }
 
+/* Of a job that lost far more than that, it is a remark; nobody says so of one without an ideal. */
+static void test_part_of_it(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    for (unsigned percent = 180; percent <= 700; percent += 520) {
+        three_to_one(&bed, 600, EVIDENCE_IDLE_RATE_NS, 780, percent);
+        bed_run(&bed);
+        assert_int_equal(bed_found(&bed, DIAGNOSE_D22)->severity, percent < 200 ? DIAGNOSE_WARNING : DIAGNOSE_INFO);
+        bed_close(&bed);
+    }
+}
+
+/* h0 and h1 ask four times what leaf0's uplinks carry, and nobody is paused; but not where the job is well, the links
+ * are as fast, or one of them carries it all. */
+static void test_asked_too_much(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    for (unsigned row = 0; row < 4; row++) {
+        bed_open(&bed);
+        job(&bed, row == 1 ? 110 : 300);
+        for (unsigned p = 0; p < 2; p++) {
+            uint32_t up = bed.leaf[0][2 + p];
+            uint64_t rate = row == 2 ? RATE : RATE / 4; /* else as much as is asked */
+            is(&bed, bed.leaf[0][p], NONE, EVIDENCE_RATE, RATE);
+            is(&bed, up, NONE, EVIDENCE_RATE, rate);
+            grew(&bed, up, NONE, EVIDENCE_PORT_TX_BYTES, rate / 8 / 1000 * (row == 3 && p ? 300 : 870));
+            grew(&bed, up, 3, EVIDENCE_TX_PACKETS, 100000);
+            marks(&bed, up);
+        }
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D07), row == 0);
+        if (row == 0) assert_int_equal(bed_found(&bed, DIAGNOSE_D07)->severity, DIAGNOSE_INFO);
+        bed_close(&bed);
+    }
+}
+
 /* First all to h0, then all to h1: each port is full while it is sent to. */
 static void test_one_after_the_other(void **state)
 {
@@ -237,6 +277,8 @@ int main(void)
         cmocka_unit_test(test_held_back),
         cmocka_unit_test(test_not_held_back),
         cmocka_unit_test(test_paused_and_held_back),
+        cmocka_unit_test(test_part_of_it),
+        cmocka_unit_test(test_asked_too_much),
         cmocka_unit_test(test_one_after_the_other),
         cmocka_unit_test(test_between_switches),
         cmocka_unit_test(test_receivers_unknown),
