@@ -3,6 +3,7 @@
  * The model of evidence: looks that follow each other, resets and wraps, weak sources, ports with two names, cables by
  * LLDP, folders of dumps.
  */
+#include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +20,16 @@
 #include "evidence/evidence_int.h"
 #include "evidence/read/reader.h"
 #include "fixture.h"
+
+static off_t cut_bytes; /* files have been so much longer when they are asked */
+
+int fstat(int fd, struct stat *ret)
+{
+    int answer = fstatat(fd, "", ret, AT_EMPTY_PATH);
+
+    ret->st_size += answer == 0 && S_ISREG(ret->st_mode) ? cut_bytes : 0;
+    return answer;
+}
 
 static uint32_t port_of(struct evidence *evidence, const char *device, const char *port)
 {
@@ -437,6 +448,22 @@ static void a_copy_of_sysfs_is_read(void **state)
     folder_removed(root);
 }
 
+/* Somebody has cut a file between the question how long it is and the reading: what is there is read. */
+static void a_file_that_is_cut_meanwhile(void **state)
+{
+    struct evidence *evidence = *state;
+    char root[] = "/tmp/evidence-XXXXXX", why[200];
+
+    assert_non_null(mkdtemp(root));
+    write_file(root, "1/leaf0/a.txt", PAUSES("5"));
+    cut_bytes = 3 * 4096;
+    bool read = evidence_read(evidence, root, NULL, why, sizeof why);
+    cut_bytes = 0;
+    assert_true(read);
+    assert_int_equal(got(evidence, port_of(evidence, "leaf0", "Ethernet0"))->last, 5);
+    folder_removed(root);
+}
+
 /* Rules walk from a port to its peer and back: texts that tie one port to several must not lead them in circles. */
 static void a_peers_peer_is_the_port(void **state)
 {
@@ -474,6 +501,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_folders_do_not_mix_up_times, begin, end),
         cmocka_unit_test_setup_teardown(times_of_day_and_a_single_look, begin, end),
         cmocka_unit_test_setup_teardown(a_copy_of_sysfs_is_read, begin, end),
+        cmocka_unit_test_setup_teardown(a_file_that_is_cut_meanwhile, begin, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -167,30 +166,51 @@ static bool read_sysfs(struct evidence *evidence, const char *device, const char
     return true;
 }
 
+/* What is there of `size` bytes.  Not a map: that ends the program by a signal where somebody cuts the file meanwhile
+ * or its disk fails, and who looks twice may see two texts. */
+static int read_bytes(int fd, size_t size, char **ret, size_t *ret_bytes)
+{
+    char *bytes = malloc(size);
+    size_t used = 0;
+    ssize_t got = 1;
+
+    if (!bytes) return -ENOMEM;
+    while (used < size && got != 0) {
+        got = read(fd, bytes + used, size - used);
+        if (got > 0) used += (size_t)got;
+        if (got >= 0 || errno == EINTR) continue;
+        int error = -errno;
+        free(bytes);
+        return error;
+    }
+    *ret = bytes;
+    *ret_bytes = used;
+    return 0;
+}
+
 /* 0, or -errno: it cannot be read; -EINVAL: it is no file. */
 static int read_one(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     uint32_t before = evidence->values;
     int error = 0;
+    char *bytes = NULL;
+    size_t used = 0;
     struct stat info;
 
     if (fd < 0) return -errno;
-    if (fstat(fd, &info)) {
+    if (fstat(fd, &info))
         error = -errno;
-    } else if (!S_ISREG(info.st_mode)) {
+    else if (!S_ISREG(info.st_mode))
         error = -EINVAL;
-    } else if (info.st_size) {
-        void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED) {
-            error = -errno;
-        } else {
-            if (!read_sysfs(evidence, device, path, at_s, bytes, (size_t)info.st_size))
-                evidence_read_text(evidence, device, path, at_s, from, bytes, (size_t)info.st_size);
-            munmap(bytes, (size_t)info.st_size);
-            if (device || evidence->values > before) reads_note(fd, path); /* a page beside dumps may be made again */
-        }
+    else if (info.st_size)
+        error = read_bytes(fd, (size_t)info.st_size, &bytes, &used);
+    if (used) {
+        if (!read_sysfs(evidence, device, path, at_s, bytes, used))
+            evidence_read_text(evidence, device, path, at_s, from, bytes, used);
+        if (device || evidence->values > before) reads_note(fd, path); /* a page beside dumps may be made again */
     }
+    free(bytes);
     close(fd);
     return error;
 }
