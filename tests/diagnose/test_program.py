@@ -118,6 +118,12 @@ class Program(Case):
         deep.mkdir(parents=True)
         self.not_whole(folder, "more folders inside each other than are followed")
 
+    def test_two_looks_of_one_time_acquit_nobody(self):
+        folder, looks = self.dumps()
+        self.assertEqual(looks[0].name, "0.000000000")
+        looks[-1].rename(folder / "0.0")
+        self.not_whole(folder, str(looks[0]), "the folder before it has the same time")
+
     def test_owners_are_those_of_the_runbooks(self):
         teams = dict(re.findall(r"^RUNBOOK\((RB\d\d), (\w+),", (SOURCE / "src/diagnose/runbooks.def").read_text(), re.M))
         self.assertEqual([(rule[0], rule[2]) for rule in RULES], [(rule[0], teams[rule[3]]) for rule in RULES])

@@ -301,6 +301,10 @@ static bool read_folder(struct evidence *evidence, const char *path, const char 
             unread = true;
             continue;
         }
+        if (times && list.entry[i].at_s == last_s) { /* as one look, nothing would have grown between the two */
+            evidence_unread(evidence, at, "the folder before it has the same time");
+            continue;
+        }
         devices += read_look(evidence, at, last_s = list.entry[i].at_s, from);
         times++;
     }
