@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "diagnose/nics_int.h"
+#include "fabric/fabric.h"
 
 #define LONG_QUEUE 0.5     /* of the longest queue: as likely a cause */
 #define SHORT_QUEUE 0.1    /* of it: too short to be one */

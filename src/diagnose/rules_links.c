@@ -9,6 +9,7 @@
 
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
+#include "fabric/fabric.h"
 
 #define ALIKE_SHARE 0.02    /* of packets that a queue marked: congested without pauses */
 #define RATE_SHARE 0.99     /* of the rate it should have */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "diagnose/nics_int.h"
+#include "fabric/fabric.h"
 
 /* --- D13: wrong bits --- */
 

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "diagnose/nics_int.h"
+#include "fabric/fabric.h"
 
 enum why { HEADROOM_USED, PEER_DEAF, OWN_OFF, NEVER_PAUSED, POOL, PAUSED, NOT_KNOWN };
 

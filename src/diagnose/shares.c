@@ -8,6 +8,8 @@
  */
 #include "diagnose/graph_int.h"
 
+#include "fabric/fabric.h"
+
 #define LINE_OVERHEAD 24.0 /* FCS, preamble and gap of a frame, which counters of queues leave out */
 
 uint64_t line_rate(const struct diagnose *diagnose, uint32_t port)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "diagnose/nics_int.h"
+#include "fabric/fabric.h"
 
 #define MEMORY (512u << 20)
 #define TEXT 300

@@ -18,7 +18,9 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "fabric/fabric.h"
+#include "fabric/words.h"
+
+struct fabric;
 
 #define EVIDENCE_NONE UINT32_MAX
 #define EVIDENCE_NO_PRIORITY 0xff

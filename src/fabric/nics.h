@@ -111,22 +111,6 @@ extern const char *const fabric_nos_names[FABRIC_NOSES + 1];
 enum fabric_fec { FABRIC_FEC_UNSAID, FABRIC_FEC_NONE, FABRIC_FEC_FC, FABRIC_FEC_RS };
 extern const char *const fabric_fec_names[FABRIC_FEC_RS + 2];
 extern const char *const fabric_dcbx_names[]; /* "ieee", "cee", "off" */
-/* Parts of a device whose version is approved for its role. */
-#define FABRIC_PART_LIST(X)                                                                                            \
-    X(NOS, "nos")                                                                                                      \
-    X(FIRMWARE, "firmware")                                                                                            \
-    X(NIC, "nic")                                                                                                      \
-    X(CABLE, "cable")                                                                                                  \
-    X(OPTICS, "optics")                                                                                                \
-    X(DRIVER, "driver")                                                                                                \
-    X(NCCL, "nccl")
-enum fabric_part {
-#define X(id, name) FABRIC_PART_##id,
-    FABRIC_PART_LIST(X)
-#undef X
-        FABRIC_PARTS,
-};
-extern const char *const fabric_part_names[FABRIC_PARTS + 1];
 enum fabric_routing_kind { FABRIC_SHORTEST, FABRIC_VALLEY_FREE };
 
 struct fabric_device {                   /* of a node that the file says something of */

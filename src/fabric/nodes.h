@@ -10,33 +10,17 @@
 #include <stdint.h>
 
 #include "base/time.h"
+#include "fabric/words.h"
 #include "switch/config.h"
 
-#define FABRIC_NONE UINT32_MAX
 #define FABRIC_NO_GROUP UINT16_MAX
 #define FABRIC_NO_RAIL UINT16_MAX
 
 enum fabric_kind { FABRIC_HOST, FABRIC_SWITCH };
-#define FABRIC_ROLE_LIST(X)                                                                                            \
-    X(HOST, "host", "h")                                                                                               \
-    X(LEAF, "leaf", "leaf")                                                                                            \
-    X(SPINE, "spine", "spine")                                                                                         \
-    X(CORE, "core", "core")                                                                                            \
-    X(SWITCH, "switch", "sw")
-enum fabric_role {
-#define X(id, name, prefix) FABRIC_ROLE_##id,
-    FABRIC_ROLE_LIST(X)
-#undef X
-        FABRIC_ROLES,
-};
 /* hpcc-ns3: frame sizes, feedback, MMU, marking and pauses as the HPCC authors' simulator has them.  uet-htsim: frame
  * sizes and the constants of transports as the Ultra Ethernet Consortium's simulator has them.  ns3-tcp: frames and TCP
  * as ns-3 has them. */
 enum fabric_behaviour { FABRIC_NATIVE, FABRIC_HPCC_NS3, FABRIC_UET_HTSIM, FABRIC_NS3_TCP };
-
-struct fabric_at { /* where the file says it; line 0: nowhere */
-    uint32_t line, column;
-};
 
 struct fabric_node {
     const char *name;

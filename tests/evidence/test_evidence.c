@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "evidence/evidence_int.h"
 #include "evidence/read/reader.h"
+#include "fabric/fabric.h"
 #include "fixture.h"
 
 static off_t cut_bytes; /* files have been so much longer when they are asked */

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+
 static const char *name_of(const struct evidence *evidence, uint32_t object)
 {
     return object == EVIDENCE_NONE ? NULL : evidence->object[object].name;
