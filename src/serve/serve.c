@@ -156,22 +156,25 @@ static void cut(struct serve *serve, struct serve_client *client)
     if (!client->cut) serve->held--;
     client->cut = true;
     shutdown(client->socket, SHUT_RDWR);
+    if (client->suspended)
+        pthread_cond_signal(&serve->ended); /* libmicrohttpd does not look at it until it is resumed */
 }
 
-/* `last` has just come, and may send its request yet; NULL: nobody has. */
+/* `last` has just come, and may send its request yet; NULL: nobody has.  Listeners stay: they are fewer than clients. */
 static void make_room(struct serve *serve, const struct serve_client *last)
 {
+    static const enum serve_client_state first[] = {SERVE_CLIENT_ASKS, SERVE_CLIENT_TAKES, SERVE_CLIENT_WAITS};
     struct serve_client *longest[SERVE_CLIENT_LISTENS + 1] = {NULL};
+    size_t i = 0;
 
     if (serve->held < CLIENTS_MOST) return;
     for (struct serve_client *client = serve->clients; client; client = client->next) {
         struct serve_client **of = &longest[client->state];
         if (client != last && !client->cut && (*of == NULL || client->since_ns < (*of)->since_ns)) *of = client;
     }
-    if (longest[SERVE_CLIENT_ASKS])
-        cut(serve, longest[SERVE_CLIENT_ASKS]);
-    else if (longest[SERVE_CLIENT_TAKES])
-        cut(serve, longest[SERVE_CLIENT_TAKES]);
+    while (i < sizeof first / sizeof first[0] && longest[first[i]] == NULL)
+        i++;
+    if (i < sizeof first / sizeof first[0]) cut(serve, longest[first[i]]);
 }
 
 static void client_came(struct serve *serve, struct MHD_Connection *connection, void **socket_context)
@@ -222,6 +225,7 @@ static void look_at(struct serve *serve, struct serve_client *client, uint64_t n
 {
     uint64_t spent = now - client->since_ns;
 
+    if (client->cut) serve_client_resume(client);
     switch (client->state) {
     case SERVE_CLIENT_WAITS:
         if (spent > (serve->kept[client->waits_for].body ? WAIT_MOST_NS : FIRST_MOST_NS)) serve_client_resume(client);
@@ -245,9 +249,9 @@ static void *keep(void *context)
     pthread_mutex_lock(&serve->lock);
     while (!serve->ending) {
         uint64_t now = serve_now();
+        make_room(serve, NULL); /* who listened when the last one came may be asking now */
         for (struct serve_client *client = serve->clients; client; client = client->next)
             look_at(serve, client, now);
-        make_room(serve, NULL); /* who waited when the last one came may be taking its answer now */
         wait_until(serve, &serve->ended, now + SERVE_NS);
     }
     pthread_mutex_unlock(&serve->lock);
