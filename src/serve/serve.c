@@ -160,7 +160,7 @@ static void cut(struct serve *serve, struct serve_client *client)
         pthread_cond_signal(&serve->ended); /* libmicrohttpd does not look at it until it is resumed */
 }
 
-/* `last` has just come, and may send its request yet; NULL: nobody has.  Listeners stay: they are fewer than clients. */
+/* `last` has just come, and may send its request yet; NULL: nobody has.  Listeners stay: there is room beside them. */
 static void make_room(struct serve *serve, const struct serve_client *last)
 {
     static const enum serve_client_state first[] = {SERVE_CLIENT_ASKS, SERVE_CLIENT_TAKES, SERVE_CLIENT_WAITS};
