@@ -26,6 +26,7 @@ static const struct {
                 {"peer", "cabling"},  {"rate", "cabling"},     {"cable", "cabling"},    {"headroom-cable", "buffer"},
                 {"pfc-mode", "pfc"},  {"ports", "cabling"},    {"devices", "cabling"},  {"cnp-dscp", "nics"},
                 {"dcqcn", "nics"},    {"dcbx", "nics"},        {"nccl", "nics"},        {"congestion", "nics"},
+                {"dscp", "maps"},     {"priority", "maps"},    {"reorder", "nics"},     {"recovery", "nics"},
                 {NULL, NULL}};
 
 /* The key has this as one of its words. */

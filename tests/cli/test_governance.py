@@ -64,6 +64,36 @@ class Governance(Case):
         said = self.run_shown("validate", "approved.yaml", "--phase", "1", status=1)
         self.assertIn("h1: firmware 28.38.1002, approved is 28.39.1002", said)
 
+    def test_a_change_is_all_that_the_file_says(self):
+        """Also what no port has: who owns what, what is approved, what `check` passes over, parameters of adapters."""
+        text = HEAD + shown()[0] + """nics: {congestion: {use: dcqcn/connectx, rpg_ai_rate: 200M}}
+jobs: [{incast: 1, size: 1MB}]
+"""
+        approved = self.file("approved.yaml", text.encode())
+        for old, new, key, owner in (("fabric: [ann]", "fabric: [ann, dan]", "teams.fabric", None),
+                                     ("{ecn: fabric", "{ecn: dan", "owners.ecn", "ann"),
+                                     ("baseline: platform", "baseline: dan", "owners.baseline", "cy"),
+                                     ("rpg_ai_rate: 200M", "rpg_ai_rate: 400M", "nics.congestion.rpg_ai_rate", "bo"),
+                                     ("nics: {", "nics: {reorder: true, ", "nics.reorder", "bo"),
+                                     ("host: {approved", "host: {reorder: true, approved", "reorder", "bo"),
+                                     ("nos: [4.31.1F, 4.31.2F]", "nos: [4.31.1F, 4.32.0F]", "approved.nos", None),
+                                     ("leaf0: {installed", "leaf0: {ports: {1: {fec: none}}, installed", "fec", None),
+                                     ("jobs: [", "check: {ignore: [{rule: PFC001, reason: mine}]}\njobs: [", "check.ignore", None),
+                                     ("size: 1MB", "size: 2MB", "jobs", None),
+                                     ("dscp: 48", "dscp: 50", "classes.cnp.dscp", "ann")):
+            self.assertEqual(text.count(old), 1, old)
+            proposed = self.file("proposed.yaml", text.replace(old, new).encode())
+            refused = rocelab("diff", approved, proposed, "--by", "dan")
+            self.assertEqual((refused.returncode, f" {key} is " in refused.stdout), (1, True), refused.stdout + refused.stderr)
+            if owner:
+                self.assertEqual(rocelab("diff", approved, proposed, "--by", owner).returncode, 0, key)
+        named = HEAD + "owners: {ecn: ann}\ndevices: {h0: {mtu: 4096}}\n"  # words of names are nobody's
+        named = named.replace("leaf-spine: {leaves: 1, spines: 1, hosts: 2}", "links: {hosts: [h0, h.ecn], leaves: 1, links: [[h0, leaf0], [h.ecn, leaf0]]}")
+        dotted = self.file("dotted.yaml", named.encode())
+        refused = rocelab("diff", dotted, self.file("proposed.yaml", named.replace("h0: {mtu", "h.ecn: {reorder: true}, h0: {mtu").encode()), "--by", "ann")
+        self.assertEqual(refused.returncode, 1, refused.stdout + refused.stderr)
+        self.assertEqual(rocelab("diff", approved, self.file("same.yaml", text.replace("{incast", "{  incast").encode()), "--by", "dan").returncode, 0)
+
 
 if __name__ == "__main__":
     unittest.main()
