@@ -15,6 +15,7 @@
 #include "fabric/faults.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +188,16 @@ static void read_target(struct loader *loader, const struct tree *value, struct 
     check_target(loader, value, raw);
 }
 
+/* As strtod() in C: a program that loads a file through the library may have a decimal comma. */
+static double number(const char *text, char **ret_end)
+{
+    locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    double value = c ? strtod_l(text, ret_end, c) : strtod(text, ret_end);
+
+    if (c) freelocale(c);
+    return value;
+}
+
 /* `1e-9`: a share of bits, as a fraction of 2^64. */
 static void read_error_rate(struct loader *loader, const struct tree *value, uint64_t *into)
 {
@@ -194,7 +205,7 @@ static void read_error_rate(struct loader *loader, const struct tree *value, uin
     char *end;
 
     if (!read_text(loader, value, &text)) return;
-    double ber = strtod(text, &end);
+    double ber = number(text, &end);
     if (end == text || *end != '\0' || !(ber >= 1e-18 && ber <= 0.5)) {
         read_error(loader, value->at, "%s: '%s' is no bit error rate, as in 1e-9 (1e-18 to 0.5)", value->key, text);
         return;
@@ -233,7 +244,7 @@ static void read_factor(struct loader *loader, const struct tree *value, void *i
     char *end;
 
     if (!read_text(loader, value, &text)) return;
-    double factor = strtod(text, &end);
+    double factor = number(text, &end);
     if (end == text || *end != '\0' || !(factor >= 1 && factor <= 1000))
         read_error(loader, value->at, "factor: '%s': how many times as long compute takes, as in 1.5 (1 to 1000)",
                    text);

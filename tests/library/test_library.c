@@ -12,6 +12,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <rocelab/rocelab.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,18 @@ static const char fabric[] = "rocelab: 1\n"
                              "links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}}\n"
                              "jobs:\n"
                              "  - {incast: 6, size: 100KB}\n";
+
+static bool comma; /* this program's language has a decimal comma */
+
+__attribute__((visibility("default"))) double strtod(const char *text, char **ret_end)
+{
+    double value = (double)strtold(text, ret_end);
+    const char *point = comma ? strchr(text, '.') : NULL;
+
+    if (point == NULL) return value;
+    if (ret_end) *ret_end = (char *)(uintptr_t)point;
+    return (double)strtol(text, NULL, 10);
+}
 
 static struct rocelab *open_with(const char *path, const char *value, uint32_t threads)
 {
@@ -221,6 +234,18 @@ static void *run_alone(void *result)
     return NULL;
 }
 
+static void test_a_decimal_comma(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        comma = i == 1;
+        struct rocelab *lab =
+            open_with("faults", "[{corrupt: h0, at: 0s, ber: 1.5e-9}, {slow-gpu: h0, at: 0s, factor: 1.5}]", 1);
+        comma = false;
+        rocelab_close(lab);
+    }
+}
+
 static void test_labs_side_by_side(void **state)
 {
     (void)state;
@@ -246,6 +271,7 @@ int main(void)
         cmocka_unit_test(test_measures),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_a_decimal_comma),
         cmocka_unit_test(test_labs_side_by_side),
     };
 
