@@ -36,7 +36,8 @@
 
 enum kind {
     DIRECT, /* a pipe, a device, or what was shown: no draft */
-    BESIDE, /* a file in the folder, to be renamed */
+    FRESH,  /* a file in the folder, to be renamed to a name that nobody has */
+    BESIDE, /* the same, in place of an old one */
     OVER,   /* such a file, whose bytes are written over the old one's: who may use that could not be kept */
     MEMORY, /* the folder takes no file */
 };
@@ -240,10 +241,11 @@ static int settle_path(char path[PATH_MAX], struct stat *ret_about)
     return -ELOOP;
 }
 
-/* A descriptor of our own as it is: opened again, a file would be written from its beginning. */
+/* A descriptor of our own as it is: opened again, a file would be written from its beginning.  A file behind another
+ * process's descriptor is: nothing of what was in it may stay behind what is written. */
 static int open_direct(const char *path)
 {
-    struct stat folder, own;
+    struct stat folder, own, file;
     char at[PATH_MAX], *end;
     long number = strtol(name_in(path), &end, 10);
 
@@ -253,7 +255,11 @@ static int open_direct(const char *path)
                       folder.st_ino == own.st_ino;
     int fd = descriptor ? fcntl((int)number, F_DUPFD_CLOEXEC, 0) : open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 
-    return fd < 0 ? -errno : fd;
+    if (fd < 0 || fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return fd < 0 ? -errno : fd;
+    int error = reads_find(&file) ? -ENOTUNIQ : descriptor || ftruncate(fd, 0) == 0 ? 0 : -errno;
+    if (error == 0) return fd;
+    close(fd);
+    return error;
 }
 
 /* --- a draft's beginning --- */
@@ -329,7 +335,7 @@ static int begin(struct draft *draft)
         return draft->fd < 0 ? draft->fd : 0;
     }
     if (old.st_mode) return replace(draft, &old);
-    draft->kind = BESIDE;
+    draft->kind = FRESH;
     return make_beside(draft, 0666);
 }
 
@@ -434,13 +440,15 @@ static int take_place(struct draft *draft, int *ret_fd)
     struct stat now;
 
     if (stat(draft->path, &now) == 0 && reads_find(&now)) return -ENOTUNIQ; /* read since the draft was begun */
-    if (draft->kind == BESIDE && rename(draft->beside, draft->path) == 0) {
+    bool beside = draft->kind == FRESH || draft->kind == BESIDE;
+    if (beside && rename(draft->beside, draft->path) == 0) {
         leftover_settled(draft->leftover);
         draft->leftover = NULL;
         if (ret_fd) *ret_fd = draft->fd;
         return 0;
     }
-    if (draft->kind == BESIDE && errno != EBUSY && errno != EPERM && errno != EACCES) return -errno;
+    /* Of a new file: another user has laid one out meanwhile, where the name was free, and would own what is written. */
+    if (draft->kind == FRESH || (beside && errno != EBUSY && errno != EPERM && errno != EACCES)) return -errno;
     return write_over(draft, ret_fd);
 }
 

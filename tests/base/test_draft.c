@@ -177,6 +177,16 @@ static void test_refused(void **state)
 }
 
 /* What is no file takes the bytes as they come; a descriptor goes on where it is. */
+/* A file by a descriptor of another process, which is no place of its own: whole, too. */
+static int through_another(void)
+{
+    char path[64];
+    int fd = open("log", O_RDWR);
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/fd/%d", (int)getpid(), (int)getpid(), fd);
+    return fd >= 0 && replace_by(path, "new") == 0 ? 0 : 2;
+}
+
 static void test_direct(void **state)
 {
     struct draft *draft;
@@ -202,6 +212,8 @@ static void test_direct(void **state)
     assert_int_equal(draft_commit(draft), 0);
     close(fd);
     assert_text("log", "first second");
+    in_child(through_another);
+    assert_text("log", "new");
     assert_int_equal(mkfifo("fifo", 0600), 0);
     fd = open("fifo", O_RDWR);
     assert_int_equal(replace_by("fifo", "x"), 0);
@@ -416,6 +428,31 @@ static void test_laid_out_link(void **state)
     assert_int_equal(unlink("shared/page"), 0);
 }
 
+static int while_another_lays_out(void)
+{
+    struct draft *draft;
+
+    if (setegid(NOBODY) != 0 || seteuid(NOBODY) != 0) return 77;
+    if (draft_open("shared/page", &draft) != 0) return 2;
+    fputs("ours", draft_stream(draft));
+    if (seteuid(0) != 0) return 3;
+    put("shared/page", "theirs");
+    if (chmod("shared/page", 0666) != 0 || seteuid(NOBODY) != 0) return 4;
+    return draft_commit(draft) == -EPERM && holds("shared/page", "theirs") && entries("shared") == 1 ? 0 : 5;
+}
+
+/* And a file that another user puts where there was none is not filled with ours, for it would be his. */
+static void test_laid_out_file(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) skip();
+    assert_int_equal(chmod(".", 0755), 0);
+    assert_int_equal(mkdir("shared", 0755), 0);
+    assert_int_equal(chmod("shared", 01777), 0);
+    in_child(while_another_lays_out);
+    assert_int_equal(unlink("shared/page"), 0);
+}
+
 /* --- the end of the process in the middle --- */
 
 static void test_signals(void **state)
@@ -474,10 +511,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_whole),        TEST(test_links_stay),        TEST(test_refused),       TEST(test_direct),
-        TEST(test_shown),        TEST(test_too_large),         TEST(test_full_disk),     TEST(test_lists),
-        TEST(test_mounted_file), TEST(test_unwritable_folder), TEST(test_laid_out_link), TEST(test_signals),
-        TEST(test_tree),         TEST(test_what_was_read),
+        TEST(test_whole),         TEST(test_links_stay),
+        TEST(test_refused),       TEST(test_direct),
+        TEST(test_shown),         TEST(test_too_large),
+        TEST(test_full_disk),     TEST(test_lists),
+        TEST(test_mounted_file),  TEST(test_unwritable_folder),
+        TEST(test_laid_out_link), TEST(test_laid_out_file),
+        TEST(test_signals),       TEST(test_tree),
+        TEST(test_what_was_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
