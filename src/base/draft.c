@@ -447,7 +447,7 @@ static int take_place(struct draft *draft, int *ret_fd)
         if (ret_fd) *ret_fd = draft->fd;
         return 0;
     }
-    /* Of a new file: another user has laid one out meanwhile, where the name was free, and would own what is written. */
+    /* Another user has laid a file out meanwhile where there was none, and would own what is written. */
     if (draft->kind == FRESH || (beside && errno != EBUSY && errno != EPERM && errno != EACCES)) return -errno;
     return write_over(draft, ret_fd);
 }
