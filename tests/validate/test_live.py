@@ -161,10 +161,10 @@ class Collectives(unittest.TestCase):
             for path, text in {**texts, "mpirun": MPIRUN}.items():
                 (folder / path).write_text(text)
                 (folder / path).chmod(0o755)
-            environment = {"LD_LIBRARY_PATH": name, "PATH": f"{name}:{os.environ['PATH']}", "STANDIN_GPUS": str(gpus), "STANDIN": standin}
-            before = set(pathlib.Path("/tmp").glob("rocelab-live-*"))
+            (folder / "temporary").mkdir()
+            environment = {"TMPDIR": f"{name}/temporary", "LD_LIBRARY_PATH": name, "PATH": f"{name}:{os.environ['PATH']}", "STANDIN_GPUS": str(gpus), "STANDIN": standin}
             rows = validate(self, "--nccl-tests", str(folder / "tests"), *options, phase="4", environment=environment, **more)
-            self.assertEqual(set(pathlib.Path("/tmp").glob("rocelab-live-*")) - before, set())
+            self.assertEqual(list((folder / "temporary").iterdir()), [])
             return rows
 
     def one(self, rows, words):

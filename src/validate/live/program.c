@@ -97,7 +97,10 @@ char *machine_output(const char *folder, const char *name, size_t *ret_length)
 
 bool machine_open(char folder[LIVE_PATH])
 {
-    snprintf(folder, LIVE_PATH, "/tmp/rocelab-live-XXXXXX");
+    const char *in = getenv("TMPDIR");
+
+    if (!in || in[0] != '/' || strlen(in) > LIVE_PATH / 2) in = "/tmp";
+    snprintf(folder, LIVE_PATH, "%s/rocelab-live-XXXXXX", in);
     return mkdtemp(folder) != NULL;
 }
 
