@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -150,6 +151,18 @@ class Import(unittest.TestCase):
         self.assertIn("UTF-8", self.run_here("import", "--from", "sonic", "cut.json", status=2)[1])
         self.file("half.json", tables[:20])
         self.assertIn("half.json:", self.run_here("import", "--from", "sonic", "half.json", status=2)[1])
+
+    def test_words_that_yaml_would_take_for_more(self):
+        """What is printed can be read, and means the same."""
+        (self.folder / "pair.yaml").write_text("rocelab: 1\nfabric: pair\ntopology: {single: {hosts: 2}}\n"
+                                               "links: {host: {rate: 100G, cable: 3m}}\nnics: {nccl: {NCCL_WORD: here}}\n")
+        script = self.run_here("config", "--device", "h0", "pair.yaml")[0]
+        self.assertEqual(script.count("export NCCL_WORD=here"), 1)
+        for word in ("%s", "[x", "[a]", "[", "[a]b", "@3", "-x", "x:y", "#x", "*x", "&x", "!x", "{x", "~", "true"):
+            self.file("h0.sh", script.replace("NCCL_WORD=here", f"NCCL_WORD='{word}'"))
+            self.file("again.yaml", self.run_here("import", "--from", "host", "h0.sh")[0])
+            again = self.run_here("config", "--nos", "host", "--device", "h0", "again.yaml")[0]
+            self.assertRegex(again, rf"(?m)^export NCCL_WORD='?{re.escape(word)}'?$")
 
     def test_references_in_a_circle(self):
         self.file("a.yaml", "- set:\n    qos: &a\n      pfc: *a\n    interface: {swp1: {}}\n")

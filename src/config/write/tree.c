@@ -53,13 +53,13 @@ void write_line(struct writer *w, struct origin at, int indent, const char *form
 /* May the text stand without quotes? */
 static bool plain(const char *text, size_t length)
 {
-    static const char list[] = "[]0123456789abcdefghijklmnopqrstuvwxyz, ";
+    static const char list[] = "0123456789abcdefghijklmnopqrstuvwxyz, ";
     static const uint64_t letters[4] = {BITS('-', '9') | BITS('%', '%'),
                                         BITS('A', 'Z') | BITS('a', 'z') | BITS('_', '_')}; /* with - . / */
 
     if (!length) return false;
-    if (text[0] == '[') return strspn(text, list) >= length;
-    if (text[0] == '-' || text[0] == '.') return false;
+    if (text[0] == '[') return length > 1 && strspn(text + 1, list) == length - 2 && text[length - 1] == ']';
+    if (text[0] == '-' || text[0] == '.' || text[0] == '%') return false;
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
         if (!(letters[c / 64] >> c % 64 & 1)) return false;
@@ -67,11 +67,9 @@ static bool plain(const char *text, size_t length)
     return true;
 }
 
-const char *write_scalar(struct writer *w, const char *text)
+static const char *quote(struct writer *w, const char *text)
 {
     size_t length = strlen(text);
-
-    if (plain(text, length)) return text;
     char *clean = arena_strndup(&w->set->arena, text, length);
     char *quoted = arena_alloc(&w->set->arena, length * 2 + 3, 1, 1), *to = quoted;
     if (!quoted || !clean) {
@@ -86,6 +84,11 @@ const char *write_scalar(struct writer *w, const char *text)
     *to++ = '"';
     *to = 0;
     return quoted;
+}
+
+const char *write_scalar(struct writer *w, const char *text)
+{
+    return plain(text, strlen(text)) ? text : quote(w, text);
 }
 
 /* A part of a path; a class, which paths have by its priority, by its name. */
@@ -105,12 +108,14 @@ static void put_key(struct writer *w, const char *path, size_t from, size_t leng
     putc_unlocked(':', w->to);
 }
 
-static void put_value(struct writer *w, const char *value)
+static void put_value(struct writer *w, const char *path, const char *value)
 {
-    if (value[0] == '@' && value[1] >= '0' && value[1] <= '7' && w->class_name[value[1] - '0'])
+    bool foreign = strncmp(path, "nccl.", 5) == 0; /* a host's own word: no list, and no class */
+
+    if (!foreign && value[0] == '@' && value[1] >= '0' && value[1] <= '7' && w->class_name[value[1] - '0'])
         value = w->class_name[value[1] - '0'];
     putc_unlocked(' ', w->to);
-    fputs_unlocked(write_scalar(w, value), w->to);
+    fputs_unlocked(foreign && value[0] == '[' ? quote(w, value) : write_scalar(w, value), w->to);
 }
 
 static bool is_digit(char c)
@@ -184,7 +189,7 @@ void write_said(struct writer *w, struct config_said *said, uint32_t count, int 
         }
         if (begin_line(w, said[i].at, indent + 2 * depth)) {
             put_key(w, path, at, length - at);
-            put_value(w, said[i].value);
+            put_value(w, said[i].path, said[i].value);
             putc_unlocked('\n', w->to);
         }
         last = path;
