@@ -117,6 +117,8 @@ VERBS = {
     "counters": "counters --list",
     "devices": "devices",
     "run": "run -- true",
+    "fault": "fault down leaf0:0",                # no fabric is up
+    "serve": "serve --listen 198.51.100.1:9791",  # of nobody here: as far as it comes before it would go on for ever
     "library": LIBRARY + " small.yaml",
     "up": "up plain.yaml --script two.up",
 }
