@@ -2,7 +2,8 @@
 /*
  * A kept row is a file, DIR/points/KEY: a line that says what made it, its length and a hash of its bytes, then the
  * row.  KEY is a hash of what made it, so a row is looked for under one name; the line is compared whole, so a file
- * that was cut, changed, or carried there from elsewhere is made again and never believed.
+ * that was cut, changed, or carried there from elsewhere is made again and never believed.  So is one that another user
+ * wrote, unless that is root: a hash finds damage, not forgery.
  *
  * It is written beside and renamed (base/draft.h): whoever is killed in the middle leaves the old row, or none.
  * Several programs may use one folder at once; they write the same bytes.
@@ -109,12 +110,23 @@ static void name_of(const struct cache *cache, const struct cache_key *key, char
 }
 
 /* All of a file, terminated; NULL: there is none, or no memory. */
+/* A row is structs as they are: what another user wrote is not read. */
+static bool is_ours(FILE *file)
+{
+    struct stat is;
+
+    return fstat(fileno(file), &is) == 0 && S_ISREG(is.st_mode) && (is.st_uid == geteuid() || is.st_uid == 0);
+}
+
+/* NULL: there is none; "", where it is another user's. */
 static char *read_file(const char *name, size_t *ret_length)
 {
     FILE *file = fopen(name, "rb");
     char *bytes = file ? malloc(POOL_ROW_MAX + 2 * HEAD) : NULL;
 
-    if (bytes) {
+    if (bytes && !is_ours(file)) {
+        bytes[0] = '\0';
+    } else if (bytes) {
         *ret_length = fread(bytes, 1, POOL_ROW_MAX + 2 * HEAD - 1, file);
         bytes[*ret_length] = '\0';
     }

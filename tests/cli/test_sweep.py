@@ -298,6 +298,16 @@ class Sweep(Case):
             self.assertEqual(first, self.sweep(*arguments).stdout)
             self.assertEqual(path.read_text(), whole)
 
+    @unittest.skipIf(os.geteuid() != 0, "files are given to another user")
+    def test_rows_of_another_user_are_not_believed(self):
+        arguments = ("--out", "out", "--vary", "seed=1")
+        first = self.sweep(*arguments).stdout
+        path = next(iter(self.kept()))
+        os.chown(path, 65534, 65534)
+        before = self.kept()
+        self.assertEqual(self.sweep(*arguments).stdout, first)
+        self.assertNotEqual(self.kept(), before)  # it was made again
+
     def test_interrupted_and_resumed(self):
         # Far more points than are run before the signal comes.
         arguments = ("--jobs", "1", "--out", "out", "--vary", "seed=1..4000+1", "--vary", "jobs.0.size=1KB,64KB")
