@@ -109,7 +109,6 @@ static void name_of(const struct cache *cache, const struct cache_key *key, char
     snprintf(name, PATH + HEAD, "%s/%016" PRIx64, cache->folder, hash_bytes(HASH_BEGIN, made, strlen(made)));
 }
 
-/* All of a file, terminated; NULL: there is none, or no memory. */
 /* A row is structs as they are: what another user wrote is not read. */
 static bool is_ours(FILE *file)
 {
@@ -118,7 +117,7 @@ static bool is_ours(FILE *file)
     return fstat(fileno(file), &is) == 0 && S_ISREG(is.st_mode) && (is.st_uid == geteuid() || is.st_uid == 0);
 }
 
-/* NULL: there is none; "", where it is another user's. */
+/* All of a file, terminated; NULL: there is none, or no memory; "" where it is another user's. */
 static char *read_file(const char *name, size_t *ret_length)
 {
     FILE *file = fopen(name, "rb");
