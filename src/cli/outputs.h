@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/pcap.h"
+#include "cli/simulate/pcap.h"
 
 #define CLI_OUTPUTS_MAX (CLI_PCAPS_MAX + 8)
 

@@ -7,19 +7,19 @@ import unittest
 
 from support import SOURCE, Case, rocelab, verbs
 
-CLI = SOURCE / "src" / "cli"
+LISTS = {path.name: path.read_text() for path in (SOURCE / "src" / "cli").rglob("*_options.def")}
 
 
 def options(name):
-    return re.findall(r'^OPTION\(\w+, "([^"]+)", (?:NULL|"[^"]+"),', (CLI / name).read_text(), re.M)
+    return re.findall(r'^OPTION\(\w+, "([^"]+)", (?:NULL|"[^"]+"),', LISTS[name], re.M)
 
 
 def valued(name):
-    return re.findall(r'^OPTION\(\w+, "([^"]+)", "', (CLI / name).read_text(), re.M)
+    return re.findall(r'^OPTION\(\w+, "([^"]+)", "', LISTS[name], re.M)
 
 
 COMMON = options("common_options.def")
-OWN = {verb: options(f"{verb}_options.def") if (CLI / f"{verb}_options.def").exists() else [] for verb in verbs()}
+OWN = {verb: options(f"{verb}_options.def") if f"{verb}_options.def" in LISTS else [] for verb in verbs()}
 VALUED = {verb: valued(f"{verb}_options.def") if OWN[verb] else [] for verb in OWN}
 ALL = set(COMMON).union(*OWN.values())
 
@@ -96,7 +96,7 @@ class Lists(Case):
         self.assertEqual(set(re.search(r"(?m)^set -l verbs (.*)$", text).group(1).split()), set(OWN))
 
     def test_completions_know_every_wire(self):
-        wires = re.search(r"how packets travel: (.*?)\"\)", (CLI / "run_options.def").read_text(), re.S).group(1)
+        wires = re.search(r"how packets travel: (.*?)\"\)", LISTS["run_options.def"], re.S).group(1)
         wires = set(re.findall(r"\b(auto|udp|shm|packet)\b", wires))
         self.assertEqual(len(wires), 4)
         named = {"rocelab.fish": r"-l wire -a '([^']*)'", "_rocelab": r"'--wire\[[^]]*\]:wire:\(([^)]*)\)"}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab diagnose INPUT...: who did it, and was it the network at all.
+ *
+ * Inputs become evidence (src/evidence), rules judge it (src/diagnose), src/report writes the answer down.
+ */
+#include "diagnose/diagnose.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "cli/cli.h"
+#include "cli/judge/diagnose_baseline.h"
+#include "cli/judge/diagnose_live.h"
+#include "cli/judge/diagnose_page.h"
+#include "cli/outputs.h"
+#include "cli/source.h"
+#include "evidence/read/reader.h"
+#include "report/diagnosis/diagnosis.h"
+
+#define INTERVAL_USUAL (2 * PS_S)
+#define INTERVAL_LEAST (10 * PS_MS)
+#define INTERVAL_MOST (3600 * PS_S)
+#define LIVE "live"
+#define STRICT_HELP "exit 1 for findings that are only for information too"
+
+enum diagnose_option {
+    DIAGNOSE_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) DIAGNOSE_OPTION_##id,
+#include "cli/judge/diagnose_options.def"
+#undef OPTION
+};
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {DIAGNOSE_OPTION_##id, name, argument, help},
+#include "cli/judge/diagnose_options.def"
+#undef OPTION
+#define OPTION(id, name, argument, help)                                                                               \
+    {CLI_OPTION_##id, name, argument, CLI_OPTION_##id == CLI_OPTION_STRICT ? STRICT_HELP : (help)},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+struct settings {
+    struct cli_common common;
+    const char *fabric; /* NULL: none */
+    const char *from;
+    const char *baseline, *write_baseline; /* NULL: none */
+    struct cli_html html;
+    ps_t interval;    /* of live; 0: not said */
+    uint32_t explain; /* DIAGNOSE_RULES: not asked */
+    bool list, walk;
+};
+
+static const char *rule_name(const void *list, size_t index)
+{
+    return ((const struct diagnose_rule *)list)[index].id;
+}
+
+static const char *kind_name(const void *list, size_t index)
+{
+    const char *what;
+
+    (void)list;
+    return reader_kind(index, &what);
+}
+
+static bool set_explain(struct settings *settings, const char *argument)
+{
+    settings->explain = diagnose_rule_find(argument);
+    if (settings->explain != DIAGNOSE_RULES) return true;
+    const char *near = cli_nearest(argument, rule_name, diagnose_rules, DIAGNOSE_RULES);
+    if (near)
+        cli_error("--explain '%s': no such rule; did you mean '%s'?", argument, near);
+    else
+        cli_error("--explain '%s': no such rule; --list lists them", argument);
+    return false;
+}
+
+static bool set_from(struct settings *settings, const char *argument)
+{
+    size_t count = 0;
+
+    for (; kind_name(NULL, count); count++)
+        if (!strcmp(kind_name(NULL, count), argument)) {
+            settings->from = kind_name(NULL, count);
+            return true;
+        }
+    const char *near = cli_nearest(argument, kind_name, NULL, count);
+    if (near)
+        cli_error("--from '%s': no such kind; did you mean '%s'?", argument, near);
+    else
+        cli_error("--from '%s': no such kind; --list lists them", argument);
+    return false;
+}
+
+static bool set_interval(struct settings *settings, const char *argument)
+{
+    if (!cli_quantity(UNIT_TIME, "interval", argument, &settings->interval)) return false;
+    if (settings->interval >= INTERVAL_LEAST && settings->interval <= INTERVAL_MOST) return true;
+    cli_error("--interval '%s': 10ms to 1h", argument);
+    return false;
+}
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    struct settings *settings = into;
+
+    switch (id) {
+    case DIAGNOSE_OPTION_FABRIC:
+        settings->fabric = argument;
+        return true;
+    case DIAGNOSE_OPTION_FROM:
+        return set_from(settings, argument);
+    case DIAGNOSE_OPTION_INTERVAL:
+        return set_interval(settings, argument);
+    case DIAGNOSE_OPTION_HTML:
+        return cli_html_set(&settings->html, argument);
+    case DIAGNOSE_OPTION_BASELINE:
+        settings->baseline = argument;
+        return true;
+    case DIAGNOSE_OPTION_WRITE_BASELINE:
+        settings->write_baseline = argument;
+        return true;
+    case DIAGNOSE_OPTION_EXPLAIN:
+        return set_explain(settings, argument);
+    case DIAGNOSE_OPTION_WALK:
+        return settings->walk = true;
+    case DIAGNOSE_OPTION_LIST:
+        return settings->list = true;
+    default:
+        CHECK(false);
+    }
+}
+
+static void more_help(FILE *out)
+{
+    const struct text_style style = cli_style();
+
+    text_wrap(out, &style, 0, 0,
+              "INPUT is a document of 'sim --json' or 'up --json', a file of Prometheus' metrics ('-': through a "
+              "pipe), a folder of dumps, DIR/TIME/DEVICE/*.txt: what switches and hosts print, at one time or at "
+              "several; or 'live': the "
+              "programs that run under 'rocelab run' on this machine (a file of that name is './live').");
+    fputs("\nExamples:\n"
+          "  rocelab sim fabric.yaml --json > run.json; rocelab diagnose run.json\n"
+          "  rocelab diagnose dumps --fabric fabric.yaml --html dumps.html\n"
+          "  rocelab diagnose --explain D03\n"
+          "\nExit status: 0 nothing found, or nothing that harms; 1 something found; 2 wrong use, unreadable\n"
+          "input, or memory ran out.\n",
+          out);
+}
+
+static const struct cli_command command = {
+    .verb = "diagnose",
+    .operands = "INPUT...",
+    .about = "Reads the counters that you have, names causes, culprits and victims with the evidence for each, or says "
+             "that it is not the network, or what is missing to know it.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+    .more = more_help,
+    .set = set_option,
+};
+
+/* Whether a kind has one more reader, which was listed with the one before: both directions of a counter. */
+static bool listed(size_t index)
+{
+    return index && !strcmp(kind_name(NULL, index), kind_name(NULL, index - 1));
+}
+
+static void list_json(FILE *out, uint32_t only)
+{
+    static struct jout jout;
+    const char *kind, *what;
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    diagnose_json_rules(&jout, only);
+    jout_open(&jout, "kinds", '[');
+    for (size_t i = 0; only == DIAGNOSE_RULES && (kind = reader_kind(i, &what)); i++) {
+        if (listed(i)) continue;
+        jout_open_line(&jout, NULL, '{');
+        jout_text(&jout, "kind", kind);
+        jout_text(&jout, "what", what);
+        jout_close(&jout);
+    }
+    jout_close(&jout);
+    jout_close(&jout);
+}
+
+static void list_text(FILE *out)
+{
+    const char *kind, *what;
+
+    fputs("Rules, in the order in which they explain each other:\n", out);
+    diagnose_text_rules(out);
+    fputs("\nKinds of input (--from):\n", out);
+    for (size_t i = 0; (kind = reader_kind(i, &what)); i++)
+        if (!listed(i)) fprintf(out, "%-21s  %s\n", kind, what);
+}
+
+static bool read_inputs(const struct settings *settings, struct evidence *evidence, char **input, int inputs)
+{
+    char why[512];
+
+    for (int i = 0; i < inputs; i++) {
+        if (!strcmp(input[i], LIVE)) {
+            if (!diagnose_live(evidence, settings->interval ? settings->interval : INTERVAL_USUAL)) return false;
+            continue;
+        }
+        if (!evidence_read(evidence, input[i], settings->from, why, sizeof why))
+            cli_error("%s: %s", input[i], why);
+        else if (evidence->broken) /* the half of a document would acquit whoever stands in the other */
+            cli_error("%s:%u: broken JSON: %s; is the document whole?", input[i], evidence->broken_line,
+                      evidence->broken);
+        else
+            continue;
+        return false;
+    }
+    const struct evidence_remark *first = evidence->remarks ? &evidence->remark[0] : NULL;
+    if (!evidence->values && evidence->unread)
+        cli_error("%s", evidence->first_unread);
+    else if (!evidence->values && first && first->line && first->file < evidence->files)
+        cli_error("%s:%u: %s", evidence->file[first->file], first->line, first->text);
+    else if (!evidence->values)
+        cli_error("%s: no known counter in it; 'rocelab diagnose --list' lists what is read", input[0]);
+    return evidence->values > 0;
+}
+
+/* Answers an enum cli_exit. */
+static int answer(struct settings *settings, const struct diagnose_report *report, FILE *out)
+{
+    const struct diagnose *diagnose = report->diagnose;
+    const struct text_style style = cli_style();
+    static struct jout jout;
+
+    if (settings->common.json) {
+        jout_init(&jout, out);
+        jout_open(&jout, NULL, '{');
+        diagnose_json(&jout, report);
+        jout_close(&jout);
+    } else {
+        diagnose_text(out, report, &style, settings->common.quiet);
+    }
+    if (!diagnose_page(&settings->html, report)) return CLI_WRONG;
+    bool harm = diagnose_worst(diagnose) > DIAGNOSE_INFO || (settings->common.strict && diagnose->findings);
+    return harm ? CLI_PROBLEMS : CLI_DONE;
+}
+
+/* Half of the evidence, or of the findings, acquits nobody. */
+static bool is_whole(bool full, const struct evidence *evidence)
+{
+    if (full || evidence->full)
+        cli_error("diagnose: memory ran out: the answer is not whole; give fewer inputs at a time, or more memory");
+    if (evidence->unread == 1)
+        cli_error("%s: the answer is not whole", evidence->first_unread);
+    else if (evidence->unread)
+        cli_error("%s, and %u more could not be read: the answer is not whole", evidence->first_unread,
+                  evidence->unread - 1);
+    return !full && evidence_is_whole(evidence);
+}
+
+/* Judges evidence that is read, and answers. */
+static int judge(struct settings *settings, struct evidence *evidence, const struct diagnose_baseline *baseline,
+                 struct diagnose_report *report, FILE *out)
+{
+    struct diagnose diagnose;
+
+    diagnose_run(&diagnose, evidence, baseline);
+    report->diagnose = &diagnose;
+    int status = answer(settings, report, out);
+    if (!is_whole(diagnose.full, evidence)) status = CLI_WRONG;
+    if (settings->write_baseline && status != CLI_WRONG &&
+        !diagnose_baseline_write(&diagnose, settings->write_baseline) && status == CLI_DONE)
+        status = CLI_WRONG;
+    diagnose_release(&diagnose);
+    return status;
+}
+
+/* --walk: cables instead of findings. */
+static int walk_links(const struct settings *settings, const struct evidence *evidence, FILE *out)
+{
+    const struct text_style style = cli_style();
+    static struct jout jout;
+    struct walk walk;
+
+    walk_run(&walk, evidence);
+    if (settings->common.json) {
+        jout_init(&jout, out);
+        jout_open(&jout, NULL, '{');
+        walk_json(&jout, &walk);
+        jout_close(&jout);
+    } else {
+        walk_text(out, &walk, &style, settings->common.quiet);
+    }
+    int status = !is_whole(walk.full, evidence) ? CLI_WRONG : walk.problems ? CLI_PROBLEMS : CLI_DONE;
+    walk_release(&walk);
+    return status;
+}
+
+static int run(struct settings *settings, char **input, int inputs, FILE *out)
+{
+    struct cli_source source = {0};
+    struct evidence evidence;
+    const struct diagnose_baseline *baseline = NULL;
+    int status = CLI_WRONG;
+
+    char *path = strdup(settings->fabric ? settings->fabric : "");
+    struct cli_inputs file = {.path = &path, .paths = 1};
+    if (!path || (settings->fabric && !cli_source_load(&source, &file))) {
+        free(path);
+        return CLI_WRONG;
+    }
+    evidence_init(&evidence);
+    if (settings->baseline) baseline = diagnose_baseline_read(&evidence.arena, settings->baseline, source.fabric);
+    if ((baseline || !settings->baseline) && read_inputs(settings, &evidence, input, inputs)) {
+        struct diagnose_report report = {.input = input, .inputs = inputs};
+        evidence_finish(&evidence, source.fabric);
+        status =
+            settings->walk ? walk_links(settings, &evidence, out) : judge(settings, &evidence, baseline, &report, out);
+    }
+    evidence_release(&evidence);
+    cli_source_release(&source);
+    free(path);
+    return status;
+}
+
+/* Whether --write-baseline leaves what is read as it is; an old baseline may be written over. */
+static bool spares_inputs(const struct settings *settings, char **input, int inputs)
+{
+    for (int i = -1; i < inputs; i++) {
+        struct cli_outputs outputs = {.count = 0};
+        cli_outputs_read(&outputs, i < 0 ? "the fabric" : "the input", i < 0 ? settings->fabric : input[i]);
+        cli_outputs_write(&outputs, "--write-baseline", settings->write_baseline);
+        if (outputs.clash) return false;
+    }
+    return true;
+}
+
+static bool asks_live(char **input, int inputs)
+{
+    for (int i = 0; i < inputs; i++)
+        if (!strcmp(input[i], LIVE)) return true;
+    return false;
+}
+
+int verb_diagnose(int argc, char **argv, FILE *out)
+{
+    struct settings settings = {.explain = DIAGNOSE_RULES};
+    const struct text_style style = cli_style();
+    int first;
+    int status = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+
+    if (status != CLI_GO) return status;
+    if (settings.list || settings.explain != DIAGNOSE_RULES) {
+        if (settings.common.json)
+            list_json(out, settings.explain);
+        else if (settings.list)
+            list_text(out);
+        else
+            diagnose_text_rule(out, &style, settings.explain);
+        return CLI_DONE;
+    }
+    if (first == argc) {
+        cli_error("diagnose: which input? see 'rocelab help diagnose'");
+        return CLI_WRONG;
+    }
+    if (settings.walk && (settings.html.path || settings.baseline || settings.write_baseline)) {
+        cli_error("diagnose: --walk judges no job and writes no page: leave out --html, --baseline, --write-baseline");
+        return CLI_WRONG;
+    }
+    if (settings.interval && !asks_live(argv + first, argc - first)) {
+        cli_error("diagnose: --interval is the time between two looks at live programs: give the input 'live' too, or "
+                  "leave it out");
+        return CLI_WRONG;
+    }
+    if (!spares_inputs(&settings, argv + first, argc - first)) return CLI_WRONG;
+    if (!cli_html_begin(&settings.html, argc, argv)) return CLI_WRONG;
+    status = run(&settings, argv + first, argc - first, out);
+    cli_html_release(&settings.html);
+    return status;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The report of weeks: what fails how often and what that costs, the useful share of the time, what to improve first.
+ * Every rate is shown with its source: the answer is as good as they are.
+ */
+#include "cli/judge/validate_weeks.h"
+
+#include "cli/cli.h"
+#include "report/json_out.h"
+#include "report/table.h"
+#include "validate/weeks.h"
+
+#define CELL 32
+
+static const uint32_t samples[VALIDATE_LEVELS] = {[VALIDATE_QUICK] = 1, [VALIDATE_DEFAULT] = 4, [VALIDATE_FULL] = 0};
+
+static double gpu_hours(const struct weeks *weeks, double lost_s)
+{
+    return lost_s / 3600 * (double)weeks->gpus;
+}
+
+/* For people: "0.543", "144.6", "43,008"; never with an exponent. */
+static const char *figure(double value, char buf[CELL])
+{
+    char count[TEXT_COUNT];
+
+    if (value > 0 && value < 0.001)
+        snprintf(buf, CELL, "<0.001");
+    else if (value < 1000)
+        snprintf(buf, CELL, "%.*g", value < 100 ? 3 : 4, value);
+    else
+        snprintf(buf, CELL, "%s", text_count((uint64_t)(value + 0.5), count));
+    return buf;
+}
+
+static void print_source(struct table *table, const struct weeks *weeks, const struct weeks_source *source)
+{
+    char parts[CELL], year[CELL], count[CELL], stops[CELL], slow[CELL], lost[CELL];
+    const char *cell[] = {source->name, parts, year, count, stops, source->stops < 1 ? slow : "-", lost};
+
+    snprintf(parts, sizeof parts, "%llu", (unsigned long long)source->parts);
+    snprintf(year, sizeof year, "%.3g%%", source->failures_a_year * 100);
+    figure(source->failures, count);
+    snprintf(stops, sizeof stops, "%.0f%%", source->stops * 100);
+    snprintf(slow, sizeof slow, "%.2f", source->slowdown);
+    figure(gpu_hours(weeks, source->lost_s), lost);
+    table_row(table, cell);
+}
+
+static void print_table(const struct weeks *weeks, FILE *out)
+{
+    static const struct table_column columns[] = {
+        {.title = "fails"},
+        {.title = "parts", .right = true},
+        {.title = "a year", .right = true},
+        {.title = "failures", .right = true},
+        {.title = "stop the job", .right = true},
+        {.title = "others slow it", .right = true},
+        {.title = "GPU-hours lost", .right = true},
+    };
+    struct text_style style = cli_style();
+    struct table table;
+
+    table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    for (uint32_t s = 0; s < weeks->sources; s++)
+        print_source(&table, weeks, &weeks->source[s]);
+    table_print(&table, out, &style, 0);
+    table_release(&table);
+}
+
+static void print_rates(const struct weeks *weeks, FILE *out)
+{
+    fputs("Rates ('reliability:' in the file replaces any; times to repair are assumed):\n", out);
+    for (uint32_t p = 0; p < RATE_PARTS; p++) {
+        const struct fabric_rate *rate = &weeks->reliability.rate[p];
+        bool used = false;
+        for (uint32_t s = 0; s < weeks->sources; s++)
+            used |= weeks->source[s].part == p;
+        if (!used) continue;
+        if (rate->at.line)
+            fprintf(out, "  %-8s the file, line %u\n", rate_infos[p].name, rate->at.line);
+        else
+            fprintf(out, "  %-8s %s: %s\n", rate_infos[p].name, rate_basis_names[rate_infos[p].basis],
+                    rate_infos[p].source);
+    }
+}
+
+static double in_s(ps_t time)
+{
+    return (double)time / (double)PS_S;
+}
+
+static void print_text(const struct weeks *weeks, const struct fabric *fabric, FILE *out)
+{
+    const struct fabric_reliability *as = &weeks->reliability;
+    const struct text_style style = cli_style();
+    char one[CELL], two[CELL];
+
+    text_outside(out, &style, fabric->name);
+    fprintf(out, ": %u week%s of one job on %llu GPU%s; a checkpoint every %.0f s takes %.3g s, a restart %.0f s; %s\n",
+            weeks->weeks, text_plural(weeks->weeks), (unsigned long long)weeks->gpus, text_plural(weeks->gpus),
+            in_s(as->checkpoint_ps), in_s(as->write_ps), in_s(as->restart_ps),
+            as->spares ? "spare hosts" : "no spare hosts");
+    print_table(weeks, out);
+    fprintf(out, "%s failures, %s of them stop the job", figure(weeks->failures, one), figure(weeks->stops, two));
+    if (weeks->between_stops_s > 0) fprintf(out, ", one every %s hours", figure(weeks->between_stops_s / 3600, one));
+    fprintf(out, "; writing checkpoints takes %s GPU-hours\n", figure(gpu_hours(weeks, weeks->writing_s), one));
+    text_colour(out, &style, TEXT_BOLD);
+    fprintf(out, "useful: %.3f%% of the time", weeks->useful * 100);
+    text_colour(out, &style, TEXT_PLAIN);
+    fprintf(out, " (95%% of such weeks: %.3f%% to %.3f%%); lost: %s of %s GPU-hours", weeks->useful_least * 100,
+            weeks->useful_most * 100, figure(weeks->gpu_hours_lost, one), figure(weeks->gpu_hours, two));
+    fprintf(out, " (%s to %s)\n", figure(weeks->lost_least, one), figure(weeks->lost_most, two));
+    for (uint32_t b = 0; b < weeks->betters && b < 5; b++)
+        fprintf(out, "%s %s saves %s GPU-hours\n", b ? "  then   " : "improve first:", weeks->better[b].what,
+                figure(weeks->better[b].saved_gpu_hours, one));
+    print_rates(weeks, out);
+}
+
+static void json_source(struct jout *jout, const struct weeks *weeks, const struct weeks_source *source)
+{
+    const struct fabric_rate *rate = &weeks->reliability.rate[source->part];
+
+    jout_open_line(jout, NULL, '{');
+    jout_text(jout, "name", source->name);
+    jout_text(jout, "part", rate_infos[source->part].name);
+    jout_u64(jout, "parts", source->parts);
+    jout_u64(jout, "simulated", source->simulated);
+    jout_real(jout, "failures_per_year", source->failures_a_year);
+    jout_real(jout, "repair_s", source->repair_s);
+    jout_real(jout, "failures", source->failures);
+    jout_real(jout, "stop_share", source->stops);
+    jout_real(jout, "slowdown", source->slowdown);
+    jout_real(jout, "lost_gpu_hours", gpu_hours(weeks, source->lost_s));
+    jout_text(jout, "basis", rate->at.line ? "file" : rate_basis_names[rate_infos[source->part].basis]);
+    if (rate->at.line)
+        jout_u64(jout, "line", rate->at.line);
+    else
+        jout_text(jout, "source", rate_infos[source->part].source);
+    jout_close(jout);
+}
+
+static void json_pair(struct jout *jout, const char *key, double least, double most)
+{
+    jout_open_line(jout, key, '[');
+    jout_real(jout, NULL, least);
+    jout_real(jout, NULL, most);
+    jout_close(jout);
+}
+
+static void print_json(const struct weeks *weeks, const struct fabric *fabric, FILE *out)
+{
+    static struct jout jout;
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    jout_u64(&jout, "version", 1);
+    jout_text(&jout, "kind", "validate-weeks");
+    jout_text(&jout, "fabric", fabric->name);
+    jout_u64(&jout, "weeks", weeks->weeks);
+    jout_u64(&jout, "seed", weeks->seed);
+    jout_u64(&jout, "gpus", weeks->gpus);
+    jout_real(&jout, "checkpoint_s", in_s(weeks->reliability.checkpoint_ps));
+    jout_real(&jout, "checkpoint_write_s", in_s(weeks->reliability.write_ps));
+    jout_real(&jout, "restart_s", in_s(weeks->reliability.restart_ps));
+    jout_bool(&jout, "spares", weeks->reliability.spares);
+    jout_real(&jout, "failures", weeks->failures);
+    jout_real(&jout, "stops", weeks->stops);
+    jout_real(&jout, "useful_share", weeks->useful);
+    json_pair(&jout, "useful_share_95", weeks->useful_least, weeks->useful_most);
+    jout_real(&jout, "gpu_hours", weeks->gpu_hours);
+    jout_real(&jout, "lost_gpu_hours", weeks->gpu_hours_lost);
+    json_pair(&jout, "lost_gpu_hours_95", weeks->lost_least, weeks->lost_most);
+    jout_real(&jout, "best_checkpoint_s", weeks->best_checkpoint_s);
+    jout_open(&jout, "sources", '[');
+    for (uint32_t s = 0; s < weeks->sources; s++)
+        json_source(&jout, weeks, &weeks->source[s]);
+    jout_close(&jout);
+    jout_open(&jout, "improve", '[');
+    for (uint32_t b = 0; b < weeks->betters; b++) {
+        jout_open_line(&jout, NULL, '{');
+        jout_text(&jout, "what", weeks->better[b].what);
+        jout_real(&jout, "saved_gpu_hours", weeks->better[b].saved_gpu_hours);
+        jout_close(&jout);
+    }
+    jout_close(&jout);
+    jout_close(&jout);
+}
+
+int validate_weeks(const struct validate *plan, uint32_t weeks, bool json, FILE *out)
+{
+    static struct weeks result;
+    const struct weeks_options options = {.weeks = weeks,
+                                          .sample = samples[plan->level],
+                                          .threads = plan->jobs,
+                                          .seed = plan->seed,
+                                          .quiet = plan->quiet,
+                                          .cache = &plan->cache,
+                                          .stopped = plan->stopped};
+
+    if (!weeks_run(plan->fabric, &options, &result, plan->error)) {
+        if (cli_stopped) cli_error("interrupted");
+        return CLI_WRONG;
+    }
+    (json ? print_json : print_text)(&result, plan->fabric, out);
+    return CLI_DONE;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab config FABRIC: the fabric as configurations of its devices, as a cabling plan, as a bill of materials.
+ *
+ * The systems are src/config's.  Several devices go to files and never one after the other to standard output: most
+ * systems have no way to say where one device's configuration ends.  Everything is made in memory first, and then as
+ * files beside their places, so that nothing that fails leaves half of the fabric behind.
+ */
+#include "cli/plan/config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "cli/source.h"
+
+enum config_option {
+    CONFIG_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) CONFIG_OPTION_##id,
+#include "cli/plan/config_options.def"
+#undef OPTION
+};
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {CONFIG_OPTION_##id, name, argument, help},
+#include "cli/plan/config_options.def"
+#undef OPTION
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    struct config_settings *settings = into;
+    char names[CONFIG_NAMES];
+
+    switch (id) {
+    case CONFIG_OPTION_NOS:
+        settings->nos = config_format_find(argument);
+        if (settings->nos && settings->nos->emit) return true;
+        cli_error("--nos '%s': %s", argument, config_format_names(CONFIG_WRITTEN, "or", names));
+        return false;
+    case CONFIG_OPTION_DEVICE:
+        settings->device = argument;
+        return true;
+    case CONFIG_OPTION_OUT:
+        settings->out = argument;
+        return true;
+    case CONFIG_OPTION_COMMENTS:
+        settings->comments = true;
+        return true;
+    case CONFIG_OPTION_NO_COMMENTS:
+        settings->plain = true;
+        return true;
+    case CONFIG_OPTION_BOM:
+        settings->plan = CONFIG_PLAN_BOM;
+        return true;
+    case CONFIG_OPTION_SVG:
+        settings->plan = CONFIG_PLAN_SVG;
+        return true;
+    case CONFIG_OPTION_CABLING:
+        settings->plan = strcmp(argument, "csv") == 0     ? CONFIG_PLAN_CSV
+                         : strcmp(argument, "table") == 0 ? CONFIG_PLAN_TABLE
+                                                          : CONFIG_PLAN_NONE;
+        if (settings->plan != CONFIG_PLAN_NONE) return true;
+        cli_error("--cabling '%s': csv or table", argument);
+        return false;
+    default:
+        CHECK(false);
+    }
+}
+
+static void more_help(FILE *out)
+{
+    fputs("Examples:\n"
+          "  rocelab config pod.yaml --nos nxos --out configs\n"
+          "  rocelab config pod.yaml --nos eos --device leaf0\n"
+          "  rocelab config pod.yaml --cabling csv > cables.csv\n"
+          "  rocelab config pod.yaml --svg > pod.svg\n"
+          "\nSettings that a system cannot express are a warning, and a comment at the head of the configuration.\n"
+          "Exit status: 0 written, 1 with --strict: a setting was left out, 2 wrong use,\n"
+          "unreadable input, or a device that the system cannot have; then nothing is written.\n",
+          out);
+}
+
+static const struct cli_command command = {
+    .verb = "config",
+    .operands = "FABRIC",
+    .about = "Prints a fabric as configurations: classes, PFC, ECN, buffers and watchdog of every switch, settings of "
+             "every host; each block with the rule it satisfies.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+    .more = more_help,
+    .set = set_option,
+};
+
+void config_json_begin(struct jout *jout, FILE *out, const char *kind, const char *list)
+{
+    jout_init(jout, out);
+    jout_open(jout, NULL, '{');
+    jout_u64(jout, "version", 1);
+    jout_text(jout, "kind", kind);
+    jout_open(jout, list, '[');
+}
+
+/* What system a node is of; NULL: none is said. */
+static const struct config_format *format_of(const struct config_settings *settings, const struct fabric *fabric,
+                                             uint32_t node)
+{
+    if (settings->nos) return settings->nos;
+    if (node < fabric->hosts) return config_format_find("host");
+    uint8_t nos = fabric->sw[node - fabric->hosts].nos;
+    return nos == FABRIC_NOS_UNSAID ? NULL : config_format_find(fabric_nos_names[nos]);
+}
+
+bool config_good_names(const struct fabric *fabric, uint32_t n)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._:-";
+    const char *const *names = fabric->operations.port_name;
+    const struct fabric_node *node = &fabric->node[n];
+
+    for (uint32_t p = node->first_port; names && p < node->first_port + node->ports; p++) {
+        const char *name = names[p];
+        if (!name || (name[0] && name[0] != '-' && name[strspn(name, letters)] == 0)) continue;
+        cli_error("'%s:%u' has the name '%s': not one of an interface (letters, digits and / . _ : - are)", node->name,
+                  p - node->first_port, name);
+        return false;
+    }
+    return true;
+}
+
+static const char *name_of(const void *list, size_t index)
+{
+    return ((const struct fabric *)list)->node[index].name;
+}
+
+/* Configurations are of Ethernet switches, and settings of hosts those of RoCE. */
+static bool written_for(const struct fabric *fabric, const struct config_format *format)
+{
+    const struct fabric_system_row *system = fabric_system(fabric);
+
+    if (system->link == FABRIC_LINK_CREDITS)
+        cli_error("config: %s configures Ethernet; this fabric is of %s, which has a subnet manager", format->name,
+                  system->title);
+    else if (format->host && system->endpoint != FABRIC_ENDPOINT_NIC)
+        cli_error("config: settings of hosts are those of RoCE; this fabric is of %s", system->title);
+    else
+        return true;
+    return false;
+}
+
+static bool choose(const struct config_settings *settings, const struct fabric *fabric, struct config_file *file,
+                   uint32_t *ret_count)
+{
+    uint32_t only = settings->device ? fabric_find_node(fabric, settings->device) : FABRIC_NONE, count = 0;
+
+    if (settings->device && only == FABRIC_NONE) {
+        const char *near = cli_nearest(settings->device, name_of, fabric, fabric->nodes);
+        cli_error("--device '%s': the fabric has no such device%s%s%s", settings->device, near ? "; is it '" : "",
+                  near ? near : "", near ? "'?" : "");
+        return false;
+    }
+    for (uint32_t n = 0; n < fabric->nodes; n++) {
+        const struct config_format *format = format_of(settings, fabric, n);
+        if ((only != FABRIC_NONE && n != only) || fabric_node_unknown(fabric, n)) continue;
+        if (format && format->host != (n < fabric->hosts)) {
+            if (only == FABRIC_NONE) continue;
+            cli_error("--nos %s is not for '%s', which is a %s", format->name, fabric->node[n].name,
+                      n < fabric->hosts ? "host" : "switch");
+            return false;
+        }
+        if (!format || !format->emit) {
+            if (only == FABRIC_NONE && n < fabric->hosts) continue;
+            cli_error("'%s': of which system? Say --nos, or nos: in the fabric file", fabric->node[n].name);
+            return false;
+        }
+        if (!settings->nos && only == FABRIC_NONE && format->host &&
+            fabric_system(fabric)->endpoint != FABRIC_ENDPOINT_NIC)
+            continue; /* nobody asked for it */
+        if (!written_for(fabric, format) || !config_good_names(fabric, n)) return false;
+        file[count++] = (struct config_file){.device = fabric->node[n].name, .node = n, .format = format};
+    }
+    if (count == 0)
+        cli_error("config: the fabric has no device for --nos %s", settings->nos ? settings->nos->name : "");
+    *ret_count = count;
+    return count > 0;
+}
+
+static bool make(const struct config_settings *settings, const struct fabric *fabric, struct config_file *file)
+{
+    bool json = strcmp(file->format->suffix, "json") == 0; /* with comments it is none */
+    bool comments = !settings->plain && (!json || settings->comments);
+    struct config_emit emit = {.fabric = fabric, .node = file->node, .comments = comments, .mixed = !settings->nos};
+
+    emit.to = open_memstream(&file->text, &file->length);
+    int result = emit.to ? file->format->emit(&emit) : -ENOMEM;
+    if (emit.to && fclose(emit.to) != 0 && result == 0) result = -ENOMEM;
+    if (result == 0) return true;
+    cli_error("'%s' as %s: %s", file->device, file->format->name,
+              result == -EINVAL ? "it has no ports" : strerror(-result));
+    return false;
+}
+
+bool config_make(const struct config_settings *settings, const struct fabric *fabric, struct config_file *file,
+                 uint32_t *ret_count)
+{
+    bool good = choose(settings, fabric, file, ret_count);
+
+    for (uint32_t f = 0; good && f < *ret_count; f++)
+        good = make(settings, fabric, &file[f]);
+    return good;
+}
+
+static void print_json(const struct fabric *fabric, const struct config_file *file, uint32_t count, FILE *out)
+{
+    struct jout jout;
+
+    config_json_begin(&jout, out, "config", "devices");
+    for (uint32_t f = 0; f < count; f++) {
+        jout_open(&jout, NULL, '{');
+        jout_text(&jout, "device", file[f].device);
+        jout_text(&jout, "nos", file[f].format->name);
+        config_json_losses(&jout, fabric, &file[f]);
+        jout_text(&jout, "text", file[f].text);
+        jout_close(&jout);
+    }
+    jout_close(&jout);
+    jout_close(&jout);
+}
+
+static int print_configs(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
+{
+    struct config_file *file = calloc(fabric->nodes, sizeof *file);
+    uint32_t count = 0;
+    unsigned warnings = 0;
+    bool good = file && choose(settings, fabric, file, &count);
+
+    if (!file) cli_error("not enough memory");
+    if (good && count > 1 && !settings->out && !settings->common.json) {
+        cli_error("config: %u devices; say which one with --device, or where to with --out", count);
+        good = false;
+    }
+    for (uint32_t f = 0; good && f < count; f++)
+        good = make(settings, fabric, &file[f]);
+    if (good && settings->out) good = config_save(settings->out, file, count);
+    if (good) warnings = config_warn(fabric, file, count, settings->common.quiet);
+    if (good && settings->common.json)
+        print_json(fabric, file, count, out);
+    else if (good && !settings->out)
+        fwrite(file->text, 1, file->length, out);
+    for (uint32_t f = 0; f < count; f++)
+        free(file[f].text);
+    free(file);
+    return !good ? CLI_WRONG : warnings && settings->common.strict ? CLI_PROBLEMS : CLI_DONE;
+}
+
+int verb_config(int argc, char **argv, FILE *out)
+{
+    struct config_settings settings = {.plan = CONFIG_PLAN_NONE};
+    struct cli_source source = {0};
+    int first;
+    int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+
+    if (answer != CLI_GO) return answer;
+    if (argc - first != 1) {
+        cli_error("config: which file? One FABRIC is needed; see 'rocelab help config'");
+        return CLI_WRONG;
+    }
+    struct cli_inputs inputs = {.path = argv + first, .paths = 1};
+    if (!cli_source_load(&source, &inputs))
+        answer = CLI_WRONG;
+    else if (settings.plan != CONFIG_PLAN_NONE)
+        answer = config_print_plan(&settings, source.fabric, out);
+    else
+        answer = print_configs(&settings, source.fabric, out);
+    cli_source_release(&source);
+    return answer;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `rocelab config --cabling` and `--bom`: the lists of src/config as CSV, as a table, as JSON.
+ */
+#include "cli/plan/config.h"
+
+#include <string.h>
+
+#include "cli/plan/bom_print.h"
+#include "config/cabling.h"
+#include "config/drawing/drawing.h"
+#include "report/table.h"
+
+/* As RFC 4180 has it: what holds a comma, a quote or a line's end is quoted, and a quote is doubled. */
+static void csv_cell(FILE *to, const char *text, char end)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fprintf(to, "%s%c", text, end);
+        return;
+    }
+    fputc('"', to);
+    for (; *text; text++) {
+        if (*text == '"') fputc('"', to);
+        fputc(*text, to);
+    }
+    fprintf(to, "\"%c", end);
+}
+
+static void csv_row(void *to, const struct cabling_row *row)
+{
+    csv_cell(to, row->rail, ',');
+    csv_cell(to, row->nic, ',');
+    csv_cell(to, row->leaf, ',');
+    csv_cell(to, row->port, ',');
+    csv_cell(to, row->rate, ',');
+    csv_cell(to, row->length, '\n');
+}
+
+static void table_cable(void *to, const struct cabling_row *row)
+{
+    const char *const cell[] = {row->rail, row->nic, row->leaf, row->port, row->rate, row->length};
+    table_row(to, cell);
+}
+
+static void json_cable(void *to, const struct cabling_row *row)
+{
+    jout_open_line(to, NULL, '{');
+    jout_text(to, "rail", row->rail[0] ? row->rail : NULL);
+    jout_text(to, "nic", row->nic);
+    jout_text(to, "leaf", row->leaf);
+    jout_text(to, "port", row->port);
+    jout_text(to, "rate", row->rate);
+    jout_text(to, "length", row->length);
+    jout_bool(to, "length_known", row->length_known);
+    jout_close(to);
+}
+
+static int print_bom(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
+{
+    struct bom bom;
+    struct jout jout;
+    int result = bom_make(fabric, &bom);
+
+    if (result != 0) {
+        cli_error("config: %s", strerror(-result));
+        return CLI_WRONG;
+    }
+    if (settings->common.json) {
+        jout_init(&jout, out);
+        jout_open(&jout, NULL, '{');
+        jout_u64(&jout, "version", 1);
+        jout_text(&jout, "kind", "bom");
+        bom_json(&jout, fabric, &bom);
+        jout_close(&jout);
+    } else {
+        bom_text(fabric, &bom, out);
+    }
+    bom_release(&bom);
+    return CLI_DONE;
+}
+
+static int print_svg(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
+{
+    struct drawing drawing;
+
+    if (settings->common.json || settings->device || settings->out) {
+        cli_error("config: --svg draws the whole fabric on standard output, and takes no --%s",
+                  settings->common.json ? "json"
+                  : settings->device    ? "device"
+                                        : "out");
+        return CLI_WRONG;
+    }
+    if (drawing_make(fabric, &drawing) != 0) {
+        cli_error("config: not enough memory");
+        return CLI_WRONG;
+    }
+    drawing_svg(&drawing, out);
+    drawing_release(&drawing);
+    return CLI_DONE;
+}
+
+int config_print_plan(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
+{
+    static const struct table_column cables[] = {{.title = "rail", .right = true},
+                                                 {.title = "NIC"},
+                                                 {.title = "leaf"},
+                                                 {.title = "port"},
+                                                 {.title = "rate", .right = true},
+                                                 {.title = "length", .right = true}};
+    const struct text_style style = cli_style();
+    char copper[BOM_COPPER_TEXT];
+
+    if (settings->plan == CONFIG_PLAN_SVG) return print_svg(settings, fabric, out);
+    if (settings->plan == CONFIG_PLAN_BOM) return print_bom(settings, fabric, out);
+    if (!settings->common.quiet && bom_copper_text(fabric, copper)) cli_error("note: %s", copper);
+    if (settings->common.json) {
+        struct jout jout;
+        config_json_begin(&jout, out, "cabling", "cables");
+        cabling_each(fabric, settings->nos, json_cable, &jout);
+        jout_close(&jout);
+        jout_close(&jout);
+    } else if (settings->plan == CONFIG_PLAN_CSV) {
+        fputs("rail,nic,leaf,port,rate,length\n", out);
+        cabling_each(fabric, settings->nos, csv_row, out);
+    } else {
+        struct table table;
+        table_init(&table, cables, 6);
+        cabling_each(fabric, settings->nos, table_cable, &table);
+        table_print(&table, out, &style, 0);
+        table_release(&table);
+    }
+    return CLI_DONE;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab diff APPROVED RUNNING...: what runs otherwise than it was approved, and who answers for it.
+ *
+ * APPROVED is a fabric file; RUNNING is one too, or configurations, which are imported in memory.  A drift names the
+ * device, the port, the key, both values, and the places of both.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "cli/cli.h"
+#include "cli/ends.h"
+#include "cli/plan/diff_fix.h"
+#include "cli/plan/diff_print.h"
+
+enum diff_option {
+    DIFF_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) DIFF_OPTION_##id,
+#include "cli/plan/diff_options.def"
+#undef OPTION
+};
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {DIFF_OPTION_##id, name, argument, help},
+#include "cli/plan/diff_options.def"
+#undef OPTION
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+struct settings {
+    struct cli_common common;
+    const struct config_format *from;
+    struct cli_links links;
+    struct cli_given given;
+    bool all, fix;
+    const char *into, *by; /* by: who makes the change; NULL: it is drift */
+};
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    struct settings *settings = into;
+
+    switch (id) {
+    case DIFF_OPTION_FROM:
+        settings->from = cli_from(argument);
+        return settings->from != NULL;
+    case DIFF_OPTION_LINKS:
+        return cli_links_add(&settings->links, argument);
+    case DIFF_OPTION_MODEL:
+        return cli_given_fact(&settings->given, FACT_MODEL, argument);
+    case DIFF_OPTION_CABLE:
+        return cli_given_fact(&settings->given, FACT_CABLE, argument);
+    case DIFF_OPTION_FACTS:
+        return cli_given_file(&settings->given, argument);
+    case DIFF_OPTION_FIX:
+        return settings->fix = true;
+    case DIFF_OPTION_OUT:
+        settings->into = argument;
+        return true;
+    case DIFF_OPTION_BY:
+        settings->by = argument;
+        return true;
+    case DIFF_OPTION_ALL:
+        return settings->all = true;
+    default:
+        CHECK(false);
+    }
+}
+
+static void more_help(FILE *out)
+{
+    fputs("Examples:\n"
+          "  rocelab diff approved.yaml leaf1.cfg leaf2.cfg\n"
+          "  rocelab diff approved.yaml running.yaml --json\n"
+          "  rocelab diff approved.yaml proposed.yaml --by alice\n"
+          "\nExit status: 0 nothing differs, 1 something does (with --by: something that is not NAME's to change), 2 "
+          "wrong\n"
+          "use or unreadable input.\n",
+          out);
+}
+
+static const struct cli_command command = {
+    .verb = "diff",
+    .operands = "APPROVED RUNNING...",
+    .about =
+        "Compares a running fabric, or the configurations of its devices, with the approved fabric file. Each drift "
+        "names device, port, key, both values with their places, and the owner of the key.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+    .more = more_help,
+    .set = set_option,
+};
+
+static void print_summary(const struct diff *diff, uint32_t kinds, const struct diff_list *list, FILE *out)
+{
+    const struct cli_source *running = list->running;
+    uint32_t refused = diff_refusals(list);
+    const struct text_style style = cli_style();
+
+    if (running->imported) cli_ends_text(&running->set, "what they are cabled to is not compared", out);
+    if (diff->rounded)
+        fprintf(out, "%llu threshold%s of marking %s approved finer than the system can say it: %s%s\n",
+                (unsigned long long)diff->rounded, text_plural(diff->rounded), diff->rounded == 1 ? "is" : "are",
+                diff->first_rounded, diff->rounded > 1 ? ", and others" : "");
+    fprintf(out, "%llu difference%s", (unsigned long long)diff->drifts, text_plural(diff->drifts));
+    if (kinds < diff->drifts) fprintf(out, " of %u kind%s", kinds, text_plural(kinds));
+    fprintf(out, " in %llu port%s of %llu device%s", (unsigned long long)diff->ports, text_plural(diff->ports),
+            (unsigned long long)diff->devices, text_plural(diff->devices));
+    if (list->by) {
+        fprintf(out, "; %u %s not for ", refused, refused == 1 ? "is" : "are");
+        text_outside(out, &style, list->by);
+        fputs(" to change", out);
+    }
+    fputc('\n', out);
+}
+
+static void print_json(const struct diff *diff, const struct diff_list *list, FILE *out)
+{
+    struct jout jout;
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    jout_u64(&jout, "version", 1);
+    jout_text(&jout, "kind", "diff");
+    diff_print_json(list, &jout);
+    jout_u64(&jout, "devices", diff->devices);
+    jout_u64(&jout, "ports", diff->ports);
+    jout_u64(&jout, "rounded", diff->rounded);
+    cli_ends_json(&jout, list->running->imported ? &list->running->set : NULL);
+    jout_close(&jout);
+}
+
+static int compare(const struct settings *settings, struct diff_list *list, FILE *out)
+{
+    const struct cli_source *approved = list->approved, *running = list->running;
+    struct diff diff = {.approved = {approved->fabric, approved->places, approved->imported, &approved->set},
+                        .running = {running->fabric, running->places, running->imported, &running->set},
+                        .each = diff_list_add,
+                        .to = list};
+
+    bool change = list->by && !approved->imported && !running->imported; /* then all counts that the file says */
+    if (!diff_run(&diff) || list->no_memory || (change && !diff_words(&diff, list))) {
+        cli_error("diff: not enough memory");
+        return CLI_WRONG;
+    }
+    if (diff.devices == 0) {
+        cli_error("diff: no device of %s is in %s", running->path, approved->path);
+        return CLI_WRONG;
+    }
+    if (settings->fix) {
+        if (!diff_fix(list, settings->into, settings->common.quiet, out)) return CLI_WRONG;
+    } else if (settings->common.json) {
+        print_json(&diff, list, out);
+    } else {
+        uint32_t kinds = diff_print_text(list, settings->all, out);
+        if (!settings->common.quiet) print_summary(&diff, kinds, list, out);
+    }
+    if (list->by) return diff_refusals(list) ? CLI_PROBLEMS : CLI_DONE;
+    return diff.drifts ? CLI_PROBLEMS : CLI_DONE;
+}
+
+static int run(struct settings *settings, char **operand, int operands, FILE *out)
+{
+    struct cli_source approved = {0}, running = {0};
+    struct cli_files files = {0};
+    int answer = CLI_WRONG;
+
+    if (operands < 2) {
+        cli_error("diff: which files? APPROVED and RUNNING are needed; see 'rocelab help diff'");
+        return CLI_WRONG;
+    }
+    if (settings->by && (settings->fix || settings->by[0] == '\0')) {
+        cli_error(settings->fix ? "diff: --fix undoes drift, --by names who makes a change; give one of the two"
+                                : "diff: --by '': a name is expected");
+        return CLI_WRONG;
+    }
+    if (settings->into && !settings->fix) {
+        cli_error("diff: --out belongs to --fix");
+        return CLI_WRONG;
+    }
+    if (settings->fix && settings->common.json) {
+        cli_error("diff: --fix writes commands, not JSON; give one of the two");
+        return CLI_WRONG;
+    }
+    struct cli_inputs one = {.path = operand, .paths = 1};
+    if (cli_files_find(operand + 1, operands - 1, settings->common.quiet, &files)) {
+        struct cli_inputs others = {.path = files.path,
+                                    .paths = files.paths,
+                                    .from = settings->from,
+                                    .links = &settings->links,
+                                    .given = &settings->given};
+        struct diff_list list = {.approved = &approved, .running = &running, .by = settings->by};
+        arena_init(&list.arena, (size_t)1 << 32);
+        if (cli_source_load(&approved, &one) && cli_source_load(&running, &others))
+            answer = compare(settings, &list, out);
+        free(list.drift);
+        arena_release(&list.arena);
+    }
+    cli_source_release(&approved);
+    cli_source_release(&running);
+    cli_files_release(&files);
+    return answer;
+}
+
+int verb_diff(int argc, char **argv, FILE *out)
+{
+    struct settings settings = {.from = NULL};
+    int first;
+    int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+
+    if (answer == CLI_GO) answer = run(&settings, argv + first, argc - first, out);
+    cli_given_release(&settings.given);
+    return answer;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab fault [NAME] FAULT: something goes wrong in a fabric that is up, now.
+ *
+ * The words are those of a fabric file's `faults:`.  The fabric answers the time at which it took effect, so that a run
+ * by hand can be had again from a script.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/programs/up_ask.h"
+#include "report/json_out.h"
+
+static void more_help(FILE *out)
+{
+    fputs(
+        "Examples:\n"
+        "  rocelab fault down leaf0:3 for 5ms\n"
+        "  rocelab fault pod corrupt h3 share 0.1%\n"
+        "  rocelab fault pod flap leaf0:3 every 10ms down 1ms times 5\n"
+        "\nFAULT is written as under 'faults:' of a fabric file, without the punctuation; without 'at' it begins now.\n"
+        "flood and misroute need switches that are made for them: write them into the file.\n"
+        "\nExit status: 0 done, 1 the fabric refused it, 2 wrong use or no such fabric.\n",
+        out);
+}
+
+static const struct cli_command command = {
+    .verb = "fault",
+    .operands = "[NAME] FAULT...",
+    .about = "Makes something go wrong in a fabric that is up (`rocelab up`): a link goes down, packets are corrupted, "
+             "a port sends pauses. Prints the fabric time at which it took effect, as a line for a script.",
+    .option = cli_common_options,
+    .options = CLI_OPTION_OWN,
+    .more = more_help,
+};
+
+static bool is_fault(const char *word)
+{
+    static const char *const words[] = {"down",     "flap",    "reset", "drain",      "withdraw",
+                                        "misroute", "corrupt", "drop",  "lanes",      "slow",
+                                        "receive",  "pause",   "flood", "hot-optics", "slow-gpu"};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(word, words[i]) == 0) return true;
+    return false;
+}
+
+struct asked {
+    const char *words;
+    char path[UP_PATH]; /* of the fabric */
+    bool named;         /* in the command */
+};
+
+/* Standard output, or why not.  Which fabric it was is told to who did not say it, as a comment of the line. */
+static int print(int answer, const char *text, const struct asked *asked, const struct cli_common *common, FILE *out)
+{
+    struct jout jout;
+    uint64_t at = strtoull(text, NULL, 10);
+    char name[UP_PATH];
+    const char *words = asked->words;
+
+    up_name(asked->path, name);
+
+    if (answer == CLI_PROBLEMS) {
+        size_t length = strcspn(text, "\n");
+        cli_error("fault: %.*s", (int)length, text);
+    } else if (common->json) {
+        jout_init(&jout, out);
+        jout_open(&jout, NULL, '{');
+        jout_u64(&jout, "version", 1);
+        jout_text(&jout, "kind", "fault");
+        jout_u64(&jout, "at_ps", at);
+        jout_text(&jout, "fabric", name);
+        jout_text(&jout, "fault", words);
+        jout_close(&jout);
+    } else {
+        fprintf(out, "at %" PRIu64 "ps: %s", at, words);
+        if (!asked->named) fprintf(out, "  # fabric '%s'", name);
+        fputc('\n', out);
+    }
+    return answer;
+}
+
+int verb_fault(int argc, char **argv, FILE *out)
+{
+    struct cli_common common;
+    char words[1024] = "fault";
+    char *text = NULL;
+    size_t length = 0, used = strlen(words);
+    int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
+
+    if (answer != CLI_GO) return answer;
+    const char *name = first < argc && !is_fault(argv[first]) ? argv[first++] : NULL;
+    if (first >= argc) {
+        cli_error("fault: which one? As in 'rocelab fault down leaf0:3 for 5ms'");
+        return CLI_WRONG;
+    }
+    for (int i = first; i < argc && used < sizeof words; i++)
+        used += (size_t)snprintf(words + used, sizeof words - used, " %s", argv[i]);
+    FILE *heard = used < sizeof words ? open_memstream(&text, &length) : NULL;
+    if (heard == NULL) {
+        cli_error("fault: too long");
+        return CLI_WRONG;
+    }
+    struct asked asked = {.words = words + strlen("fault "), .named = name != NULL};
+    answer = up_ask("fault", name, words, asked.path, heard);
+    fclose(heard);
+    if (answer != CLI_WRONG) answer = print(answer, text, &asked, &common, out);
+    free(text);
+    return answer;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab sweep FILE --vary PATH=VALUES ...: a fabric file run with every combination of values, and one table.
+ *
+ * The file is read once; values are replaced in what it says, not in its text, so that the loader judges every
+ * combination and names the place.  A file that is wrong as it is, or a path that leads nowhere, ends the sweep before
+ * it begins; a combination that is refused is a row.
+ */
+#include "study/sweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "cli/cli.h"
+#include "cli/html.h"
+#include "cli/simulate/study.h"
+#include "cli/simulate/sweep_print.h"
+#include "cli/simulate/sweep_script.h"
+#include "cli/source.h"
+
+#define FILE_BYTES ((size_t)256 << 20)
+
+enum sweep_option {
+    SWEEP_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) SWEEP_OPTION_##id,
+#include "cli/simulate/sweep_options.def"
+#undef OPTION
+};
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {SWEEP_OPTION_##id, name, argument, help},
+#include "cli/simulate/sweep_options.def"
+#undef OPTION
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+struct settings {
+    struct sweep sweep;
+    struct sweep_view view;
+    struct sweep_script script;
+    struct cli_html html;
+    const char *out; /* NULL: nothing is kept */
+    bool many;       /* --seeds was given */
+    struct study_error error;
+};
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    struct settings *settings = into;
+    struct sweep *sweep = &settings->sweep;
+
+    switch (id) {
+    case SWEEP_OPTION_VARY:
+    case SWEEP_OPTION_WITH:
+        if (sweep_vary(&sweep->grid, argument, id == SWEEP_OPTION_WITH)) return true;
+        cli_study_error(&settings->error);
+        return false;
+    case SWEEP_OPTION_SCRIPT:
+        settings->script.path = argument;
+        return true;
+    case SWEEP_OPTION_SHOW:
+        return sweep_show(&settings->view, argument);
+    case SWEEP_OPTION_OUT:
+        settings->out = argument;
+        return true;
+    case SWEEP_OPTION_FORCE:
+        sweep->cache.force = true;
+        return true;
+    case SWEEP_OPTION_SEEDS:
+        settings->many = true;
+        return cli_seeds(argument, &sweep->seeds);
+    case SWEEP_OPTION_JOBS:
+        return cli_jobs(argument, &sweep->jobs);
+    case SWEEP_OPTION_HTML:
+        return cli_html_set(&settings->html, argument);
+    case SWEEP_OPTION_CSV:
+        settings->view.csv = true;
+        return true;
+    default:
+        CHECK(false);
+    }
+}
+
+static void more_help(FILE *out)
+{
+    const struct text_style style = cli_style();
+
+    text_wrap(
+        out, &style, 0, 2,
+        "Values: 1,2,8 is a list; 100KB..2MB doubles, x4 behind it multiplies, /5 divides into five, +100KB adds.");
+    text_wrap(out, &style, 0, 2, "NAME=VALUE gives a value a name, which tables and charts show instead.");
+    text_wrap(out, &style, 0, 2,
+              "Paths: keys divided by dots; in a list a number, a name or a job's kind: jobs.0.size, "
+              "classes.rdma.ecn.min.");
+    fputs("\nExamples:\n"
+          "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=100KB..1MB\n"
+          "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=50KB,500KB --with classes.rdma.ecn.max=150KB,1500KB\n"
+          "  rocelab sweep pod64.yaml --vary nics.congestion=dcqcn/connectx,hpcc/paper --seeds 5 --out runs\n"
+          "  rocelab sweep fabric.yaml --script pair.up --vary links.host.rate=100G,400G\n\n",
+          out);
+    sweep_list_columns(out);
+    fputs("\nExit status: 0 every point has run and its jobs ended, or the stop time of the file was reached; 1 a "
+          "point was\n"
+          "refused, or its jobs did not end; 2 wrong use, unreadable input, or interrupted: the points that are done "
+          "are printed\n"
+          "all the same.\n",
+          out);
+}
+
+static const struct cli_command command = {
+    .verb = "sweep",
+    .operands = "FILE",
+    .about = "Runs a fabric file in virtual time with every combination of the values given, on all processors, and "
+             "prints one table. With --out an interrupted sweep goes on where it stopped.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+    .more = more_help,
+    .set = set_option,
+};
+
+/* All of a file; NULL after a message. */
+static char *read_all(const char *path)
+{
+    char *text = NULL;
+
+    return cli_read_text(path, FILE_BYTES, &text) ? text : NULL;
+}
+
+static bool write_csv(const void *context, FILE *out)
+{
+    const struct settings *settings = context;
+
+    sweep_csv(&settings->sweep, &settings->view, out);
+    return true;
+}
+
+static bool write_json(const void *context, FILE *out)
+{
+    const struct settings *settings = context;
+
+    return sweep_json(&settings->sweep, &settings->view, out);
+}
+
+static bool any_point(const struct sweep *sweep)
+{
+    for (uint32_t p = 0; sweep->row && p < sweep->points; p++)
+        if (sweep_has(sweep, p)) return true;
+    return false;
+}
+
+/* Of each point; false after a message. */
+static bool summarise(struct settings *settings)
+{
+    const struct sweep *sweep = &settings->sweep;
+    struct row_summary *summary = calloc(sweep->points, sizeof *summary);
+
+    settings->view.summary = summary;
+    for (uint32_t p = 0; summary && p < sweep->points; p++)
+        if (sweep_has(sweep, p) && !row_summarise(&sweep->row[p * sweep->seeds], sweep->seeds, &summary[p]))
+            summary = NULL;
+    if (summary == NULL) cli_error("not enough memory");
+    return summary != NULL;
+}
+
+static int report(struct settings *settings, FILE *out)
+{
+    const struct sweep *sweep = &settings->sweep;
+    const struct sweep_view *view = &settings->view;
+    int status = CLI_DONE;
+
+    for (uint32_t i = 0; i < sweep->points * sweep->seeds; i++)
+        if (sweep->row[i].there && sweep_note(&sweep->row[i])[0]) status = CLI_PROBLEMS;
+    if (view->partial) status = CLI_WRONG;
+    if (settings->out && (!cli_write_in(settings->out, "sweep.csv", write_csv, settings) ||
+                          !cli_write_in(settings->out, "sweep.json", write_json, settings)))
+        status = CLI_WRONG;
+    if (!cli_html_end(&settings->html, write_json, settings)) status = CLI_WRONG;
+    if (view->json && !sweep_json(sweep, view, out)) status = CLI_WRONG;
+    if (view->csv) sweep_csv(sweep, view, out);
+    if (!view->json && !view->csv) sweep_print(sweep, view, out);
+    return status;
+}
+
+/* Seeds that are varied, and varied again by --seeds, would be in several points. */
+static bool seeds_fit(const struct settings *settings)
+{
+    const struct sweep_grid *grid = &settings->sweep.grid;
+
+    for (uint32_t i = 0; settings->many && i < grid->axes; i++) {
+        if (strcmp(grid->axis[i].path, "seed") != 0) continue;
+        cli_error("sweep: --seeds and --vary seed: say one of them");
+        return false;
+    }
+    return true;
+}
+
+static int run(struct settings *settings, FILE *out)
+{
+    struct sweep *sweep = &settings->sweep;
+    uint64_t points = sweep_points(&sweep->grid);
+    int status = CLI_WRONG;
+
+    if (points > SWEEP_POINTS || points * sweep->seeds > SWEEP_POINTS) {
+        cli_error("sweep: more than %u %s", SWEEP_POINTS, points > SWEEP_POINTS ? "points" : "runs");
+        return CLI_WRONG;
+    }
+    sweep->points = (uint32_t)points;
+    sweep->text = read_all(sweep->path);
+    if (strcmp(sweep->path, "-") == 0) sweep->path = "<stdin>";
+    if (sweep->text && sweep_check(sweep) &&
+        (settings->out == NULL || cache_open(&sweep->cache, settings->out, &settings->error))) {
+        cli_catch_stop(1);
+        const char *noun = settings->many ? "runs" : "points";
+        bool whole = sweep_run(sweep);
+        settings->view.partial = !whole && cli_stopped && any_point(sweep);
+        if (whole || settings->view.partial) {
+            if (!settings->many || summarise(settings)) status = report(settings, out);
+            if (whole && settings->out && !sweep->quiet) cli_study_rows(&sweep->rows, settings->out, noun);
+        }
+        if (!whole && cli_stopped) {
+            fflush(out);
+            cli_study_stopped(&sweep->done, sweep->points * sweep->seeds, settings->out, noun);
+        }
+    }
+    cli_study_error(&settings->error);
+    for (uint32_t p = 0; settings->view.summary && p < sweep->points; p++)
+        row_summary_release(&settings->view.summary[p]);
+    free(settings->view.summary);
+    sweep_release(sweep);
+    free(sweep->text);
+    return status;
+}
+
+int verb_sweep(int argc, char **argv, FILE *out)
+{
+    struct settings settings = {
+        .sweep = {.sim = {.until = PS_NEVER}, .seeds = 1, .stopped = &cli_stopped, .error = &settings.error}};
+    struct sweep *sweep = &settings.sweep;
+    struct cli_common common;
+    int first, answer;
+
+    sweep->grid.error = &settings.error;
+    arena_init(&sweep->grid.arena, 0);
+    answer = cli_options(&command, argc, argv, out, &common, &settings, &first);
+    if (answer == CLI_GO) {
+        settings.view.json = common.json;
+        sweep->quiet = common.quiet;
+        answer = CLI_WRONG;
+        if (first + 1 != argc) {
+            cli_error("sweep: %s; see 'rocelab help sweep'", first == argc ? "which file?" : "one file at a time");
+        } else if (sweep->grid.axes == 0) {
+            cli_error("sweep: what is to be varied? --vary classes.rdma.ecn.min=100KB..1MB, for instance");
+        } else if (settings.view.json && settings.view.csv) {
+            cli_error("sweep: --json and --csv both want standard output");
+        } else if (sweep->cache.force && settings.out == NULL) {
+            cli_error("sweep: --force runs again what --out DIR has kept; say where");
+        } else if (seeds_fit(&settings)) {
+            sweep->path = argv[first];
+            for (uint32_t i = 0; i < settings.view.showns; i++)
+                sweep->small |=
+                    settings.view.shown[i].column == MEASURE_SMALL || settings.view.shown[i].column == MEASURE_SMALL4K;
+            if ((settings.script.path == NULL || sweep_script_begin(&settings.script, sweep)) &&
+                cli_html_begin(&settings.html, argc, argv))
+                answer = run(&settings, out);
+            cli_html_release(&settings.html);
+            sweep_script_end(&settings.script);
+        }
+    }
+    arena_release(&sweep->grid.arena);
+    return answer;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A search for settings as JSON (docs/json.md).
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "cli/simulate/tune_print.h"
+#include "report/json_out.h"
+#include "report/sim_report.h"
+
+static void json_interval(struct jout *jout, const char *key, const struct tune_interval *interval)
+{
+    jout_open_line(jout, key, '{');
+    jout_real(jout, "ratio", exp(interval->mean));
+    jout_real(jout, "ratio_least", exp(interval->mean - interval->half));
+    jout_real(jout, "ratio_most", exp(interval->mean + interval->half));
+    jout_u64(jout, "seeds", interval->seeds);
+    jout_close(jout);
+}
+
+static void json_mean(struct jout *jout, const struct tune *tune, const struct tune_point *point, const char *key,
+                      enum tune_goal what)
+{
+    bool other = tune->first_choice && point == tune->point[tune->answer]; /* chosen on the seeds of the rest */
+    uint32_t from = other ? tune->plan.answer_from : TUNE_SEARCH_SEEDS, count = 0;
+    uint32_t to = from + (other ? tune->plan.answer_seeds : tune->plan.fresh_seeds);
+    double sum = 0;
+
+    for (uint32_t seed = from; point->row && seed < to; seed++) {
+        double cost = tune_cost(tune, point->row[seed], what);
+        if (isnan(cost)) continue;
+        sum += what == TUNE_FOR_BUSBW ? 1 / cost / 1e6 : what == TUNE_FOR_PAUSED ? cost - TUNE_PAUSED_LEAST : cost;
+        count++;
+    }
+    jout_real(jout, key, count ? sum / count : NAN);
+}
+
+static void json_values(struct jout *jout, const struct tune *tune, const struct tune_point *point)
+{
+    char text[TUNE_TEXT];
+
+    jout_open(jout, "values", '[');
+    for (uint32_t i = 0; i < tune->parameters; i++) {
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "key", tune->parameter[i].path);
+        jout_text(jout, "value", tune_value_text(tune, point, i, text));
+        jout_bool(jout, "changed", tune_has(point, i));
+        jout_close(jout);
+    }
+    jout_close(jout);
+}
+
+static void json_setting(struct jout *jout, const struct tune *tune, uint32_t index)
+{
+    const struct tune_point *point = tune->point[index];
+    char name[TUNE_NAME];
+
+    jout_open(jout, NULL, '{');
+    jout_text(jout, "name", tune_name(tune, index, name));
+    jout_text(jout, "source", point->origin == TUNE_PRESET ? tune_presets[point->preset].source : NULL);
+    jout_bool(jout, "front", point->front);
+    jout_bool(jout, "knee", point->knee);
+    jout_text(jout, "worthless", point->worthless || point->refused ? point->why : NULL);
+    json_interval(jout, "goal", &point->goal);
+    json_mean(jout, tune, point, "time_ps", TUNE_FOR_TIME);
+    json_mean(jout, tune, point, "busbw_GBps", TUNE_FOR_BUSBW);
+    json_mean(jout, tune, point, tune_p99_is_time(tune) ? "p99_ps" : "p99_slowdown_milli", TUNE_FOR_P99);
+    json_mean(jout, tune, point, "paused_share", TUNE_FOR_PAUSED);
+    json_interval(jout, "speed", &point->objective[0]);
+    json_interval(jout, "p99", &point->objective[1]);
+    json_interval(jout, "paused", &point->objective[2]);
+    json_values(jout, tune, point);
+    jout_close(jout);
+}
+
+static void json_change(struct jout *jout, const struct tune *tune)
+{
+    struct tune_overrides *with = calloc(1, sizeof *with);
+
+    jout_open(jout, "change", '[');
+    if (with) tune_overrides(tune, tune->point[tune->helps ? tune->answer : 0], with);
+    for (uint32_t i = 0; with && i < with->count; i++) {
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "key", with->path[i]);
+        jout_text(jout, "value", with->value[i]);
+        jout_close(jout);
+    }
+    jout_close(jout);
+    free(with);
+}
+
+static void json_parameters(struct jout *jout, const struct tune *tune)
+{
+    char text[TUNE_TEXT];
+
+    jout_open(jout, "parameters", '[');
+    for (uint32_t i = 0; i < tune->parameters; i++) {
+        const struct tune_sensitivity *sensitivity = &tune->sensitivity[i];
+        if (!tune->parameter[i].varied) continue;
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "key", tune->parameter[i].path);
+        jout_text(jout, "now", tune_value_text(tune, tune->point[0], i, text));
+        jout_text(jout, "tuned", tune_value_text(tune, tune->point[tune->helps ? tune->answer : 0], i, text));
+        jout_real(jout, "share", sensitivity->share);
+        jout_real(jout, "set_back_ratio", tune->sensitivity_known ? exp(sensitivity->set_back) : NAN);
+        jout_close(jout);
+    }
+    jout_close(jout);
+}
+
+static void json_under(struct jout *jout, const struct tune *tune)
+{
+    jout_open(jout, "under", '[');
+    for (uint32_t s = 1; tune->under && s < tune->scenarios; s++) {
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "traffic", tune->scenario[s].name);
+        jout_bool(jout, "searched", tune->scenario[s].searched);
+        jout_bool(jout, "foreign", tune->scenario[s].foreign);
+        jout_real(jout, "ratio", exp(tune->under[s].mean));
+        jout_close(jout);
+    }
+    jout_close(jout);
+    jout_u64(jout, "links", tune->links);
+    jout_u64(jout, "links_tried", tune->links_tried);
+    jout_real(jout, "robustness_ratio", exp(tune->robustness_mean));
+    jout_real(jout, "robustness_worst_ratio", exp(tune->robustness));
+}
+
+static void json_document(struct jout *jout, const struct tune *tune)
+{
+    jout_open(jout, NULL, '{');
+    jout_u64(jout, "version", 1);
+    jout_text(jout, "kind", "tune");
+    jout_text(jout, "file", tune->path);
+    jout_text(jout, "fabric", tune->fabric->name);
+    fabric_slices_json(jout, tune->fabric);
+    jout_text(jout, "goal", tune_goal_names[tune->goal]);
+    jout_text(jout, "class", tune->class_name);
+    jout_bool(jout, "robust", tune->robust);
+    jout_u64(jout, "runs", tune->spent);
+    jout_u64(jout, "drawn", tune->tried);
+    jout_u64(jout, "refused", tune->refused);
+    jout_u64(jout, "fresh_seeds", tune->plan.fresh_seeds);
+    jout_bool(jout, "out_of_time", tune->out_of_time);
+    jout_bool(jout, "helps", tune->helps);
+    json_change(jout, tune);
+    json_parameters(jout, tune);
+    jout_open(jout, "settings", '[');
+    for (uint32_t i = 0; i < tune->points; i++)
+        if (tune->point[i]->judged) json_setting(jout, tune, i);
+    jout_close(jout);
+    json_under(jout, tune);
+    jout_open(jout, "why", '[');
+    for (uint32_t i = 0; i < tune->why_count; i++)
+        jout_text(jout, NULL, tune->whys[i]);
+    jout_close(jout);
+    jout_open(jout, "not_tuned", '[');
+    for (uint32_t i = 0; i < tune->left_outs; i++)
+        jout_text(jout, NULL, tune->left_out[i]);
+    jout_close(jout);
+    jout_close(jout);
+}
+
+bool tune_json(const struct tune *tune, FILE *out)
+{
+    struct jout *jout = malloc(sizeof *jout);
+
+    if (jout == NULL) {
+        cli_error("not enough memory for the report");
+        return false;
+    }
+    jout_init(jout, out);
+    json_document(jout, tune);
+    free(jout);
+    return true;
+}
