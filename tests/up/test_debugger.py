@@ -67,6 +67,19 @@ class Debuggers(Failures):
         self.ends(up, 0)
         self.assertIn("slept 40.0", up.text())
 
+    @needs("gdb", "gdbserver")
+    def test_gdb_reaches_a_program_through_gdbserver(self):
+        alone, _ = self.slept("")
+        up = self.by_hand()
+        server = self.on("h0", "gdbserver", "--once", "localhost:0", *self.python("slow.py", PROGRAM), "100")
+        port = until(lambda: re.search(r"Listening on port (\d+)", server.text()))[1]
+        done = subprocess.run([*GDB.split(), "-ex", f"target remote localhost:{port}", "-ex", "cont"], capture_output=True,
+                              text=True, check=False, env=self.env, stdin=subprocess.DEVNULL, timeout=PATIENCE_S)
+        self.assertIn("exited normally", done.stdout, done.stderr)
+        self.ends(server, 0)
+        self.assertIn(alone[0].strip().removeprefix("h0: "), server.text())
+        self.ends(up)
+
     @needs("strace")
     def test_strace(self):
         alone, _ = self.slept("")
