@@ -21,6 +21,7 @@
 
 #include "base/check.h"
 #include "base/draft.h"
+#include "base/nearest.h"
 #include "base/quiet.h"
 #include "base/units.h"
 #include "packet/capfile/capfile.h"
@@ -49,7 +50,21 @@ static int wrong(char *why, size_t why_bytes, const char *what, const char *righ
     return -EINVAL;
 }
 
-/* snap=BYTES or size=SIZE; 1: it is neither. */
+static bool mistyped(const char *text)
+{
+    char word[8];
+    struct nearest nearest;
+    size_t length = strcspn(text, "=");
+
+    if (length >= sizeof word || text[length] == '\0') return false;
+    snprintf(word, sizeof word, "%.*s", (int)length, text);
+    nearest_init(&nearest, word);
+    nearest_try(&nearest, "snap");
+    nearest_try(&nearest, "size");
+    return nearest.word != NULL;
+}
+
+/* snap=BYTES or size=SIZE; 1: it is a part of the name, which may have commas. */
 static int parse_limit(const char *text, struct capwriter_name *name, char *why, size_t why_bytes)
 {
     const char *unclear;
@@ -62,7 +77,8 @@ static int parse_limit(const char *text, struct capwriter_name *name, char *why,
         name->snap = (uint32_t)bytes;
         return 0;
     }
-    if (strncmp(text, "size=", 5) != 0) return 1;
+    if (strncmp(text, "size=", 5) != 0)
+        return mistyped(text) ? wrong(why, why_bytes, text, "snap=BYTES or size=SIZE is expected") : 1;
     if (unit_parse(UNIT_SIZE, text + 5, &name->size, &unclear) < 0) return wrong(why, why_bytes, text, unclear);
     return 0;
 }
@@ -73,7 +89,7 @@ int capwriter_name_parse(const char *text, struct capwriter_name *ret, char *why
 
     if (strlen(text) >= sizeof name.path) return wrong(why, why_bytes, "...", "the name is too long");
     memcpy(name.path, text, strlen(text) + 1);
-    for (char *comma; (comma = strrchr(name.path, ',')) != NULL; *comma = '\0') { /* a name may have commas itself */
+    for (char *comma; (comma = strrchr(name.path, ',')) != NULL; *comma = '\0') {
         int rc = parse_limit(comma + 1, &name, why, why_bytes);
         if (rc < 0) return rc;
         if (rc > 0) break;

@@ -302,8 +302,9 @@ static void named(void **state)
         {"x.pcap,size=0", "x.pcap", 0, 0},
         {"a,b=c,size=1KiB", "a,b=c", 0, 1024}, /* the name's own commas */
     };
-    static const char *const bad[] = {"x,snap=63",  "x,snap=262145", "x,snap=", "x,size=7",
-                                      "x,size=big", ",size=1GB",     ""};
+    static const char *const bad[] = {
+        "x,snap=63",      "x,snap=262145",         "x,snap=", "x,size=7", "x,size=big", ",size=1GB", "",
+        "x.pcap,snop=64", "x.pcap,siz=1GB,snap=96"};
     struct capwriter_name name;
     char why[200];
     for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
