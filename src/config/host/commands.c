@@ -429,18 +429,37 @@ static bool ethtool(struct host *in, const struct words *words)
     return rx || tx;
 }
 
+/* A word of the shell without its quotes: 'a b'c"d" is a bcd. */
+static void unquote(const char *word, char *to, size_t bytes)
+{
+    char quote = 0;
+    size_t length = 0;
+
+    for (const char *c = word; *c && (quote || !strchr(" \t;", *c)) && length + 1 < bytes; c++) {
+        if (*c == quote)
+            quote = 0;
+        else if (!quote && (*c == '"' || *c == '\''))
+            quote = *c;
+        else {
+            if (*c == '\\' && quote != '\'' && c[1]) c++;
+            to[length++] = *c;
+        }
+    }
+    to[length] = '\0';
+}
+
 static bool nccl(struct host *in, const char *line)
 {
     const char *equals = strchr(line, '=');
-    char path[96];
+    char path[96], value[512];
 
     if (!equals || equals - line > 64) return false;
     snprintf(path, sizeof(path), "nccl.%.*s", (int)(equals - line), line);
     if (path[5 + strspn(path + 5, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")]) return false;
     for (const char *c = equals; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f) return false;
-    const char *value = equals + 1 + strspn(equals + 1, "\"'");
-    config_say(in->set, host_at(in), in->device, CONFIG_NONE, path, "%.*s", (int)strcspn(value, "\"' \t;"), value);
+    unquote(equals + 1, value, sizeof value);
+    config_say(in->set, host_at(in), in->device, CONFIG_NONE, path, "%s", value);
     return true;
 }
 
