@@ -280,9 +280,11 @@ static const struct {
      FIRST "topology: {links: {hosts: [a, b, a], switches: 1, links: [[a, sw0], [b, sw0]]}}\n" LINKS,
      "f.yaml:2:34: error: two nodes are named 'a'\n"},
     {"explicit bad name", FIRST "topology: {links: {hosts: [\"a b\", b], switches: 1, links: [[b, sw0]]}}\n" LINKS,
-     "f.yaml:2:28: error: 'a b' is not a name: letters, digits, - _ and . only, 64 at most\n"},
+     "f.yaml:2:28: error: 'a b' is not a name: letters, digits, - _ and . only, 64 at most, and neither - nor . "
+     "first\n"},
     {"explicit dots", FIRST "topology: {links: {hosts: [\"..\", b], switches: 1, links: [[b, sw0]]}}\n" LINKS,
-     "f.yaml:2:28: error: '..' is not a name: letters, digits, - _ and . only, 64 at most\n"},
+     "f.yaml:2:28: error: '..' is not a name: letters, digits, - _ and . only, 64 at most, and neither - nor . "
+     "first\n"},
     {"explicit port word", FIRST "topology: {links: {hosts: 1, switches: 1, links: [[h0, \"sw0:x\"]]}}\n" LINKS,
      "f.yaml:2:56: error: 'sw0:x': a port is a number from 0 to 4095, as in leaf0:3\n"},
     {"explicit no rate", FIRST "topology: {links: {hosts: 2, switches: 1, links: [[h0, sw0], [h1, sw0, 100G]]}}\n",

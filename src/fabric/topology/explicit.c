@@ -73,7 +73,7 @@ static bool good_name(const char *name)
 {
     size_t length = strlen(name);
 
-    if (length == 0 || length > NAME_MAX_BYTES || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return false;
+    if (length == 0 || length > NAME_MAX_BYTES || name[0] == '.' || name[0] == '-') return false;
     for (const char *c = name; *c; c++)
         if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("-_.", *c)))
             return false;
@@ -83,8 +83,9 @@ static bool good_name(const char *name)
 static void add_name(struct loader *loader, struct explicit *ex, const char *name, uint32_t node, struct fabric_at at)
 {
     if (!good_name(name)) {
-        read_error(loader, at, "'%.64s' is not a name: letters, digits, - _ and . only, %d at most", name,
-                   NAME_MAX_BYTES);
+        read_error(loader, at,
+                   "'%.64s' is not a name: letters, digits, - _ and . only, %d at most, and neither - nor . first",
+                   name, NAME_MAX_BYTES);
         return;
     }
     uint32_t *slot = find_slot(ex, name, strlen(name));
