@@ -110,17 +110,21 @@ static bool was_read(struct cli_outputs *outputs, const char *option, const char
     return outputs->clash = true;
 }
 
-void cli_outputs_write(struct cli_outputs *outputs, const char *option, const char *path)
+static bool is_named(struct cli_outputs *outputs, const char *option, const char *path)
 {
-    if (path == NULL || strcmp(path, "-") == 0 || outputs->clash) return;
     for (unsigned i = 0; i < outputs->count; i++) {
         if (!same(outputs->file[i].path, path)) continue;
         cli_error("%s '%s': the command names that file twice, for %s ('%s') too; say another", option, path,
                   outputs->file[i].option, outputs->file[i].path);
-        outputs->clash = true;
-        return;
+        return outputs->clash = true;
     }
-    if (!was_read(outputs, option, path)) cli_outputs_read(outputs, option, path);
+    return false;
+}
+
+void cli_outputs_write(struct cli_outputs *outputs, const char *option, const char *path)
+{
+    if (path == NULL || strcmp(path, "-") == 0 || outputs->clash) return;
+    if (!is_named(outputs, option, path) && !was_read(outputs, option, path)) cli_outputs_read(outputs, option, path);
 }
 
 void cli_outputs_in(struct cli_outputs *outputs, const char *option, const char *folder, const char *name)
@@ -128,7 +132,7 @@ void cli_outputs_in(struct cli_outputs *outputs, const char *option, const char 
     char path[PATH_MAX];
 
     if (folder == NULL || outputs->clash || snprintf(path, sizeof path, "%s/%s", folder, name) >= PATH_MAX) return;
-    was_read(outputs, option, path);
+    if (!is_named(outputs, option, path)) was_read(outputs, option, path);
 }
 
 void cli_outputs_pcaps(struct cli_outputs *outputs, const struct cli_pcaps *pcaps)

@@ -727,6 +727,8 @@ class Wrong(Sim):
                                      (("--html", "x", "--pcap", "h0:0=./x"), "twice, for --html ('x')")):
                 self.wrong(rocelab(verb, *arguments, path, cwd=self.folder), words)
         self.wrong(rocelab("sim", "--events", "x", "--counters", "prometheus=./x", path, cwd=self.folder), "twice, for --events ('x')")
+        (self.folder / "tables").mkdir()
+        self.wrong(rocelab("sim", "--csv", "tables", "--html", "here/tables/jobs.csv", path, cwd=self.folder), "twice, for --html")
         self.wrong(rocelab("up", "--script", path, "--record", "link.yaml", self.file("other.yaml", before), cwd=self.folder), "twice, for --script")
         self.assertEqual(pathlib.Path(path).read_bytes(), before)
         self.assertEqual(list(self.folder.glob("x*")), [])
