@@ -19,7 +19,7 @@ _rocelab()
 
     case $verb in
     capture) own='--connections= --details= --bin= --rate= --no-icrc --max-connections= --interval= --html=' ;;
-    sim) own='--seed= --seeds= --threads= --until= --rows= --csv= --series= --qps= --events= --html= --dump= --as= --dump-at= --serve --listen= --serve-until-done --pcap= --counters= --stretch= --memory= --keep-going --each= --at= --for= --out= --force --no-tiles' ;;
+    sim) own='--seed= --seeds= --threads= --until= --rows= --csv= --series= --qps= --events= --html= --dump= --dump-at= --serve --listen= --serve-until-done --pcap= --counters= --stretch= --memory= --keep-going --each= --at= --for= --out= --force --no-tiles' ;;
     check) own='--failures= --explain= --select= --ignore= --all --list --markdown --sarif --junit --baseline= --write-baseline= --from= --links= --model= --cable= --facts=' ;;
     import) own='--from= --links= --model= --cable= --facts= --congestion= --buffer=' ;;
     config) own='--nos= --device= --out= --comments --no-comments --cabling= --bom --svg' ;;

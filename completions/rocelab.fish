@@ -54,7 +54,6 @@ complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l qps -d 'queue pai
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -r -l events -d 'write what happened there, an event a line'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -r -l html -d 'write a page with charts there'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l dump -a '(__fish_complete_directories)' -d 'write the counters as outputs of real commands there'
-complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l as -a 'sonic nxos eos cumulus' -d 'with --dump: the system of the switches'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l dump-at -d 'with --dump: at these times too, as in 100us,2ms'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -l serve -d 'show the run over HTTP, until interrupted'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l listen -d 'with --serve: ADDRESS:PORT'

@@ -16,21 +16,6 @@
 #include "base/draft.h"
 #include "dump/dump_int.h"
 
-struct system { /* what its switches write, and what their ports are called */
-    void (*write)(struct out *out, const struct moment *m, uint32_t node);
-    const struct config_format *format;
-};
-
-static const struct system systems[DUMP_SYSTEMS] = {
-    [DUMP_SONIC] = {dump_sonic, &config_sonic},
-    [DUMP_NXOS] = {dump_nxos, &config_nxos},
-    [DUMP_EOS] = {dump_eos, &config_eos},
-    [DUMP_CUMULUS] = {dump_cumulus, &config_nvue},
-};
-
-const char *const dump_system_names[DUMP_SYSTEMS + 1] = {
-    [DUMP_SONIC] = "sonic", [DUMP_NXOS] = "nxos", [DUMP_EOS] = "eos", [DUMP_CUMULUS] = "cumulus"};
-
 static void failed(struct dump_failure *failure, int error, const char *path)
 {
     failure->error = error;
@@ -52,8 +37,7 @@ static int make_folder(const char *path)
     return ENOMEM;
 }
 
-static void write_device(struct out *out, const struct moment *m, const char *folder, uint32_t node,
-                         const struct system *system)
+static void write_device(struct out *out, const struct moment *m, const char *folder, uint32_t node)
 {
     char path[DUMP_PATH];
 
@@ -71,7 +55,7 @@ static void write_device(struct out *out, const struct moment *m, const char *fo
         dump_host(out, m, node);
         dump_jobs(out, m, node);
     } else {
-        system->write(out, m, node);
+        dump_switches()->write(out, m, node);
     }
 }
 
@@ -89,7 +73,7 @@ static void write_moment(const struct dump *dump, const struct moment *m, struct
     } else {
         out->failure = failure;
         for (uint32_t node = 0; node < m->fabric->nodes && failure->error == 0; node++)
-            if (!fabric_node_unknown(m->fabric, node)) write_device(out, m, folder, node, &systems[dump->system]);
+            if (!fabric_node_unknown(m->fabric, node)) write_device(out, m, folder, node);
         out_release(out);
     }
     free(out);
@@ -106,7 +90,7 @@ int dump_write(struct dump *dump, const struct fabric *fabric, struct sim *sim, 
     if (error) return error;
     struct moment m = {.fabric = fabric,
                        .result = &result,
-                       .format = systems[dump->system].format,
+                       .format = dump_switches()->format,
                        .seed = dump->seed,
                        .drops = dump->drops};
     error = moment_read(&m, sim);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run's counters as the outputs of a real fabric: what the commands of its switches' system and of its hosts would
+ * A run's counters as the outputs of a real fabric: what the commands of its switches, as SONiC, and of its hosts would
  * print at one moment, in the folders DIR/TIME/DEVICE (docs/dump.md).
  *
  * Only what such a system counts and shows is written.  Counters begin above 0, as those of a fabric that has run
@@ -16,12 +16,8 @@
 
 struct moment_drops;
 
-enum dump_system { DUMP_SONIC, DUMP_NXOS, DUMP_EOS, DUMP_CUMULUS, DUMP_SYSTEMS };
-extern const char *const dump_system_names[DUMP_SYSTEMS + 1]; /* as --as has them; ends with NULL */
-
 struct dump {
-    const char *folder; /* there, and empty before the first moment */
-    enum dump_system system;
+    const char *folder;         /* there, and empty before the first moment */
     uint64_t seed;              /* of what counters begin with */
     ps_t last;                  /* moment that was written; 0 at first */
     struct moment_drops *drops; /* private: NULL at first */

@@ -125,15 +125,17 @@ void out_config(struct out *out, const struct moment *m, uint32_t node, const ch
 void out_json_string(struct out *out, const char *key, uint64_t value);
 
 /* --- what a device of each kind prints --- */
+struct dump_switches { /* the switches' system: what they write, and what their ports are called */
+    void (*write)(struct out *out, const struct moment *m, uint32_t node);
+    const struct config_format *format;
+};
+const struct dump_switches *dump_switches(void);
 void dump_host(struct out *out, const struct moment *m, uint32_t node);
 void dump_jobs(struct out *out, const struct moment *m, uint32_t node); /* of a host: collectives and training */
 /* versions.c: what the file says is installed: of an adapter; of NCCL (NULL: not said); of a switch, behind `line`. */
 void dump_driver(struct out *out, const struct moment *m, uint32_t node, unsigned adapter);
 const char *dump_nccl_version(const struct moment *m, uint32_t node);
 void dump_version(struct out *out, const struct moment *m, uint32_t node, const char *command, const char *line);
-void dump_cumulus(struct out *out, const struct moment *m, uint32_t node);
-void dump_eos(struct out *out, const struct moment *m, uint32_t node);
-void dump_nxos(struct out *out, const struct moment *m, uint32_t node);
 void dump_sonic(struct out *out, const struct moment *m, uint32_t node);
 unsigned dump_sonic_mtu(uint32_t frame_bytes); /* as a port's mtu has it */
 void dump_sonic_db(struct out *out, const struct moment *m, uint32_t node);

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 PROGRAM = os.environ.get("ROCELAB", "")
+DUMPS = os.environ.get("ROCELAB_DUMPS", "")  # the program with `sim --dump DIR --as SYSTEM`: tests/gen/dump
 SOURCE = pathlib.Path(os.environ.get("ROCELAB_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 DATA = pathlib.Path(os.environ.get("ROCELAB_TEST_DATA", SOURCE / "tests" / "data"))
 PCAPS = DATA / "pcaps"
@@ -61,9 +62,9 @@ def environment(**more):
     return env
 
 
-def rocelab(*arguments, cwd=PCAPS, stdin=None, stdout=subprocess.PIPE, env=None):
+def rocelab(*arguments, cwd=PCAPS, stdin=None, stdout=subprocess.PIPE, env=None, program=PROGRAM):
     """Runs the program; bytes in, a CompletedProcess with text out."""
-    result = subprocess.run([PROGRAM, *map(str, arguments)], cwd=cwd, input=stdin, stdout=stdout,
+    result = subprocess.run([program, *map(str, arguments)], cwd=cwd, input=stdin, stdout=stdout,
                             stderr=subprocess.PIPE, env=env or environment(), check=False,
                             stdin=subprocess.DEVNULL if stdin is None else None)
     result.stdout = (result.stdout or b"").decode("utf-8")

@@ -5,7 +5,7 @@ import os
 import unittest
 import xml.etree.ElementTree
 
-from support import SOURCE, Case, once, rocelab
+from support import DUMPS, SOURCE, Case, once, rocelab
 
 EXAMPLES = SOURCE / "examples"
 POD = EXAMPLES / "pod64-accepted.yaml"
@@ -46,7 +46,7 @@ class Measured(Case):
     def dump(self, path, system):
         options = [line.split()[2:] for line in path.read_text().splitlines() if line.startswith("# Options:")]
         folder = self.folder / f"{path.stem}-{system}"
-        rocelab("sim", "--quiet", *sum(options, []), "--dump", str(folder), "--as", system, str(path))
+        rocelab("sim", "--quiet", *sum(options, []), "--dump", str(folder), "--as", system, str(path), program=DUMPS)
         return folder
 
     def write(self, name, text):

@@ -27,7 +27,7 @@ WORDS = {
     "capture": None, "import": None, "diff": None, "run": None, "serve": None, "top": None, "experiments": None,
     "sim": [], "sweep": ["--vary", "seed=1,2"], "compare": [], "tune": ["--for", "time", "--runs", "60"],
     "validate": ["--phase", "4"], "check": [], "config": ["--nos", "eos"], "diagnose": [], "up": []}
-MORE = {("sim", "--dump"): ["--as", "sonic"], ("sim", "--out"): ["--seeds", "2"], ("sim", "--csv"): ["--series", "1us"],
+MORE = {("sim", "--out"): ["--seeds", "2"], ("sim", "--csv"): ["--series", "1us"],
         ("validate", "--write-baseline"): ["--by", "anna"]}
 
 
@@ -180,7 +180,7 @@ class Outputs(Case):
 
         for number in (signal.SIGHUP, signal.SIGQUIT):
             with subprocess.Popen([PROGRAM, "sim", "--html", old[0], "--events", old[1], "--pcap", f"h0:0={old[2]}", "--dump", dump,
-                                   "--as", "sonic", fabric], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   fabric], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                   env=environment(), preexec_fn=like_a_shell_s) as process:
                 with patience("a capture that grows"):
                     while not any(path.stat().st_size > 4096 for path in self.folder.glob(".seen.pcap.*")):

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import unittest
 
-from support import CAPTURES, PATIENCE_S, PCAPS, PROGRAM, Case, environment, verbs
+from support import CAPTURES, DUMPS, PATIENCE_S, PCAPS, PROGRAM, Case, environment, verbs
 
 BAD = "\x1b]0;x\x07\x9b1m\u2028\x85"
 SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
@@ -42,10 +42,10 @@ class Terminal(Case):
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path
 
-    def shown(self, *arguments, status=(0, 1, 2), says=None, **how):
+    def shown(self, *arguments, status=(0, 1, 2), says=None, program=PROGRAM, **how):
         """What a verb prints, which has nothing of BAD in it."""
         self.covered.add(arguments[0])
-        done = subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.here, env=self.env, capture_output=True, check=False,
+        done = subprocess.run([program, *map(str, arguments)], cwd=self.here, env=self.env, capture_output=True, check=False,
                               timeout=PATIENCE_S, stdin=subprocess.DEVNULL, **how)
         text = done.stdout.decode("utf-8") + done.stderr.decode("utf-8")
         self.assertIsNone(SHOWN.search(text), f"{arguments}: {ascii(text)}")
@@ -98,7 +98,7 @@ class Terminal(Case):
         self.shown("import", "--from", BAD, row, status=(2,))
 
     def evidence(self):
-        self.shown("sim", self.fabric, "--dump", "dumps", "--as", "eos")
+        self.shown("sim", self.fabric, "--dump", "dumps", "--as", "eos", program=DUMPS)
         for path in sorted((self.here / "dumps").rglob("*"), key=lambda path: -len(path.parts)):
             if path.is_file():
                 text = path.read_text(encoding="utf-8")

@@ -6,13 +6,14 @@ import re
 import subprocess
 
 PROGRAM = os.environ.get("ROCELAB", "")
+DUMPS = os.environ.get("ROCELAB_DUMPS", "")  # tests/gen/dump: it has --as SYSTEM
 SYSTEMS = ("sonic", "nxos", "eos", "cumulus")
 JACCARD = 0.8
 
 
-def run(*arguments):
+def run(*arguments, program=PROGRAM):
     """Standard output; the exit status may say that something was found."""
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{' '.join(map(str, arguments))}: {done.stderr}")
     return done.stdout
@@ -29,7 +30,8 @@ def bundle_of(case, system, end_ps, folder):
     """The case's run as dumps of three times: its beginning, its middle and its end."""
     path = folder / f"{case.name}-{system}"
     if not path.exists():
-        run("sim", "--quiet", *case.options, "--dump", path, "--as", system, "--dump-at", f"{end_ps // 2000}ns", case.path)
+        run("sim", "--quiet", *case.options, "--dump", path, "--as", system, "--dump-at", f"{end_ps // 2000}ns", case.path,
+            program=DUMPS)
     return path
 
 

@@ -7,7 +7,7 @@ import resource
 import subprocess
 import unittest
 
-from support import PROGRAM, SOURCE, Case, rocelab
+from support import DUMPS, PROGRAM, SOURCE, Case, rocelab
 
 RULES = re.findall(r'^RULE\((D\d\d), (\w+), (\w+), (RB\d\d), "([^"]+)"', (SOURCE / "src/diagnose/rules.def").read_text(), re.M)
 LIMITS = re.findall(r'^LIMIT\((\w+), ([0-9.]+), "([D0-9 ]*)"', (SOURCE / "src/diagnose/limits.def").read_text(), re.M)
@@ -70,7 +70,7 @@ class Program(Case):
     def dumps(self):
         """Two looks at a fabric with a bad cable, in folders."""
         folder = self.folder / "dumps"
-        rocelab("sim", "--dump", folder, "--as", "nxos", SOURCE / "examples/cases/C12-ber.yaml")
+        rocelab("sim", "--dump", folder, "--as", "nxos", SOURCE / "examples/cases/C12-ber.yaml", program=DUMPS)
         self.assertEqual(rocelab("diagnose", folder).returncode, 1)
         return folder, sorted(look for look in folder.iterdir() if look.is_dir())
 

@@ -33,7 +33,7 @@ class Walk(Case):
     def test_swapped_cables(self):
         fabric = CASES / "H01-permutation.yaml"
         dumps = self.folder / "dumps"
-        self.assertEqual(rocelab("sim", "--dump", dumps, "--as", "sonic", fabric).returncode, 0)
+        self.assertEqual(rocelab("sim", "--dump", dumps, fabric).returncode, 0)
         self.walk(0, dumps, "--fabric", fabric)
         for time in dumps.iterdir():
             lldp = time / "leaf0" / "show_lldp_table.txt"

@@ -201,7 +201,7 @@ class Options(Case):
         self.assertEqual(dump.run.returncode, plain.returncode)
         frames = [number(next(table(dump.text("leaf0", "show_interfaces_counters.txt", time)))["RX_OK"]) for time in dump.times]
         self.assertEqual(frames, sorted(frames))
-        self.assertEqual(rocelab("sim", "--dump", dump.root, "--as", "sonic", FABRIC).returncode, 2, "it is not empty")
+        self.assertEqual(rocelab("sim", "--dump", dump.root, FABRIC).returncode, 2, "it is not empty")
 
     def test_nothing_goes_down(self):
         """Which drops were a queue's is guessed where several priorities had some: also then no counter ever goes down."""
@@ -239,7 +239,7 @@ jobs: [{name: slow, allreduce: ring, size: 2MB}]
     def test_whole_or_not_at_all(self):
         """A file that cannot be written, in the middle: nothing stays that looks like a run."""
         folder = pathlib.Path(self.folder.name) / "cut"
-        words = [PROGRAM, "sim", "--quiet", "--dump", folder, "--as", "sonic", "--dump-at", "1us", FABRIC]
+        words = [PROGRAM, "sim", "--quiet", "--dump", folder, "--dump-at", "1us", FABRIC]
         for there in (False, True):
             if there:
                 folder.mkdir()
@@ -258,16 +258,12 @@ jobs: [{name: slow, allreduce: ring, size: 2MB}]
         (folder / "full" / "x").touch()
         (folder / "file").touch()
         for arguments, message in (
-                (["--dump", folder / "new"], "--as sonic"),
-                (["--dump", folder / "new", "--as", "sonix"], "did you mean 'sonic'"),
-                (["--dump", folder / "new", "--as", "junos-evolved"], "one of sonic, nxos, eos, cumulus"),
-                (["--as", "sonic"], "--dump DIR"),
                 (["--dump-at", "1ms"], "--dump DIR"),
-                (["--dump", folder / "new", "--as", "sonic", "--dump-at", "1ms,,2ms"], "--dump-at"),
-                (["--dump", folder / "new", "--as", "sonic", "--seeds", "2"], "one run"),
-                (["--dump", folder / "full", "--as", "sonic"], "something in it"),
-                (["--dump", folder / "file", "--as", "sonic"], "Not a directory"),
-                (["--dump", folder / "none" / "new", "--as", "sonic"], "No such file")):
+                (["--dump", folder / "new", "--dump-at", "1ms,,2ms"], "--dump-at"),
+                (["--dump", folder / "new", "--seeds", "2"], "one run"),
+                (["--dump", folder / "full"], "something in it"),
+                (["--dump", folder / "file"], "Not a directory"),
+                (["--dump", folder / "none" / "new"], "No such file")):
             answer = rocelab("sim", *arguments, FABRIC)
             self.assertEqual((answer.returncode, answer.stdout), (2, ""), arguments)
             self.assertIn(message, answer.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sim --dump --as sonic`: layouts of the switches, and counters that subtract to those of the run."""
+"""`sim --dump`: layouts of the switches, and counters that subtract to those of the run."""
 import unittest
 
 from dumps import BEGIN, PORTS, SWITCHES, Case, Dump, number, table

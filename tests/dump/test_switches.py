@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sim --dump --as nxos`, eos and cumulus: layouts of the switches, and counters that subtract to those of the run."""
+"""`sim --dump` of NX-OS, EOS and Cumulus (tests/gen/dump): layouts of the switches, and counters that subtract to those of the run."""
 import json
 import re
 import unittest

@@ -15,6 +15,7 @@ import unittest
 from shown import SOURCE, Evidence
 
 ROCELAB = os.environ["ROCELAB"]
+DUMPS = os.environ["ROCELAB_DUMPS"]  # tests/gen/dump: it has --as SYSTEM
 FABRIC = SOURCE / "tests" / "dump" / "mixed.yaml"
 PAUSE = 84  # bytes of a pause frame with all that: on the line, and in no counter of packets
 OVERHEAD = 24  # bytes of a frame that the document counts and devices do not: FCS, preamble, gap
@@ -38,7 +39,7 @@ def dump(folder, system, fabric):
     """A run as a document and as a bundle."""
     document, bundle = pathlib.Path(folder) / "document.json", pathlib.Path(folder) / "bundle"
     with document.open("wb") as out:
-        subprocess.run([ROCELAB, "sim", "--json", "--dump", str(bundle), "--as", system, str(fabric)], stdout=out,
+        subprocess.run([DUMPS, "sim", "--json", "--dump", str(bundle), "--as", system, str(fabric)], stdout=out,
                        stderr=subprocess.DEVNULL, check=False)
     return document, bundle
 

@@ -4,8 +4,9 @@
     test_memory.py [--whole] [--seed N] [--at K] [NAME...]
 
 NAME: rows of VERBS.  Each allocation of a run fails in a run of its own (failing.c does that), where there are fewer
-than MOST; else a sample of so many.  Without --whole some of each, chosen by the seed.  ROCELAB is the program, FAILING
-the library that is preloaded, LIBRARY a program that uses librocelab.so.  A line a verb; for each wrong answer the calls that led to the allocation.
+than MOST; else a sample of so many.  Without --whole some of each, chosen by the seed.  ROCELAB is the program,
+ROCELAB_DUMPS the one with `sim --dump DIR --as SYSTEM`, FAILING the library that is preloaded, LIBRARY a program that
+uses librocelab.so.  A line a verb; for each wrong answer the calls that led to the allocation.
 """
 import argparse
 import collections
@@ -21,6 +22,7 @@ import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("ROCELAB", str(SOURCE / "build-gcc" / "rocelab"))
+DUMPS = os.environ.get("ROCELAB_DUMPS", str(SOURCE / "build-gcc" / "tests" / "gen" / "rocelab-dumps"))
 FAILING = os.environ.get("FAILING", str(SOURCE / "build-gcc" / "tests" / "memory" / "libfailing.so"))
 LIBRARY = os.environ.get("LIBRARY", str(SOURCE / "build-gcc" / "tests" / "memory" / "library"))
 MOST = 5000    # allocations of a verb that are all looked at
@@ -65,11 +67,11 @@ runs:
 measures:
   - {what: time, value: 'queue(a, leaf0:0, 1us, 10us)', published: any, at-least: 0}
 """
-# What other rows read, made by the program itself.
+# What other rows read, made by the program itself; of switches other than SONiC by the tests' (tests/gen/dump).
 MADE = [
     "sim --quiet --json small.yaml > run.json",
     "sim --quiet --dump nxos --as nxos small.yaml > made",
-    "sim --quiet --dump sonic --as sonic small.yaml > made",
+    "sim --quiet --dump sonic small.yaml > made",
     "sim --quiet --counters prometheus=metrics.txt small.yaml > made",
     "sim --quiet --pcap leaf0:0=leaf0.pcap small.yaml > made",
     "config --quiet --nos nxos --out running drifted.yaml > made",
@@ -89,7 +91,7 @@ VERBS = {
     "sim-json": "sim --json small.yaml",
     "sim-html": "sim --html out/run.html --events out/events.csv --counters prometheus=out/metrics small.yaml",
     "sim-csv": "sim --csv out --series 10us small.yaml",
-    "sim-dump": "sim --dump out/dump --as nxos small.yaml",
+    "sim-dump": "sim --dump out/dump small.yaml",
     "sim-pcap": "sim --pcap leaf0:0=out/leaf0.pcap small.yaml",
     "sim-seeds": "sim --seeds 2 plain.yaml",
     "compare": "compare plain.yaml",
@@ -246,7 +248,7 @@ def main():
         for line in MADE:
             command, into = line.split(" > ")
             with open(pathlib.Path(folder) / into, "wb") as out:
-                subprocess.run([PROGRAM, *command.split()], cwd=folder, stdout=out, env=env, check=True)
+                subprocess.run([DUMPS if "--as" in command else PROGRAM, *command.split()], cwd=folder, stdout=out, env=env, check=True)
         harness = Harness(folder, env)
         for name in options.name:
             total += look(harness, name, VERBS[name], chooser(options, options.seed))

@@ -55,7 +55,7 @@ MAY_INCLUDE = {
     "dump": {"observe", "record", "config/*.h", "jobs", "sim", "nic/counters.h", "switch/counters.h", "switch/config.h", "fabric", "report/collectives.h", "report/json_out.h", "report/text.h", "base"},
     "study": {"config/bom.h", "observe", "record", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "tune": {"study", "check/check.h", "config/config.h", "config/unsupported.h", "load", "jobs", "sim", "plant", "nic", "switch", "fabric", "report/text.h", "base"},
-    "validate": {"study", "json", "check", "config/*.h", "evidence", "diagnose", "dump", "observe", "record", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "base"},
+    "validate": {"study", "json", "check", "config/*.h", "evidence", "diagnose", "observe", "record", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "base"},
     "serve": {"report/page/page.h", "base"},
     "cli": None,
 }

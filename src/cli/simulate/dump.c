@@ -18,31 +18,6 @@
 #include "base/draft.h"
 #include "cli/cli.h"
 
-static const char *system_name(const void *list, size_t index)
-{
-    return ((const char *const *)list)[index];
-}
-
-bool cli_dump_as(struct cli_dump *dump, const char *argument)
-{
-    const char *near = cli_nearest(argument, system_name, dump_system_names, DUMP_SYSTEMS);
-
-    for (int i = 0; i < DUMP_SYSTEMS; i++) {
-        if (strcmp(argument, dump_system_names[i]) != 0) continue;
-        dump->dump.system = (enum dump_system)i;
-        dump->as = argument;
-        return true;
-    }
-    char all[128] = "";
-    for (int i = 0, used = 0; i < DUMP_SYSTEMS; i++)
-        used += snprintf(all + used, sizeof all - (size_t)used, "%s%s", i ? ", " : "", dump_system_names[i]);
-    if (near)
-        cli_error("--as '%s': did you mean '%s'?  There are %s", argument, near, all);
-    else
-        cli_error("--as '%s': the system of the switches, one of %s", argument, all);
-    return false;
-}
-
 static bool add_time(struct cli_dump *dump, const char *text)
 {
     unsigned at = 0;
@@ -82,14 +57,8 @@ bool cli_dump_at(struct cli_dump *dump, const char *argument)
 
 bool cli_dump_fits(const struct cli_dump *dump)
 {
-    if (dump->folder && !dump->as)
-        cli_error("sim: --dump writes what a system's commands print; say which: --as sonic, for example");
-    else if (!dump->folder && dump->as)
-        cli_error("sim: --as says how --dump is written; say where: --dump DIR");
-    else if (!dump->folder && dump->times)
-        cli_error("sim: --dump-at says when more is dumped; say where: --dump DIR --as sonic, for example");
-    else
-        return true;
+    if (dump->folder || dump->times == 0) return true;
+    cli_error("sim: --dump-at says when more is dumped; say where: --dump DIR");
     return false;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --dump, --as and --dump-at of `sim`: a run's counters as outputs of real commands, at its beginning, at times in
+ * --dump and --dump-at of `sim`: a run's counters as outputs of real commands, at its beginning, at times in
  * between, and at its end.
  */
 #ifndef ROCELAB_CLI_DUMP_H
@@ -14,7 +14,6 @@
 
 struct cli_dump {
     const char *folder;    /* NULL: not asked for */
-    const char *as;        /* NULL: not said */
     char draft[DUMP_PATH]; /* the folder in it that has the moments until the last is written; "": none */
     struct dump dump;
     ps_t at[CLI_DUMP_TIMES]; /* in order, each once */
@@ -22,8 +21,7 @@ struct cli_dump {
     bool failed; /* after a message; no more is written */
 };
 
-/* Each is false after a message. */
-bool cli_dump_as(struct cli_dump *dump, const char *argument);
+/* False after a message. */
 bool cli_dump_at(struct cli_dump *dump, const char *argument);
 /* Whether the options fit together. */
 bool cli_dump_fits(const struct cli_dump *dump);

@@ -68,7 +68,7 @@ struct settings {
     struct cli_metrics metrics; /* --counters, --stretch */
     struct cli_pcaps pcaps;
     struct cli_html html;
-    struct cli_dump dump; /* --dump, --as, --dump-at */
+    struct cli_dump dump; /* --dump, --dump-at */
     struct cli_serving serving;
     struct each_options each; /* --each, --at, --for */
 };
@@ -113,8 +113,6 @@ static bool set_option(void *into, int id, const char *argument)
     case SIM_OPTION_DUMP:
         settings->dump.folder = argument;
         return true;
-    case SIM_OPTION_AS:
-        return cli_dump_as(&settings->dump, argument);
     case SIM_OPTION_DUMP_AT:
         return cli_dump_at(&settings->dump, argument);
     case SIM_OPTION_SERVE_UNTIL_DONE:
@@ -166,7 +164,7 @@ static void more_help(FILE *out)
           "  rocelab sim --pcap leaf0:3=leaf0.pcap pod64.yaml && rocelab capture leaf0.pcap\n"
           "  rocelab sim --counters prometheus pod64.yaml | grep pause\n"
           "  rocelab sim --counters openmetrics=pod64.om --series 10us pod64.yaml\n"
-          "  rocelab sim --dump dumps --as sonic pod64.yaml\n"
+          "  rocelab sim --dump dumps pod64.yaml\n"
           "  rocelab sim --each link pod64.yaml\n"
           "  rocelab sim --seeds 10 --out runs pod64.yaml\n"
           "\nExit status: 0 every job ended, or the stop time was reached; 1 a job failed, the run is stuck or\n"

@@ -9,7 +9,7 @@
  */
 #include <inttypes.h>
 
-#include "dump/dump_int.h"
+#include "systems.h"
 
 static const char *text_number(unsigned number, char buf[8])
 {

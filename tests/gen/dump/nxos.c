@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/wide.h"
-#include "dump/dump_int.h"
+#include "systems.h"
 
 static const char *short_name(const struct moment *m, uint32_t port, char buf[FABRIC_NAME])
 {
