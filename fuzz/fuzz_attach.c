@@ -52,13 +52,13 @@ static void fill(void *to, size_t bytes)
 }
 
 /* Within its memory, and at times a byte beyond what fits. */
-static struct live_sge take_sge(const struct program *program)
+static struct device_sge take_sge(const struct program *program)
 {
     uint32_t offset = take() * 64u, bytes = take() * 32u;
 
-    return (struct live_sge){.addr = (uintptr_t)program->memory + offset % RIG_MEMORY,
-                             .length = bytes,
-                             .key = take() % 8 ? program->key : take32()};
+    return (struct device_sge){.addr = (uintptr_t)program->memory + offset % RIG_MEMORY,
+                               .length = bytes,
+                               .key = take() % 8 ? program->key : take32()};
 }
 
 static void ask_region(struct program *program)
@@ -90,7 +90,7 @@ static void ask_qp(struct program *program)
 
 static void ask_modify(const struct rig *rig, struct program *program, uint32_t object)
 {
-    struct live_qp_attr attr = {0};
+    struct device_qp_attr attr = {0};
 
     if (take() % 4 == 0) fill(&attr, sizeof attr);
     attr.mask = take() % 4 ? (1u << 14) - 1 : take32();
@@ -131,7 +131,7 @@ static void ask_any(struct program *program)
 
 static void post(struct program *program)
 {
-    struct live_sge sge[4];
+    struct device_sge sge[4];
     struct attach_post record = {.kind = (uint16_t)(take() % 6), .object = take_number(), .sges = take() % 6};
 
     record.nic = take() % 16 ? 0 : take();
@@ -217,7 +217,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rig_open(&rig, take() % 2 ? "nics: {recovery: selective}\n" : "");
     for (unsigned i = 0; i < RIG_PROGRAMS; i++) { /* something to begin with */
         struct cq cq = make_cq(&rig.program[i], 16, 0);
-        struct live_path to = path_to(&rig, i ? 0 : 1);
+        struct device_path to = path_to(&rig, i ? 0 : 1);
         uint32_t qpn = make_qp(&rig.program[i], (uint8_t)(take() % 3), &cq, 0);
         if (take() % 4) connect_qp(&rig.program[i], qpn, &to, take_number() + 16);
     }

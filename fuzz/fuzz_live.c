@@ -33,18 +33,18 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { R_WRITE, R_READ, R_OTHER_PD, R_LOCAL, R_RECV, R_NONE, REGIONS };
-static const uint32_t rights[REGIONS] = {LIVE_LOCAL_WRITE | NIC_REMOTE_ALL | LIVE_MW_BIND,
+static const uint32_t rights[REGIONS] = {DEVICE_LOCAL_WRITE | NIC_REMOTE_ALL | DEVICE_MW_BIND,
                                          NIC_REMOTE_READ,
-                                         LIVE_LOCAL_WRITE | NIC_REMOTE_ALL,
+                                         DEVICE_LOCAL_WRITE | NIC_REMOTE_ALL,
                                          0,
-                                         LIVE_LOCAL_WRITE,
+                                         DEVICE_LOCAL_WRITE,
                                          0};
 
-static struct live *live;
-static struct live_cq *cq;
-static struct live_srq *srq;
-static struct live_mr *mr[REGIONS];
-static struct live_qp *qp[QPS];
+static struct device *live;
+static struct device_cq *cq;
+static struct device_srq *srq;
+static struct device_mr *mr[REGIONS];
+static struct device_qp *qp[QPS];
 static uint32_t path;
 static struct pkt_addr us, peer, stranger;
 static _Alignas(64) uint8_t arena[(2 * REGIONS + 1) * PAGE], before[sizeof arena];
@@ -131,7 +131,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     static struct wire null_wire = {
         .ops = &null_ops, .run_max = 1, .run_bytes = 65000, .source_ports = 1, .source_port = {50000}};
     static char folder[ALONE_FOLDER];
-    struct live_device *list, loopback = {.gids = 0};
+    struct device_info *list, loopback = {.gids = 0};
     unsigned count;
     char why[200];
 
@@ -139,11 +139,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     setenv("ROCELAB_SEED", "1", 0); /* the same QPNs and keys in each run: inputs repeat */
     alone_begin(folder);
     setenv("ROCELAB_THREAD", "off", 1);
-    CHECK(live_devices(&list, &count) == 0);
+    CHECK(device_list(&list, &count) == 0);
     for (unsigned i = 0; i < count; i++)
         if (list[i].loopback) loopback = list[i];
     free(list);
-    CHECK(device_open_alone(&loopback, &live, why, sizeof why) == 0);
+    CHECK(live_open_alone(&loopback, &live, why, sizeof why) == 0);
     alone_end(folder);
     wire_close(live->wire);
     live->wire = &null_wire;
@@ -157,61 +157,61 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 static void post_recv(unsigned q)
 {
-    struct live_sge sge[2] = {{(uintptr_t)region(R_RECV) + 100, 300, live_mr_key(mr[R_RECV])},
-                              {(uintptr_t)region(R_RECV) + 1000, 500, live_mr_key(mr[R_RECV])}};
-    struct live_recv recv = {.wr_id = q, .sge = sge, .sges = 2};
+    struct device_sge sge[2] = {{(uintptr_t)region(R_RECV) + 100, 300, device_mr_key(mr[R_RECV])},
+                                {(uintptr_t)region(R_RECV) + 1000, 500, device_mr_key(mr[R_RECV])}};
+    struct device_recv recv = {.wr_id = q, .sge = sge, .sges = 2};
 
-    (void)(q == 4 ? live_post_srq(srq, &recv) : live_post_recv(qp[q], &recv));
+    (void)(q == 4 ? device_post_srq(srq, &recv) : device_post_recv(qp[q], &recv));
 }
 
 static void connect_qp(unsigned q, unsigned upto)
 {
-    struct live_qp_attr init = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_ACCESS | LIVE_ATTR_QKEY,
-                                .state = NIC_INIT,
-                                .access = q == 5 ? 0 : NIC_REMOTE_ALL,
-                                .qkey = QKEY};
-    struct live_qp_attr rtr = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_MTU | LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP |
-                                       LIVE_ATTR_EXPECT_PSN | LIVE_ATTR_MAX_READ_ACCEPT,
-                               .state = NIC_RTR,
-                               .mtu = MTU,
-                               .path = {.remote = peer},
-                               .remote_qp = PEER_QPN + q,
-                               .expect_psn = 100,
-                               .max_read_accept = 4};
-    struct live_qp_attr rts = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN | LIVE_ATTR_MAX_READ,
-                               .state = NIC_RTS,
-                               .send_psn = 200,
-                               .max_read = 4};
+    struct device_qp_attr init = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_ACCESS | DEVICE_ATTR_QKEY,
+                                  .state = NIC_INIT,
+                                  .access = q == 5 ? 0 : NIC_REMOTE_ALL,
+                                  .qkey = QKEY};
+    struct device_qp_attr rtr = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_MTU | DEVICE_ATTR_PATH |
+                                         DEVICE_ATTR_REMOTE_QP | DEVICE_ATTR_EXPECT_PSN | DEVICE_ATTR_MAX_READ_ACCEPT,
+                                 .state = NIC_RTR,
+                                 .mtu = MTU,
+                                 .path = {.remote = peer},
+                                 .remote_qp = PEER_QPN + q,
+                                 .expect_psn = 100,
+                                 .max_read_accept = 4};
+    struct device_qp_attr rts = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_SEND_PSN | DEVICE_ATTR_MAX_READ,
+                                 .state = NIC_RTS,
+                                 .send_psn = 200,
+                                 .max_read = 4};
 
-    if (transport[q] == NIC_UD) rtr.mask = LIVE_ATTR_STATE;
-    if (upto > 0) (void)live_qp_modify(qp[q], &init);
-    if (upto > 1) (void)live_qp_modify(qp[q], &rtr);
-    if (upto > 2) (void)live_qp_modify(qp[q], &rts);
+    if (transport[q] == NIC_UD) rtr.mask = DEVICE_ATTR_STATE;
+    if (upto > 0) (void)device_qp_modify(qp[q], &init);
+    if (upto > 1) (void)device_qp_modify(qp[q], &rtr);
+    if (upto > 2) (void)device_qp_modify(qp[q], &rts);
 }
 
 static void rig_open(void)
 {
-    struct live_path to = {.remote = peer};
+    struct device_path to = {.remote = peer};
 
     for (uint32_t i = 0; i < sizeof arena; i++)
         arena[i] = (uint8_t)(i * 7 >> 1);
     for (unsigned r = 0; r < R_NONE; r++)
-        CHECK(live_mr_create(live, r == R_OTHER_PD ? PD + 1 : PD, region(r), PAGE, (uintptr_t)region(r), rights[r],
-                             &mr[r]) == 0);
-    CHECK(live_cq_create(live, 64, NULL, NULL, &cq) == 0);
-    CHECK(live_srq_create(live, PD, 8, 2, NULL, &srq) == 0);
-    CHECK(live_path_get(live, &to, &path) == 0);
+        CHECK(device_mr_create(live, r == R_OTHER_PD ? PD + 1 : PD, region(r), PAGE, (uintptr_t)region(r), rights[r],
+                               &mr[r]) == 0);
+    CHECK(device_cq_create(live, 64, NULL, NULL, &cq) == 0);
+    CHECK(device_srq_create(live, PD, 8, 2, NULL, &srq) == 0);
+    CHECK(device_path_get(live, &to, &path) == 0);
     for (unsigned q = 0; q < QPS; q++) {
-        struct live_qp_init init = {.transport = transport[q],
-                                    .pd = PD,
-                                    .send_entries = 8,
-                                    .recv_entries = 8,
-                                    .send_sges = 2,
-                                    .recv_sges = 2,
-                                    .send_cq = cq,
-                                    .recv_cq = cq,
-                                    .srq = q == 4 ? srq : NULL};
-        CHECK(live_qp_create(live, &init, &qp[q]) == 0);
+        struct device_qp_init init = {.transport = transport[q],
+                                      .pd = PD,
+                                      .send_entries = 8,
+                                      .recv_entries = 8,
+                                      .send_sges = 2,
+                                      .recv_sges = 2,
+                                      .send_cq = cq,
+                                      .recv_cq = cq,
+                                      .srq = q == 4 ? srq : NULL};
+        CHECK(device_qp_create(live, &init, &qp[q]) == 0);
         connect_qp(q, 3);
         if (q != 1) post_recv(q);
     }
@@ -220,12 +220,12 @@ static void rig_open(void)
 static void rig_close(void)
 {
     for (unsigned q = 0; q < QPS; q++)
-        CHECK(live_qp_destroy(qp[q]) == 0);
-    live_path_put(live, path);
-    CHECK(live_srq_destroy(srq) == 0);
-    CHECK(live_cq_destroy(cq) == 0);
+        CHECK(device_qp_destroy(qp[q]) == 0);
+    device_path_put(live, path);
+    CHECK(device_srq_destroy(srq) == 0);
+    CHECK(device_cq_destroy(cq) == 0);
     for (unsigned r = 0; r < R_NONE; r++)
-        live_mr_destroy(mr[r]);
+        device_mr_destroy(mr[r]);
     progress_tx(live, live_now());
     CHECK(live->pool.free_count == LIVE_POOL);
     nic_audit(live->nic, &live->pool);
@@ -270,7 +270,7 @@ static uint32_t psn_of(unsigned q, uint8_t opcode, uint32_t delta)
     uint32_t send = 0, expect = 0;
     bool response = opcode >= OPCODE_RC_READ_RESPONSE_FIRST && opcode <= OPCODE_RC_ATOMIC_ACK;
 
-    live_qp_psns(qp[q], &send, &expect);
+    device_qp_psns(qp[q], &send, &expect);
     return (response ? send - 1 : expect) + (delta < 128 ? delta / 16 : delta - 256);
 }
 
@@ -282,7 +282,7 @@ static void step_packet(struct script *s)
     uint8_t opcode = (uint8_t)next(s, 1), how = (uint8_t)next(s, 1);
     struct hostile h = {.opcode = opcode,
                         .flags = how & 1 ? PKT_ACK_REQUEST : 0,
-                        .dest_qp = live_qp_number(qp[q]),
+                        .dest_qp = device_qp_number(qp[q]),
                         .payload_bytes = sizes[next(s, 1) % 8],
                         .payload = (uint8_t)next(s, 1),
                         .src = peer,
@@ -293,7 +293,7 @@ static void step_packet(struct script *s)
 
     h.psn = psn_of(q, opcode, next(s, 1));
     h.va = (uintptr_t)region(r % REGIONS) + next(s, 2) % (PAGE + 512) - 256;
-    h.rkey = r % REGIONS < R_NONE ? live_mr_key(mr[r % REGIONS]) : next(s, 4);
+    h.rkey = r % REGIONS < R_NONE ? device_mr_key(mr[r % REGIONS]) : next(s, 4);
     if (r & 0x80) h.rkey ^= 1u << next(s, 1) % 32;
     h.dma_bytes = how & 2 ? next(s, 4) : h.payload_bytes;
     h.syndrome = how & 4 ? (uint8_t)next(s, 1) : 0x1f;
@@ -337,34 +337,34 @@ static void step_send(struct script *s)
     static const uint16_t sizes[] = {0, 8, 256, 700};
     unsigned q = next(s, 1) % QPS;
     uint8_t verb = (uint8_t)(next(s, 1) % (NIC_FETCH_ADD + 1));
-    struct live_sge sge = {.addr = (uintptr_t)region(verb >= NIC_READ ? R_RECV : R_READ) + 3000,
-                           .length = verb >= NIC_CAS ? 8 : sizes[next(s, 1) % 4],
-                           .key = live_mr_key(mr[verb >= NIC_READ ? R_RECV : R_READ])};
-    struct live_send send = {.wr = {.verb = verb,
-                                    .flags = NIC_SIGNALED,
-                                    .remote_va = 0x1000,
-                                    .rkey = 5,
-                                    .dest = path,
-                                    .dest_qp = PEER_QPN,
-                                    .qkey = QKEY},
-                             .sge = &sge,
-                             .sges = 1};
+    struct device_sge sge = {.addr = (uintptr_t)region(verb >= NIC_READ ? R_RECV : R_READ) + 3000,
+                             .length = verb >= NIC_CAS ? 8 : sizes[next(s, 1) % 4],
+                             .key = device_mr_key(mr[verb >= NIC_READ ? R_RECV : R_READ])};
+    struct device_send send = {.wr = {.verb = verb,
+                                      .flags = NIC_SIGNALED,
+                                      .remote_va = 0x1000,
+                                      .rkey = 5,
+                                      .dest = path,
+                                      .dest_qp = PEER_QPN,
+                                      .qkey = QKEY},
+                               .sge = &sge,
+                               .sges = 1};
 
-    (void)live_post_send(qp[q], &send, false);
+    (void)device_post_send(qp[q], &send, false);
 }
 
 static void step_modify(struct script *s)
 {
     static const uint8_t states[] = {NIC_RESET, NIC_ERROR, NIC_SQD, NIC_RTS};
     unsigned q = next(s, 1) % QPS, what = next(s, 1) % 8;
-    struct live_qp_attr attr = {.mask = LIVE_ATTR_STATE, .state = states[what % 4]};
+    struct device_qp_attr attr = {.mask = DEVICE_ATTR_STATE, .state = states[what % 4]};
 
     if (what < 4) {
-        (void)live_qp_modify(qp[q], &attr);
+        (void)device_qp_modify(qp[q], &attr);
         return;
     }
     attr.state = NIC_RESET;
-    (void)live_qp_modify(qp[q], &attr);
+    (void)device_qp_modify(qp[q], &attr);
     connect_qp(q, what - 4);
 }
 
@@ -372,9 +372,9 @@ static void step_region(struct script *s)
 {
     unsigned r = next(s, 1) % R_NONE;
 
-    live_mr_destroy(mr[r]);
-    CHECK(live_mr_create(live, r == R_OTHER_PD ? PD + 1 : PD, region(r), PAGE, (uintptr_t)region(r), rights[r],
-                         &mr[r]) == 0);
+    device_mr_destroy(mr[r]);
+    CHECK(device_mr_create(live, r == R_OTHER_PD ? PD + 1 : PD, region(r), PAGE, (uintptr_t)region(r), rights[r],
+                           &mr[r]) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -398,7 +398,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else if (what < 240)
             step_region(&s);
         else
-            CHECK(live_poll(cq, cqe, 4) >= 0);
+            CHECK(device_poll(cq, cqe, 4) >= 0);
     }
     rig_close();
     return 0;

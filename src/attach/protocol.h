@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "live/live.h"
+#include "device/device.h"
 #include "packet/pkt.h"
 
 #define ATTACH_VERSION 1u
@@ -81,15 +81,15 @@ struct attach_costs { /* declared, in ps; `software:` of the file, or the defaul
 };
 
 struct attach_nic {
-    char name[LIVE_NAME_MAX]; /* rocelab0 ... */
-    char ifname[LIVE_NAME_MAX];
+    char name[DEVICE_NAME_MAX]; /* rocelab0 ... */
+    char ifname[DEVICE_NAME_MAX];
     uint32_t mtu;  /* payload bytes */
     uint32_t up;   /* atomic; the link */
     uint32_t gids; /* of gid[] */
     uint8_t mac[6];
     uint8_t pad[2];
     uint64_t guid, line_bps;
-    struct live_gid gid[4];
+    struct device_gid gid[4];
     /* Rings that the fabric writes and the program reads; offsets into the segment.  Index words are in attach_ring. */
     uint64_t events, mads;
 };
@@ -107,7 +107,7 @@ struct attach_cqe { /* of a completion queue's ring */
 };
 
 struct attach_event { /* of a device's */
-    uint32_t kind;    /* enum live_event_kind */
+    uint32_t kind;    /* enum device_event_kind */
     uint32_t object;  /* number of the QP, CQ or SRQ; 0: the port */
     uint32_t of;      /* enum attach_object */
     uint32_t pad;
@@ -258,14 +258,14 @@ enum attach_op {
     ATTACH_OP_CQ_RESIZE, /* object; attach_cq: entries; attach_made: head and tail go on */
     ATTACH_OP_CQ_DESTROY,
     ATTACH_OP_SRQ_CREATE, /* attach_srq; attach_made */
-    ATTACH_OP_SRQ_CHANGE, /* object; attach_srq: entries and limit, or LIVE_SRQ_KEEP; answers attach_srq */
+    ATTACH_OP_SRQ_CHANGE, /* object; attach_srq: entries and limit, or DEVICE_SRQ_KEEP; answers attach_srq */
     ATTACH_OP_SRQ_DESTROY,
     ATTACH_OP_QP_CREATE,   /* attach_qp; attach_made: number is the QPN, size the send queue's entries */
-    ATTACH_OP_QP_MODIFY,   /* object; live_qp_attr */
+    ATTACH_OP_QP_MODIFY,   /* object; device_qp_attr */
     ATTACH_OP_QP_STATE,    /* object, or with `object` 0 attach_qp_state.qpn; answers attach_qp_state */
     ATTACH_OP_QP_PATIENCE, /* attach_qp_state: qpn, heard is the patience in ns */
     ATTACH_OP_QP_DESTROY,
-    ATTACH_OP_PATH_GET,       /* live_path; result: a number for wr.dest */
+    ATTACH_OP_PATH_GET,       /* device_path; result: a number for wr.dest */
     ATTACH_OP_PATH_PUT,       /* object */
     ATTACH_OP_MULTICAST,      /* object: QP; attach_group */
     ATTACH_OP_MAD_SEND,       /* attach_mad: path and bytes */
@@ -329,8 +329,8 @@ struct attach_group {
     uint32_t join, pad;
 };
 struct attach_mad {
-    struct live_path path;
-    uint8_t data[LIVE_MAD_BYTES];
+    struct device_path path;
+    uint8_t data[DEVICE_MAD_BYTES];
 };
 struct attach_service {
     uint64_t id;
@@ -385,7 +385,7 @@ struct attach_accept {
 #define ATTACH_STREAM_REUSE 1u
 
 _Static_assert(sizeof(struct attach_mad) <= ATTACH_REQUEST_BYTES &&
-                   sizeof(struct live_qp_attr) <= ATTACH_REQUEST_BYTES &&
+                   sizeof(struct device_qp_attr) <= ATTACH_REQUEST_BYTES &&
                    sizeof(struct attach_host) <= ATTACH_REQUEST_BYTES,
                "requests have room");
 

@@ -36,7 +36,7 @@
 
 _Static_assert(DESCRIPTORS_LEAST < LIVE_POOL, "something can be kept");
 
-uint8_t peer_mark_out(const struct live *live, struct path *path, const struct pkt *p)
+uint8_t peer_mark_out(const struct device *live, struct path *path, const struct pkt *p)
 {
     const struct opcode_info *info = opcode_info(p->opcode);
 
@@ -51,7 +51,7 @@ uint8_t peer_mark_out(const struct live *live, struct path *path, const struct p
     return MARK_OFFER;
 }
 
-static bool kept_room(struct live *live, pkt_t id)
+static bool kept_room(struct device *live, pkt_t id)
 {
     if (id >= KEPT_MAX || live->pool.free_count < DESCRIPTORS_LEAST) return false;
     if (live->kept) return true;
@@ -61,20 +61,20 @@ static bool kept_room(struct live *live, pkt_t id)
     return live->kept != NULL;
 }
 
-void peer_release(struct live *live)
+void peer_release(struct device *live)
 {
     if (live->kept) munmap(live->kept, (size_t)KEPT_MAX * KEPT_BYTES);
     live->kept = NULL;
 }
 
-static void response_in(struct path *path, const struct live_qp *qp, struct pkt *p, uint8_t mark)
+static void response_in(struct path *path, const struct device_qp *qp, struct pkt *p, uint8_t mark)
 {
     if (mark < NIC_MARK_OURS || mark > NIC_MARK_ALSO) return;
     if (nic_qp_awaits(qp->nic, p->psn)) path->peer = PEER_OURS;
     if (path->peer == PEER_OURS && mark != NIC_MARK_OURS) p->mark = mark;
 }
 
-void peer_mark_in(struct live *live, const struct live_qp *qp, pkt_t id, uint8_t mark)
+void peer_mark_in(struct device *live, const struct device_qp *qp, pkt_t id, uint8_t mark)
 {
     struct pkt *p = &live->pool.hot[id];
     struct path *path = &live->path[qp->path];
@@ -91,7 +91,7 @@ void peer_mark_in(struct live *live, const struct live_qp *qp, pkt_t id, uint8_t
     }
 }
 
-void peer_keep(struct live *live, uint32_t qpn, const uint8_t *payload, uint32_t bytes)
+void peer_keep(struct device *live, uint32_t qpn, const uint8_t *payload, uint32_t bytes)
 {
     if (live->io.keep == PKT_NONE) return;
     if (live->kept && live->io.keep < KEPT_MAX && bytes <= KEPT_BYTES)
@@ -100,7 +100,7 @@ void peer_keep(struct live *live, uint32_t qpn, const uint8_t *payload, uint32_t
         nic_qp_inconsistent(live->nic, qpn, &live->io);
 }
 
-const uint8_t *peer_kept(const struct live *live)
+const uint8_t *peer_kept(const struct device *live)
 {
     return live->kept && live->io.kept < KEPT_MAX ? live->kept + (size_t)live->io.kept * KEPT_BYTES : NULL;
 }

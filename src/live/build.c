@@ -21,30 +21,30 @@
 #define TTL_DEFAULT 64u
 #define MEMORY_BURST 16u
 
-bool build_room(const struct live *live)
+bool build_room(const struct device *live)
 {
     return live->out.total < WIRE_BURST;
 }
 
-struct batch *build_batch(struct live *live, uint32_t dest_qp)
+struct batch *build_batch(struct device *live, uint32_t dest_qp)
 {
     return &live->out.batch[(dest_qp ^ dest_qp >> REGISTRY_QPN_BITS) % LIVE_BATCHES];
 }
 
-static bool batch_complete(const struct live *live, const struct batch *b)
+static bool batch_complete(const struct device *live, const struct batch *b)
 {
     if (b->count == 0) return false;
     if (b->packet[b->count - 1].unchecked) return b->count >= MEMORY_BURST;
     return b->run >= live->wire->run_max ? live->wire->run_max > 1 : b->run_bytes + b->run_step > live->wire->run_bytes;
 }
 
-bool build_complete(const struct live *live)
+bool build_complete(const struct device *live)
 {
     return live->out.placed >= MEMORY_BURST || (live->out.last && batch_complete(live, live->out.last));
 }
 
 /* What the wire does not take stays at the front. */
-static void batch_flush(struct live *live, struct batch *b, ps_t now)
+static void batch_flush(struct device *live, struct batch *b, ps_t now)
 {
     if (b->count == 0) return;
     int taken = wire_tx(live->wire, b->packet + b->sent, b->count - b->sent, now);
@@ -59,7 +59,7 @@ static void batch_flush(struct live *live, struct batch *b, ps_t now)
     b->used = 0;
 }
 
-static void publish(struct live *live, ps_t now)
+static void publish(struct device *live, ps_t now)
 {
     struct outbox *out = &live->out;
 
@@ -69,7 +69,7 @@ static void publish(struct live *live, ps_t now)
     out->placed = 0;
 }
 
-void build_flush(struct live *live, ps_t now)
+void build_flush(struct device *live, ps_t now)
 {
     live->tx_retry = PS_NEVER;
     publish(live, now);
@@ -77,7 +77,7 @@ void build_flush(struct live *live, ps_t now)
         batch_flush(live, &live->out.batch[i], now);
 }
 
-void build_flush_complete(struct live *live, ps_t now)
+void build_flush_complete(struct device *live, ps_t now)
 {
     publish(live, now);
     for (unsigned i = 0; i < LIVE_BATCHES && live->out.total; i++)
@@ -86,8 +86,8 @@ void build_flush_complete(struct live *live, ps_t now)
 }
 
 /* In place, if the wire can; not past packets that still wait for it, since order is part of the protocol. */
-int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *cold, const struct path *path, ps_t now,
-                struct build *ret)
+int build_begin(struct device *live, const struct pkt *p, const struct pkt_cold *cold, const struct path *path,
+                ps_t now, struct build *ret)
 {
     const struct batch *b = build_batch(live, p->dest_qp);
     uint8_t *place = NULL;
@@ -105,7 +105,7 @@ int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *c
     return 0;
 }
 
-static bool joins(const struct live *live, const struct batch *b, const struct wire_packet *w)
+static bool joins(const struct device *live, const struct batch *b, const struct wire_packet *w)
 {
     if (b->run == 0 || b->run >= live->wire->run_max || b->count == 0) return false;
     const struct wire_packet *last = &b->packet[b->count - 1];
@@ -117,7 +117,7 @@ static bool joins(const struct live *live, const struct batch *b, const struct w
            memcmp(&last->src, &w->src, sizeof w->src) == 0 && memcmp(&last->dst, &w->dst, sizeof w->dst) == 0;
 }
 
-void build_end(struct live *live, const struct build *built, const struct pkt *p, const struct path *path)
+void build_end(struct device *live, const struct build *built, const struct pkt *p, const struct path *path)
 {
     struct batch *b = build_batch(live, p->dest_qp);
     uint32_t icrc_at = built->header_bytes + p->payload_bytes + p->pad;

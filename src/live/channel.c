@@ -20,12 +20,12 @@
 
 #include "live/live_int.h"
 
-int adapter_channel_create(struct live *live, struct live_channel **ret)
+int adapter_channel_create(struct device *live, struct device_channel **ret)
 {
-    struct live_channel *channel = malloc(sizeof *channel);
+    struct device_channel *channel = malloc(sizeof *channel);
 
     if (channel == NULL) return -ENOMEM;
-    *channel = (struct live_channel){.ops = live->ops, .live = live, .fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)};
+    *channel = (struct device_channel){.ops = live->ops, .live = live, .fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)};
     if (channel->fd < 0) {
         int error = -errno;
         free(channel);
@@ -39,7 +39,7 @@ int adapter_channel_create(struct live *live, struct live_channel **ret)
 }
 
 /* Is a thread about to write to the descriptor? */
-static bool about_to_ring(struct live_channel *channel)
+static bool about_to_ring(struct device_channel *channel)
 {
     pthread_mutex_lock(&channel->lock);
     bool ringing = channel->rings != 0;
@@ -47,7 +47,7 @@ static bool about_to_ring(struct live_channel *channel)
     return ringing;
 }
 
-int adapter_channel_destroy(struct live_channel *channel)
+int adapter_channel_destroy(struct device_channel *channel)
 {
     if (__atomic_load_n(&channel->users, __ATOMIC_ACQUIRE)) return -EBUSY;
     while (!live_inert(channel->live) && about_to_ring(channel))
@@ -60,14 +60,14 @@ int adapter_channel_destroy(struct live_channel *channel)
     return 0;
 }
 
-int adapter_channel_fd(const struct live_channel *channel)
+int adapter_channel_fd(const struct device_channel *channel)
 {
     return channel->fd;
 }
 
-static void take_out(struct live_channel *channel, struct live_cq *cq)
+static void take_out(struct device_channel *channel, struct device_cq *cq)
 {
-    struct live_cq **at = &channel->head, *last = NULL;
+    struct device_cq **at = &channel->head, *last = NULL;
 
     while (*at && *at != cq) {
         last = *at;
@@ -78,7 +78,7 @@ static void take_out(struct live_channel *channel, struct live_cq *cq)
     if (channel->tail == cq) channel->tail = last;
 }
 
-static void append(struct live_channel *channel, struct live_cq *cq)
+static void append(struct device_channel *channel, struct device_cq *cq)
 {
     cq->channel_next = NULL;
     if (channel->head)
@@ -88,9 +88,9 @@ static void append(struct live_channel *channel, struct live_cq *cq)
     channel->tail = cq;
 }
 
-void channel_tell(struct live *by, struct live_cq *cq)
+void channel_tell(struct device *by, struct device_cq *cq)
 {
-    struct live_channel *channel = cq->channel;
+    struct device_channel *channel = cq->channel;
 
     if (channel == NULL) return;
     pthread_mutex_lock(&channel->lock);
@@ -104,7 +104,7 @@ void channel_tell(struct live *by, struct live_cq *cq)
         channel_ring(channel);
 }
 
-void channel_ring(struct live_channel *channel)
+void channel_ring(struct device_channel *channel)
 {
     eventfd_write(channel->fd, 1);
     pthread_mutex_lock(&channel->lock); /* a program's ThreadSanitizer sees locks in here, and no atomics */
@@ -112,9 +112,9 @@ void channel_ring(struct live_channel *channel)
     pthread_mutex_unlock(&channel->lock);
 }
 
-void channel_forget(struct live_cq *cq)
+void channel_forget(struct device_cq *cq)
 {
-    struct live_channel *channel = cq->channel;
+    struct device_channel *channel = cq->channel;
 
     if (channel == NULL) return;
     pthread_mutex_lock(&channel->lock);
@@ -129,9 +129,9 @@ void channel_forget(struct live_cq *cq)
 static const int fault_signal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT};
 
 /* Would a wait sleep, and may it do the thread's work meanwhile?  One at a time. */
-bool channel_begin_drive(struct live_channel *channel)
+bool channel_begin_drive(struct device_channel *channel)
 {
-    struct live *live = channel->live;
+    struct device *live = channel->live;
     bool expected = false;
 
     pthread_mutex_lock(&channel->lock);
@@ -143,7 +143,7 @@ bool channel_begin_drive(struct live_channel *channel)
 
 static void end_drive(void *live)
 {
-    __atomic_store_n(&((struct live *)live)->driven, false, __ATOMIC_RELEASE);
+    __atomic_store_n(&((struct device *)live)->driven, false, __ATOMIC_RELEASE);
 }
 
 /* Would a read() go on after the signal that has ended a poll()?  It does unless the handler was installed without
@@ -165,7 +165,7 @@ static bool read_goes_on(void)
 }
 
 /* Takes what the wire brings.  A program may cancel the thread that waits: not while it has the lock. */
-bool channel_help(struct live *live)
+bool channel_help(struct device *live)
 {
     int before;
 
@@ -182,9 +182,9 @@ bool channel_help(struct live *live)
 /* Waits for the wire beside the channel: a message then wakes the program itself, not the thread first and the program
  * by it, which takes twice as long.  The thread sleeps on the same wire, and finds nothing left to do.  0: there is an
  * event, or the channel alone is to be waited for; -EINTR. */
-static int drive(struct live_channel *channel)
+static int drive(struct device_channel *channel)
 {
-    struct live *live = channel->live;
+    struct device *live = channel->live;
     struct pollfd fd[] = {{.fd = channel->fd, .events = POLLIN},
                           {.fd = live->wire->ops->fd(live->wire), .events = POLLIN}};
     int error = 0;
@@ -200,7 +200,7 @@ static int drive(struct live_channel *channel)
     return error;
 }
 
-int adapter_channel_wait(struct live_channel *channel, struct live_cq **ret, void **ret_app)
+int adapter_channel_wait(struct device_channel *channel, struct device_cq **ret, void **ret_app)
 {
     for (;;) {
         eventfd_t value;
@@ -211,7 +211,7 @@ int adapter_channel_wait(struct live_channel *channel, struct live_cq **ret, voi
         if (eventfd_read(channel->fd, &value) < 0) return -errno;
         if (live_inert(channel->live)) return -ENODEV;
         pthread_mutex_lock(&channel->lock);
-        struct live_cq *cq = channel->head;
+        struct device_cq *cq = channel->head;
         if (cq) {
             take_out(channel, cq);
             if (--cq->pending) append(channel, cq);
@@ -224,9 +224,9 @@ int adapter_channel_wait(struct live_channel *channel, struct live_cq **ret, voi
     }
 }
 
-void adapter_cq_ack_events(struct live_cq *cq, unsigned events)
+void adapter_cq_ack_events(struct device_cq *cq, unsigned events)
 {
-    struct live_channel *channel = cq->channel;
+    struct device_channel *channel = cq->channel;
 
     if (channel == NULL || live_inert(cq->live)) return;
     pthread_mutex_lock(&channel->lock);

@@ -29,24 +29,24 @@ struct live_export {
     struct live_page_head head;
     uint32_t pid, slot; /* of the device: its first shard's slot */
     uint64_t device_id; /* the same for all shards of an opened device, and no other's */
-    char device[LIVE_NAME_MAX], ifname[LIVE_NAME_MAX], program[LIVE_NAME_MAX];
+    char device[DEVICE_NAME_MAX], ifname[DEVICE_NAME_MAX], program[DEVICE_NAME_MAX];
     struct nic_counters nic;
     struct wire_counters wire;
     struct live_own_counters own;
     uint64_t noted; /* events so far */
-    struct record_event event[LIVE_EVENTS_KEPT];
+    struct record_event event[DEVICE_EVENTS_KEPT];
 };
 
-static uint64_t device_id(struct live *first)
+static uint64_t device_id(struct device *first)
 {
     if (first->counters_id == 0 && getrandom(&first->counters_id, sizeof first->counters_id, 0) < 0)
         first->counters_id = (uint64_t)(uintptr_t)first ^ (uint64_t)getpid() << 48;
     return first->counters_id;
 }
 
-void counters_open(struct live *live)
+void counters_open(struct device *live)
 {
-    struct live_counter_set *others = NULL;
+    struct device_counter_set *others = NULL;
     unsigned count;
 
     /* Most programs end without closing: looking at what is there removes what they left. */
@@ -57,19 +57,19 @@ void counters_open(struct live *live)
     live->page->pid = (uint32_t)getpid();
     live->page->slot = registry_slot(live->first->registry);
     live->page->device_id = device_id(live->first);
-    snprintf(live->page->device, LIVE_NAME_MAX, "%s", live->device.name);
-    snprintf(live->page->ifname, LIVE_NAME_MAX, "%s", live->device.ifname);
-    live_page_program(live->page->program, LIVE_NAME_MAX);
+    snprintf(live->page->device, DEVICE_NAME_MAX, "%s", live->device.name);
+    snprintf(live->page->ifname, DEVICE_NAME_MAX, "%s", live->device.ifname);
+    live_page_program(live->page->program, DEVICE_NAME_MAX);
     live_page_publish(&live->page_file, MAGIC);
 }
 
-void counters_close(struct live *live)
+void counters_close(struct device *live)
 {
     live_page_close(&live->page_file);
     live->page = NULL;
 }
 
-void counters_fork(struct live *live)
+void counters_fork(struct device *live)
 {
     live_page_fork(&live->page_file);
     live->page = NULL;
@@ -78,25 +78,25 @@ void counters_fork(struct live *live)
 /* What was noted goes to the page, in place of the oldest there. */
 static bool events_export(struct record_ring *ring)
 {
-    struct live *live = (struct live *)(void *)((char *)ring - offsetof(struct live, events));
+    struct device *live = (struct device *)(void *)((char *)ring - offsetof(struct device, events));
     struct live_export *page = live->page;
 
     for (uint32_t i = 0; page && i < ring->count; i++) {
-        page->event[page->noted % LIVE_EVENTS_KEPT] = ring->event[i];
+        page->event[page->noted % DEVICE_EVENTS_KEPT] = ring->event[i];
         __atomic_store_n(&page->noted, page->noted + 1, __ATOMIC_RELEASE);
     }
     ring->count = 0;
     return true;
 }
 
-struct record_ring *counters_events(struct live *live)
+struct record_ring *counters_events(struct device *live)
 {
     live->events =
         (struct record_ring){.event = live->noted, .room = LIVE_NOTED, .kinds = RECORD_RARE, .grow = events_export};
     return &live->events;
 }
 
-void counters_export(struct live *live, ps_t now)
+void counters_export(struct device *live, ps_t now)
 {
     if (live->page == NULL) return;
     if (live->events.count) events_export(&live->events);
@@ -116,7 +116,7 @@ _Static_assert(sizeof(struct nic_counters) % sizeof(uint64_t) == 0 &&
                    sizeof(struct wire_counters) % sizeof(uint64_t) == 0,
                "nothing else in between");
 
-const struct nic_counters *live_counters(struct live *live)
+const struct nic_counters *live_counters(struct device *live)
 {
     ps_t now = live_now();
 
@@ -131,7 +131,7 @@ const struct nic_counters *live_counters(struct live *live)
     return &live->told;
 }
 
-const struct wire_counters *live_wire_counters(struct live *live)
+const struct wire_counters *live_wire_counters(struct device *live)
 {
     if (shard_enter_all(live) == 0) {
         live->wire_told = live->wire->counters;
@@ -142,18 +142,18 @@ const struct wire_counters *live_wire_counters(struct live *live)
     return &live->wire_told;
 }
 
-static void add(struct live_counter_set *set, const char *name, const char *help, uint64_t value)
+static void add(struct device_counter_set *set, const char *name, const char *help, uint64_t value)
 {
-    if (set->counters == LIVE_COUNTERS_MAX) return;
-    struct live_counter *counter = &set->counter[set->counters++];
-    *counter = (struct live_counter){.help = help, .value = value};
+    if (set->counters == DEVICE_COUNTERS_MAX) return;
+    struct device_counter *counter = &set->counter[set->counters++];
+    *counter = (struct device_counter){.help = help, .value = value};
     snprintf(counter->name, sizeof counter->name, "%s", name);
 }
 
 /* As ethtool has them for mlx5: rx_prio3_pause. */
-static void add_priority(struct live_counter_set *set, const struct nic_prio_counters *prio, unsigned number)
+static void add_priority(struct device_counter_set *set, const struct nic_prio_counters *prio, unsigned number)
 {
-    char name[LIVE_COUNTER_NAME];
+    char name[DEVICE_COUNTER_NAME];
     uint64_t value;
 
     for (const struct nic_counter *c = nic_prio_counter_list; c->name; c++) {
@@ -164,12 +164,12 @@ static void add_priority(struct live_counter_set *set, const struct nic_prio_cou
     }
 }
 
-static void convert(const struct live_export *page, struct live_counter_set *set)
+static void convert(const struct live_export *page, struct device_counter_set *set)
 {
-    *set = (struct live_counter_set){.pid = page->pid, .slot = page->slot, .device_id = page->device_id};
-    snprintf(set->device, LIVE_NAME_MAX, "%.*s", LIVE_NAME_MAX - 1, page->device);
-    snprintf(set->ifname, LIVE_NAME_MAX, "%.*s", LIVE_NAME_MAX - 1, page->ifname);
-    snprintf(set->program, LIVE_NAME_MAX, "%.*s", LIVE_NAME_MAX - 1, page->program);
+    *set = (struct device_counter_set){.pid = page->pid, .slot = page->slot, .device_id = page->device_id};
+    snprintf(set->device, DEVICE_NAME_MAX, "%.*s", DEVICE_NAME_MAX - 1, page->device);
+    snprintf(set->ifname, DEVICE_NAME_MAX, "%.*s", DEVICE_NAME_MAX - 1, page->ifname);
+    snprintf(set->program, DEVICE_NAME_MAX, "%.*s", DEVICE_NAME_MAX - 1, page->program);
     for (const struct nic_counter *c = nic_counter_list; c->name; c++) {
         uint64_t value;
         memcpy(&value, (const char *)&page->nic + c->offset, sizeof value);
@@ -186,14 +186,14 @@ static void convert(const struct live_export *page, struct live_counter_set *set
 }
 
 /* Those that nobody can have written over by the time their number was `now`. */
-static void convert_events(const struct live_export *page, uint64_t now, struct live_counter_set *set)
+static void convert_events(const struct live_export *page, uint64_t now, struct device_counter_set *set)
 {
-    uint64_t first = now >= LIVE_EVENTS_KEPT ? now - LIVE_EVENTS_KEPT + 1 : 0;
+    uint64_t first = now >= DEVICE_EVENTS_KEPT ? now - DEVICE_EVENTS_KEPT + 1 : 0;
 
     if (page->noted > now) return;
     set->noted = page->noted;
     for (uint64_t i = first; i < page->noted; i++) {
-        const struct record_event *event = &page->event[i % LIVE_EVENTS_KEPT];
+        const struct record_event *event = &page->event[i % DEVICE_EVENTS_KEPT];
         if (event->kind < RECORD_EVENTS) set->event[set->events++] = *event;
     }
 }
@@ -206,10 +206,10 @@ static int by_time(const void *a, const void *b)
 }
 
 /* The last of both. */
-static void join_events(struct live_counter_set *set, const struct live_counter_set *shard)
+static void join_events(struct device_counter_set *set, const struct device_counter_set *shard)
 {
-    struct record_event all[2 * LIVE_EVENTS_KEPT];
-    unsigned count = set->events + shard->events, kept = count < LIVE_EVENTS_KEPT ? count : LIVE_EVENTS_KEPT;
+    struct record_event all[2 * DEVICE_EVENTS_KEPT];
+    unsigned count = set->events + shard->events, kept = count < DEVICE_EVENTS_KEPT ? count : DEVICE_EVENTS_KEPT;
 
     memcpy(all, set->event, set->events * sizeof all[0]);
     memcpy(all + set->events, shard->event, shard->events * sizeof all[0]);
@@ -220,9 +220,9 @@ static void join_events(struct live_counter_set *set, const struct live_counter_
 }
 
 /* The last of the list is another shard of one before it: counted there. */
-static bool joins(struct live_counter_set *list, unsigned last)
+static bool joins(struct device_counter_set *list, unsigned last)
 {
-    const struct live_counter_set *shard = &list[last];
+    const struct device_counter_set *shard = &list[last];
 
     for (unsigned i = 0; i < last; i++) {
         if (list[i].device_id != shard->device_id) continue;
@@ -235,7 +235,7 @@ static bool joins(struct live_counter_set *list, unsigned last)
 }
 
 struct reading {
-    struct live_counter_set *list;
+    struct device_counter_set *list;
     unsigned count;
 };
 
@@ -243,7 +243,7 @@ static int read_one(void *context, const void *at, int fd)
 {
     struct reading *reading = context;
     const struct live_export *page = at;
-    struct live_counter_set *grown = realloc(reading->list, (reading->count + 1) * sizeof *grown);
+    struct device_counter_set *grown = realloc(reading->list, (reading->count + 1) * sizeof *grown);
     uint64_t noted;
 
     if (grown == NULL) return -ENOMEM;
@@ -255,7 +255,7 @@ static int read_one(void *context, const void *at, int fd)
     return 0;
 }
 
-int live_counters_read(struct live_counter_set **ret, unsigned *ret_count)
+int live_counters_read(struct device_counter_set **ret, unsigned *ret_count)
 {
     struct reading reading = {.list = NULL};
     int error = live_page_walk(PREFIX, MAGIC, sizeof(struct live_export), read_one, &reading);

@@ -40,7 +40,7 @@
 #define STRANGER_PS PS_MS    /* who keeps the core so long has not been waiting for us */
 #define GAP_PS (20 * PS_US)  /* between two polls: the application did something else */
 
-static void release(struct live_cq *cq)
+static void release(struct device_cq *cq)
 {
     for (unsigned i = 0; i < LIVE_SHARDS_MAX; i++) {
         if (cq->part[i]) free(cq->part[i]->nic.slot);
@@ -52,7 +52,7 @@ static void release(struct live_cq *cq)
 }
 
 /* What polls take from is the device's, or the queue's own. */
-static int cq_enter(struct live_cq *cq)
+static int cq_enter(struct device_cq *cq)
 {
     if (!shard_many(cq->live)) return live_enter(cq->live);
     if (live_inert(cq->live)) return -ENODEV;
@@ -60,7 +60,7 @@ static int cq_enter(struct live_cq *cq)
     return 0;
 }
 
-static void cq_leave(struct live_cq *cq)
+static void cq_leave(struct device_cq *cq)
 {
     if (shard_many(cq->live))
         pthread_mutex_unlock(&cq->lock);
@@ -76,7 +76,7 @@ static void link_armed(struct cq_part *part)
     __atomic_store_n(&part->live->armed, part, __ATOMIC_SEQ_CST);
 }
 
-int cq_part_get(struct live_cq *cq, struct live *shard, struct cq_part **ret)
+int cq_part_get(struct device_cq *cq, struct device *shard, struct cq_part **ret)
 {
     struct cq_part *part = cq->part[shard->number];
 
@@ -100,16 +100,16 @@ int cq_part_get(struct live_cq *cq, struct live *shard, struct cq_part **ret)
     return 0;
 }
 
-static struct cq_part *part_of(struct live_cq *cq, unsigned number)
+static struct cq_part *part_of(struct device_cq *cq, unsigned number)
 {
     return __atomic_load_n(&cq->part[number], __ATOMIC_ACQUIRE);
 }
 
-int adapter_cq_create(struct live *live, uint32_t entries, struct live_channel *channel, void *app,
-                      struct live_cq **ret)
+int adapter_cq_create(struct device *live, uint32_t entries, struct device_channel *channel, void *app,
+                      struct device_cq **ret)
 {
-    if (entries == 0 || entries > LIVE_CQ_MAX) return -EINVAL;
-    struct live_cq *cq = calloc(1, sizeof *cq);
+    if (entries == 0 || entries > DEVICE_CQ_MAX) return -EINVAL;
+    struct device_cq *cq = calloc(1, sizeof *cq);
     struct nic_cqe *slot = calloc(power_of_two_up(entries), sizeof *slot);
     int error = cq && slot ? live_enter(live) : -ENOMEM;
     if (error < 0) {
@@ -141,9 +141,9 @@ int adapter_cq_create(struct live *live, uint32_t entries, struct live_channel *
     return 0;
 }
 
-int adapter_cq_resize(struct live_cq *cq, uint32_t entries)
+int adapter_cq_resize(struct device_cq *cq, uint32_t entries)
 {
-    if (entries == 0 || entries > LIVE_CQ_MAX) return -EINVAL;
+    if (entries == 0 || entries > DEVICE_CQ_MAX) return -EINVAL;
     int error = cq_enter(cq);
     if (error < 0) return error;
     error = completions_move(cq->ready, power_of_two_up(entries));
@@ -158,7 +158,7 @@ int adapter_cq_resize(struct live_cq *cq, uint32_t entries)
     return 0;
 }
 
-uint32_t adapter_cq_entries(const struct live_cq *cq)
+uint32_t adapter_cq_entries(const struct device_cq *cq)
 {
     return cq->ready->mask + 1;
 }
@@ -173,7 +173,7 @@ static void disarm(struct cq_part *part)
     part->armed = false;
 }
 
-bool cq_armed(struct live *live)
+bool cq_armed(struct device *live)
 {
     /* An event that another shard's completion has made leaves the parts of the others in their lists. */
     while (shard_many(live) && live->armed && !__atomic_load_n(&live->armed->cq->armed, __ATOMIC_RELAXED))
@@ -183,7 +183,7 @@ bool cq_armed(struct live *live)
 
 static void part_forget(struct cq_part *part)
 {
-    struct live *live = part->live;
+    struct device *live = part->live;
     struct cq_part **at = &live->parts;
 
     if (live_enter(live) < 0) return;
@@ -195,7 +195,7 @@ static void part_forget(struct cq_part *part)
     live_leave(live);
 }
 
-int adapter_cq_destroy(struct live_cq *cq)
+int adapter_cq_destroy(struct device_cq *cq)
 {
     if (!live_inert(cq->live)) {
         if (__atomic_load_n(&cq->users, __ATOMIC_ACQUIRE)) return -EBUSY;
@@ -208,16 +208,16 @@ int adapter_cq_destroy(struct live_cq *cq)
     return 0;
 }
 
-static void own_id(const struct live *live, struct nic_cqe *cqe)
+static void own_id(const struct device *live, struct nic_cqe *cqe)
 {
     if (!cqe->receive || cqe->own_id) return;
     struct nic_qp *nic_qp = nic_qp_find(live->nic, cqe->qpn);
-    const struct live_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
+    const struct device_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
     completion_own_id(cqe, qp && qp->srq ? &qp->srq->receives : NULL);
 }
 
 /* Takes what is there. */
-static unsigned take(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
+static unsigned take(struct device_cq *cq, struct nic_cqe *ret, unsigned max)
 {
     unsigned count = 0;
 
@@ -230,7 +230,7 @@ static unsigned take(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
     return count;
 }
 
-static bool wanted(struct live_cq *cq)
+static bool wanted(struct device_cq *cq)
 {
     return cq->armed && completions_wanted(cq->ready, &cq->arm_tail, cq->solicited_only);
 }
@@ -243,7 +243,7 @@ static void tell(struct cq_part *part)
 }
 
 /* For who looks without the lock. */
-static void say_held(struct live_cq *cq)
+static void say_held(struct device_cq *cq)
 {
     __atomic_store_n(&cq->held, cq->own.tail - cq->own.head + cq->backlog, __ATOMIC_RELEASE);
 }
@@ -251,7 +251,7 @@ static void say_held(struct live_cq *cq)
 /* From a shard's part to where it is polled. */
 static void move_on(struct cq_part *part)
 {
-    struct live_cq *cq = part->cq;
+    struct device_cq *cq = part->cq;
     struct nic_cq *from = &part->nic, *to = &cq->own;
 
     pthread_mutex_lock(&cq->lock);
@@ -270,7 +270,7 @@ static void move_on(struct cq_part *part)
     pthread_mutex_unlock(&cq->lock);
 }
 
-void cq_settle(struct live *live)
+void cq_settle(struct device *live)
 {
     struct cq_part *next;
 
@@ -285,7 +285,7 @@ void cq_settle(struct live *live)
     }
 }
 
-static void adapt(struct live *live, bool helped)
+static void adapt(struct device *live, bool helped)
 {
     ps_t limit = __atomic_load_n(&live->yield_after, __ATOMIC_RELAXED);
 
@@ -296,7 +296,7 @@ static void adapt(struct live *live, bool helped)
 }
 
 /* Without the lock.  True: somebody has taken it. */
-static bool offer_core(struct live *live)
+static bool offer_core(struct device *live)
 {
     ps_t before = live_now();
 
@@ -310,21 +310,21 @@ static bool offer_core(struct live *live)
     return taken;
 }
 
-static void offer_helped(struct live *live, bool came)
+static void offer_helped(struct device *live, bool came)
 {
     if (!__atomic_load_n(&live->yielded, __ATOMIC_RELAXED)) return;
     __atomic_store_n(&live->yielded, false, __ATOMIC_RELAXED);
     adapt(live, came);
 }
 
-static bool holds(const struct live_cq *cq)
+static bool holds(const struct device_cq *cq)
 {
     if (shard_many(cq->live)) return __atomic_load_n(&cq->held, __ATOMIC_ACQUIRE) != 0;
     return cq->ready->head != cq->ready->tail;
 }
 
 /* What a poll that finds nothing does for a shard.  True: a burst came. */
-static bool advance(struct live *live, const struct live_cq *cq, ps_t now)
+static bool advance(struct device *live, const struct device_cq *cq, ps_t now)
 {
     bool owed = live->tx_wanted; /* since the poll before: a stream of completions must not hold ACKs back */
 
@@ -345,7 +345,7 @@ static bool advance(struct live *live, const struct live_cq *cq, ps_t now)
 }
 
 /* Completions that found no room when they came. */
-static void fetch_backlog(struct live_cq *cq)
+static void fetch_backlog(struct device_cq *cq)
 {
     for (unsigned i = 0; i < LIVE_SHARDS_MAX; i++) {
         struct cq_part *part = part_of(cq, i);
@@ -355,7 +355,7 @@ static void fetch_backlog(struct live_cq *cq)
     }
 }
 
-static unsigned take_own(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
+static unsigned take_own(struct device_cq *cq, struct nic_cqe *ret, unsigned max)
 {
     if (!holds(cq)) return 0;
     pthread_mutex_lock(&cq->lock);
@@ -369,9 +369,9 @@ static unsigned take_own(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
 }
 
 /* Of a queue of several shards.  One that its thread, or somebody else, is at work on is left alone. */
-static int poll_many(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
+static int poll_many(struct device_cq *cq, struct nic_cqe *ret, unsigned max)
 {
-    struct live *first = cq->live;
+    struct device *first = cq->live;
     unsigned count = take_own(cq, ret, max);
 
     if (count || max == 0) return (int)count;
@@ -401,9 +401,9 @@ static int poll_many(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
     return (int)count;
 }
 
-int adapter_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
+int adapter_poll(struct device_cq *cq, struct nic_cqe *ret, unsigned max)
 {
-    struct live *live = cq->live;
+    struct device *live = cq->live;
     bool yield = false;
 
     if (shard_many(live)) return live_inert(live) ? -ENODEV : poll_many(cq, ret, max);
@@ -432,7 +432,7 @@ int adapter_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
  * left us the lock.  ACKs that it owes it sends by itself in a moment: who arms a queue then polls, and may post. */
 static void arm_part(struct cq_part *part)
 {
-    struct live *live = part->live;
+    struct device *live = part->live;
     bool stands_back = live->turns.state == TURN_STANDS_BACK;
 
     link_armed(part);
@@ -446,7 +446,7 @@ static void arm_part(struct cq_part *part)
     eventfd_write(live->wake_fd, 1);
 }
 
-int adapter_cq_arm(struct live_cq *cq, bool solicited_only)
+int adapter_cq_arm(struct device_cq *cq, bool solicited_only)
 {
     int error = cq_enter(cq);
 
@@ -469,9 +469,9 @@ int adapter_cq_arm(struct live_cq *cq, bool solicited_only)
 
 void cq_forget(struct cq_part *part, uint32_t qpn)
 {
-    struct live_cq *cq = part->cq;
+    struct device_cq *cq = part->cq;
     struct nic_qp *nic_qp = nic_qp_find(part->live->nic, qpn);
-    const struct live_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
+    const struct device_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
     bool many = shard_many(part->live);
 
     completions_forget(&part->nic, qpn, qp && qp->srq ? &qp->srq->receives : NULL);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "live/counters.h"
 #include "live/live_int.h"
 
 #define RECEIVE_BUFFER_BYTES (1u << 20) /* of a slow host; those of the simulator have the same */
@@ -26,14 +27,14 @@
 #define LAST_WORD_PS (20 * PS_MS)
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct live *list;
+static struct device *list;
 
-bool live_inert(const struct live *live)
+bool live_inert(const struct device *live)
 {
     return __atomic_load_n(&live->inert, __ATOMIC_RELAXED);
 }
 
-int live_enter(struct live *live)
+int live_enter(struct device *live)
 {
     if (live_inert(live)) return -ENODEV;
     if (shard_many(live))
@@ -43,14 +44,14 @@ int live_enter(struct live *live)
     return 0;
 }
 
-void live_leave(struct live *live)
+void live_leave(struct device *live)
 {
     pthread_mutex_unlock(&live->lock);
 }
 
 /* In the child: let go of the copies of the parent's descriptors, which would keep its sockets alive, and of nothing
  * else. */
-static void let_go(struct live *live)
+static void let_go(struct device *live)
 {
     __atomic_store_n(&live->inert, true, __ATOMIC_RELAXED);
     wire_close(live->wire);
@@ -63,7 +64,7 @@ static void let_go(struct live *live)
 
 static void fork_child(void)
 {
-    for (struct live *live = list; live; live = live->next)
+    for (struct device *live = list; live; live = live->next)
         for (unsigned i = live->shards; i-- > 0;)
             if (live->shard[i]) let_go(live->shard[i]);
     list = NULL;
@@ -74,18 +75,18 @@ static void fork_child(void)
 static void fork_prepare(void)
 {
     pthread_mutex_lock(&list_lock);
-    for (struct live *live = list; live; live = live->next)
+    for (struct device *live = list; live; live = live->next)
         (void)shard_enter_all(live);
 }
 
 static void fork_parent(void)
 {
-    for (struct live *live = list; live; live = live->next)
+    for (struct device *live = list; live; live = live->next)
         shard_leave_all(live);
     pthread_mutex_unlock(&list_lock);
 }
 
-static void say_last_of(struct live *live)
+static void say_last_of(struct device *live)
 {
     struct timespec until;
 
@@ -106,7 +107,7 @@ static void say_last_of(struct live *live)
 __attribute__((destructor)) static void say_last(void)
 {
     if (pthread_mutex_trylock(&list_lock) != 0) return;
-    for (struct live *live = list; live; live = live->next)
+    for (struct device *live = list; live; live = live->next)
         for (unsigned i = live->shards; i-- > 0;)
             if (live->shard[i]) say_last_of(live->shard[i]);
     pthread_mutex_unlock(&list_lock);
@@ -118,7 +119,7 @@ static void install(void)
 }
 
 /* Zeroed memory of which only what is used costs anything. */
-static int memory_take(struct live *live, const struct nic_config *config)
+static int memory_take(struct device *live, const struct nic_config *config)
 {
     size_t nic = (nic_memory_bytes(config) + 4095) & ~(size_t)4095;
     size_t hot = LIVE_POOL * sizeof(struct pkt), cold = LIVE_POOL * sizeof(struct pkt_cold);
@@ -145,7 +146,7 @@ static int memory_take(struct live *live, const struct nic_config *config)
     return 0;
 }
 
-static int nic_make(struct live *live)
+static int nic_make(struct device *live)
 {
     /* Nobody says what a peer runs.  CNPs are the way of RoCEv2, and only who goes by marks lets packets be marked. */
     static const struct cc_needs anybody = {.cnp = true};
@@ -183,7 +184,7 @@ static void expand(const char *text, char *out, size_t bytes)
     out[at] = 0;
 }
 
-static int wrap(struct live *live, char *why, size_t why_bytes)
+static int wrap(struct device *live, char *why, size_t why_bytes)
 {
     char path[512];
     int error = 0;
@@ -206,7 +207,7 @@ static int wrap(struct live *live, char *why, size_t why_bytes)
     return error;
 }
 
-static int wire_make(struct live *live, char *why, size_t why_bytes)
+static int wire_make(struct device *live, char *why, size_t why_bytes)
 {
     static int (*const open_wire[])(const struct wire_config *,
                                     struct wire **) = {[LIVE_WIRE_AUTO] = wire_auto_open,
@@ -230,7 +231,7 @@ static int wire_make(struct live *live, char *why, size_t why_bytes)
     error = wrap(live, why, why_bytes);
     if (error < 0) return error;
     for (unsigned i = 0; i < live->device.gids; i++) {
-        struct live_gid *gid = &live->device.gid[i];
+        struct device_gid *gid = &live->device.gid[i];
         int added = wire_add_address(live->wire, &gid->addr);
         gid->usable = added == 0;
         usable += added == 0;
@@ -243,7 +244,7 @@ static int wire_make(struct live *live, char *why, size_t why_bytes)
     return usable ? 0 : error ? error : -EADDRNOTAVAIL;
 }
 
-static void dismantle(struct live *live)
+static void dismantle(struct device *live)
 {
     counters_close(live);
     if (live->wire) wire_close(live->wire);
@@ -263,7 +264,7 @@ static void dismantle(struct live *live)
 }
 
 /* What every shard has. */
-static int assemble(struct live *live, char *why, size_t why_bytes)
+static int assemble(struct device *live, char *why, size_t why_bytes)
 {
     int error = registry_join(&live->registry, why, why_bytes);
 
@@ -280,7 +281,7 @@ static int assemble(struct live *live, char *why, size_t why_bytes)
 }
 
 /* What a device has once, and its first shard. */
-static int assemble_first(struct live *live, char *why, size_t why_bytes)
+static int assemble_first(struct device *live, char *why, size_t why_bytes)
 {
     int error = live_environment_read(&live->env, why, why_bytes);
 
@@ -295,14 +296,14 @@ static int assemble_first(struct live *live, char *why, size_t why_bytes)
     return thread_start(live);
 }
 
-static struct live *live_new(const struct live_device *device)
+static struct device *live_new(const struct device_info *device)
 {
-    struct live *live = calloc(1, sizeof *live);
+    struct device *live = calloc(1, sizeof *live);
 
     if (live == NULL) return NULL;
     pthread_mutex_init(&live->lock, NULL);
     listeners_init(&live->listeners);
-    live->ops = provider_own();
+    live->ops = device_own_provider();
     live->device = *device;
     live->wake_fd = live->owed_fd = live->mad_fd = live->netlink_fd = -1;
     live->tx_retry = PS_NEVER;
@@ -311,9 +312,9 @@ static struct live *live_new(const struct live_device *device)
     return live;
 }
 
-int device_open_shard(struct live *first, unsigned number)
+int live_open_shard(struct device *first, unsigned number)
 {
-    struct live *live = live_new(&first->device);
+    struct device *live = live_new(&first->device);
     char why[256] = "";
 
     if (live == NULL) return -ENOMEM;
@@ -334,10 +335,10 @@ int device_open_shard(struct live *first, unsigned number)
     return 0;
 }
 
-static int open_new(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)
+static int open_new(const struct device_info *device, struct device **ret, char *why, size_t why_bytes)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct live *live = live_new(device);
+    struct device *live = live_new(device);
 
     if (live == NULL) return -ENOMEM;
     pthread_once(&once, install);
@@ -354,13 +355,13 @@ static int open_new(const struct live_device *device, struct live **ret, char *w
     return 0;
 }
 
-int adapter_open(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)
+int adapter_open(const struct device_info *device, struct device **ret, char *why, size_t why_bytes)
 {
     int error = 0;
 
     snprintf(why, why_bytes, "%s", "");
     pthread_mutex_lock(&list_lock);
-    struct live *live = list;
+    struct device *live = list;
     while (live && (live->alone || strcmp(live->device.ifname, device->ifname) != 0))
         live = live->next;
     if (live) {
@@ -374,7 +375,7 @@ int adapter_open(const struct live_device *device, struct live **ret, char *why,
     return error;
 }
 
-int device_open_alone(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)
+int live_open_alone(const struct device_info *device, struct device **ret, char *why, size_t why_bytes)
 {
     snprintf(why, why_bytes, "%s", "");
     pthread_mutex_lock(&list_lock);
@@ -384,14 +385,14 @@ int device_open_alone(const struct live_device *device, struct live **ret, char 
     return error;
 }
 
-void adapter_close(struct live *live)
+void adapter_close(struct device *live)
 {
     pthread_mutex_lock(&list_lock);
     if (live_inert(live) || --live->users > 0) {
         pthread_mutex_unlock(&list_lock);
         return;
     }
-    struct live **at = &list;
+    struct device **at = &list;
     while (*at != live)
         at = &(*at)->next;
     *at = live->next;
@@ -402,7 +403,29 @@ void adapter_close(struct live *live)
     pthread_mutex_unlock(&list_lock);
 }
 
-const struct live_device *adapter_device_of(const struct live *live)
+const struct device_info *adapter_info_of(const struct device *live)
 {
     return &live->device;
 }
+
+static int adapter_counters(const struct device_info *info, struct device_counter_set **ret, unsigned *ret_count)
+{
+    (void)info; /* who asks finds its own among those of the machine */
+    return live_counters_read(ret, ret_count);
+}
+
+const struct device_ops *device_own_provider(void)
+{
+    static const struct device_ops ops = {
+        .list = adapter_list,
+        .refresh = adapter_refresh,
+        .open = adapter_open,
+        .counters = adapter_counters,
+#define OP(type, name, object, parameters, arguments) .name = adapter_##name,
+#define OP_VOID(name, object, parameters, arguments) .name = adapter_##name,
+#include "device/device_ops.def"
+    };
+
+    return &ops;
+}
+DEVICE_OPS_FIRST;

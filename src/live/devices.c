@@ -72,13 +72,13 @@ static uint64_t guid_of(const uint8_t mac[6], unsigned ifindex)
     return load_be64(guid);
 }
 
-static void add_gid(struct live_device *device, const struct pkt_addr *addr, uint8_t net)
+static void add_gid(struct device_info *device, const struct pkt_addr *addr, uint8_t net)
 {
-    if (device->gids == LIVE_GIDS_MAX) return;
-    device->gid[device->gids++] = (struct live_gid){.addr = *addr, .net = net, .usable = true};
+    if (device->gids == DEVICE_GIDS_MAX) return;
+    device->gid[device->gids++] = (struct device_gid){.addr = *addr, .net = net, .usable = true};
 }
 
-static void add_addresses(struct live_device *device, const struct ifaddrs *list, int family, bool loopback)
+static void add_addresses(struct device_info *device, const struct ifaddrs *list, int family, bool loopback)
 {
     for (const struct ifaddrs *at = list; at; at = at->ifa_next) {
         struct pkt_addr addr;
@@ -96,7 +96,7 @@ static void add_addresses(struct live_device *device, const struct ifaddrs *list
     }
 }
 
-static void fill(struct live_device *device, const struct ifaddrs *list)
+static void fill(struct device_info *device, const struct ifaddrs *list)
 {
     device->up = device->loopback = false;
     device->gids = 0;
@@ -123,12 +123,12 @@ static void fill(struct live_device *device, const struct ifaddrs *list)
     device->line_bps = megabits && megabits < 10000000 ? megabits * 1000000 : RATE_DEFAULT_BPS;
 }
 
-static bool same_gid(const struct live_gid *a, const struct live_gid *b)
+static bool same_gid(const struct device_gid *a, const struct device_gid *b)
 {
     return a->net == b->net && memcmp(&a->addr, &b->addr, sizeof a->addr) == 0;
 }
 
-static unsigned gid_place(const struct live_device *device, const struct live_gid *gid)
+static unsigned gid_place(const struct device_info *device, const struct device_gid *gid)
 {
     unsigned at = 0;
 
@@ -139,52 +139,52 @@ static unsigned gid_place(const struct live_device *device, const struct live_gi
 
 /* GIDs keep their places: what is gone stays as unusable, for it may come back; what is new goes behind, and where
  * there is no room takes the place of one that is gone. */
-void device_gids_merge(struct live_device *device, const struct live_device *fresh)
+void live_gids_merge(struct device_info *device, const struct device_info *fresh)
 {
     for (unsigned i = 0; i < device->gids; i++)
         device->gid[i].usable = gid_place(fresh, &device->gid[i]) < fresh->gids;
     for (unsigned i = 0; i < fresh->gids; i++) {
         if (gid_place(device, &fresh->gid[i]) < device->gids) continue;
         unsigned at = 0;
-        while (at < device->gids && (device->gids < LIVE_GIDS_MAX || device->gid[at].usable))
+        while (at < device->gids && (device->gids < DEVICE_GIDS_MAX || device->gid[at].usable))
             at++;
-        if (at == LIVE_GIDS_MAX) return;
+        if (at == DEVICE_GIDS_MAX) return;
         device->gids += at == device->gids;
         device->gid[at] = fresh->gid[i];
     }
 }
 
-int adapter_device_refresh(struct live_device *device)
+int adapter_refresh(struct device_info *device)
 {
     struct ifaddrs *list;
-    struct live_device fresh = *device;
+    struct device_info fresh = *device;
 
     if (getifaddrs(&list) < 0) return -errno;
     fill(&fresh, list);
     freeifaddrs(list);
-    device_gids_merge(device, &fresh);
+    live_gids_merge(device, &fresh);
     device->up = fresh.up;
     device->if_mtu = fresh.if_mtu;
     return 0;
 }
 
-static bool known(const struct live_device *device, unsigned count, const char *ifname)
+static bool known(const struct device_info *device, unsigned count, const char *ifname)
 {
     for (unsigned i = 0; i < count; i++)
         if (strcmp(device[i].ifname, ifname) == 0) return true;
     return false;
 }
 
-static unsigned find_all(struct live_device *device, const struct ifaddrs *list)
+static unsigned find_all(struct device_info *device, const struct ifaddrs *list)
 {
     unsigned count = 0;
 
     for (int loopback = 0; loopback < 2 && count == 0; loopback++)
         for (const struct ifaddrs *at = list; at && count < DEVICES_MAX; at = at->ifa_next) {
             if (!!(at->ifa_flags & IFF_LOOPBACK) != loopback || known(device, count, at->ifa_name)) continue;
-            struct live_device *d = &device[count];
-            snprintf(d->ifname, LIVE_NAME_MAX, "%s", at->ifa_name);
-            snprintf(d->name, LIVE_NAME_MAX, "rocelab%u", count);
+            struct device_info *d = &device[count];
+            snprintf(d->ifname, DEVICE_NAME_MAX, "%s", at->ifa_name);
+            snprintf(d->name, DEVICE_NAME_MAX, "rocelab%u", count);
             d->has_v1 = live_environment_frames();
             fill(d, list);
             if (d->up && d->gids)
@@ -200,7 +200,7 @@ static unsigned find_all(struct live_device *device, const struct ifaddrs *list)
 }
 
 /* "mlx5_0=eth0,lo" */
-static int find_listed(struct live_device *device, unsigned *ret_count, const struct ifaddrs *list, const char *text)
+static int find_listed(struct device_info *device, unsigned *ret_count, const struct ifaddrs *list, const char *text)
 {
     unsigned count = 0;
 
@@ -208,13 +208,13 @@ static int find_listed(struct live_device *device, unsigned *ret_count, const st
         size_t length = strcspn(text, ",");
         size_t name = strcspn(text, "=");
         if (length && count < DEVICES_MAX) {
-            struct live_device *d = &device[count];
+            struct device_info *d = &device[count];
             const char *ifname = name < length ? text + name + 1 : text;
-            snprintf(d->ifname, LIVE_NAME_MAX, "%.*s", (int)(text + length - ifname), ifname);
+            snprintf(d->ifname, DEVICE_NAME_MAX, "%.*s", (int)(text + length - ifname), ifname);
             if (name < length)
-                snprintf(d->name, LIVE_NAME_MAX, "%.*s", (int)name, text);
+                snprintf(d->name, DEVICE_NAME_MAX, "%.*s", (int)name, text);
             else
-                snprintf(d->name, LIVE_NAME_MAX, "rocelab%u", count);
+                snprintf(d->name, DEVICE_NAME_MAX, "rocelab%u", count);
             d->has_v1 = live_environment_frames();
             fill(d, list);
             if (d->ifindex == 0 || d->gids == 0) {
@@ -230,10 +230,10 @@ static int find_listed(struct live_device *device, unsigned *ret_count, const st
     return 0;
 }
 
-int adapter_devices(struct live_device **ret, unsigned *ret_count)
+int adapter_list(struct device_info **ret, unsigned *ret_count)
 {
     const char *listed = getenv("ROCELAB_DEVICE");
-    struct live_device *device = calloc(DEVICES_MAX + 1, sizeof *device);
+    struct device_info *device = calloc(DEVICES_MAX + 1, sizeof *device);
     struct ifaddrs *list;
     unsigned count = 0;
     int error = 0;
@@ -270,7 +270,7 @@ int netlink_open(void)
     return -1;
 }
 
-static bool address_in_use(const struct live_device *device, const struct pkt_addr *addr)
+static bool address_in_use(const struct device_info *device, const struct pkt_addr *addr)
 {
     for (unsigned i = 0; i < device->gids; i++)
         if (device->gid[i].usable && memcmp(&device->gid[i].addr, addr, sizeof *addr) == 0) return true;
@@ -279,13 +279,13 @@ static bool address_in_use(const struct live_device *device, const struct pkt_ad
 
 /* The wire follows the table; true: something is other than it was.  An address that has gone stays with the wire until
  * its place is another's: when it comes back, its sockets are there. */
-static bool follow_gids(struct live *live, const struct live_device *before)
+static bool follow_gids(struct device *live, const struct device_info *before)
 {
     bool changed = before->gids != live->device.gids;
 
     for (unsigned i = 0; i < live->device.gids; i++) {
-        struct live_gid *gid = &live->device.gid[i];
-        const struct live_gid *was = i < before->gids ? &before->gid[i] : NULL;
+        struct device_gid *gid = &live->device.gid[i];
+        const struct device_gid *was = i < before->gids ? &before->gid[i] : NULL;
         bool replaced = was && !same_gid(was, gid);
         if (replaced && !address_in_use(&live->device, &was->addr)) wire_remove_address(live->wire, &was->addr);
         /* one that the wire cannot have is not usable, as when the device was opened */
@@ -297,9 +297,9 @@ static bool follow_gids(struct live *live, const struct live_device *before)
 }
 
 /* Other shards have the first's table; what their wire cannot have is not usable there. */
-static void follow_first(struct live *shard)
+static void follow_first(struct device *shard)
 {
-    struct live_device before = shard->device;
+    struct device_info before = shard->device;
 
     shard->device = shard->first->device;
     (void)follow_gids(shard, &before);
@@ -318,18 +318,18 @@ static bool netlink_told(int fd)
     return told;
 }
 
-void netlink_look(struct live *live, ps_t now)
+void netlink_look(struct device *live, ps_t now)
 {
     if (!netlink_told(live->netlink_fd)) return;
-    struct live_device before = live->device;
-    if (adapter_device_refresh(&live->device) == 0) {
+    struct device_info before = live->device;
+    if (adapter_refresh(&live->device) == 0) {
         bool gids = follow_gids(live, &before);
         for (unsigned i = 1; i < live->shards; i++)
             if (live->shard[i]) follow_first(live->shard[i]);
         for (unsigned i = 0; i < live->shards; i++)
             if (live->shard[i]) port_link(live->shard[i], now);
         if (before.up != live->device.up)
-            events_push(live, live->device.up ? LIVE_EVENT_PORT_ACTIVE : LIVE_EVENT_PORT_DOWN, NULL);
-        if (gids) events_push(live, LIVE_EVENT_GID_CHANGE, NULL);
+            events_push(live, live->device.up ? DEVICE_EVENT_PORT_ACTIVE : DEVICE_EVENT_PORT_DOWN, NULL);
+        if (gids) events_push(live, DEVICE_EVENT_GID_CHANGE, NULL);
     }
 }

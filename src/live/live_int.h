@@ -2,10 +2,10 @@
 /*
  * The insides of a live adapter, and what its files call of each other.
  *
- * A device is one `struct live`, or several: shards, which share its queue pairs out (shard.c).  The first is what
+ * A device is one `struct device`, or several: shards, which share its queue pairs out (shard.c).  The first is what
  * callers of live.h hold.
  *
- * All fields of `struct live` and of everything that hangs on it are under `lock`, but for those marked
+ * All fields of `struct device` and of everything that hangs on it are under `lock`, but for those marked
  * otherwise.  Functions here expect the lock held unless they say so; the calls of live.h take it.  Locks are taken in
  * this order: the list of devices, the first shard, other shards by their number, a completion queue, its channel or
  * the listeners.
@@ -26,11 +26,11 @@
 
 #include "base/bits.h"
 #include "base/time.h"
+#include "device/listeners.h"
+#include "device/records.h"
 #include "live/environment.h"
-#include "live/listeners.h"
 #include "live/live.h"
 #include "live/page/page.h"
-#include "live/records.h"
 #include "live/turns.h"
 #include "nic/nic.h"
 #include "packet/pkt.h"
@@ -52,7 +52,7 @@
 enum peer { PEER_UNKNOWN, PEER_OURS, PEER_FOREIGN };
 
 struct path {
-    struct live_path key;
+    struct device_path key;
     struct pkt_addr src;
     uint8_t net;
     uint8_t peer;   /* enum peer: who is at its end */
@@ -61,32 +61,32 @@ struct path {
     uint32_t users;
 };
 
-struct live_mr {
+struct device_mr {
     const struct device_ops *ops;
-    struct live *live;
+    struct device *live;
     uint64_t iova, bytes;
     uint64_t delta; /* the local address is va + delta */
     uint32_t key, pd, access;
 };
 
-struct live_mw {
+struct device_mw {
     const struct device_ops *ops;
-    struct live *live;
-    struct live *home;  /* type 2: the shard that knows it: of the queue pair that last bound it */
-    struct nic_mr told; /* type 1: what all shards know; that of the last binding knows it from its queue pair */
+    struct device *live;
+    struct device *home; /* type 2: the shard that knows it: of the queue pair that last bound it */
+    struct nic_mr told;  /* type 1: what all shards know; that of the last binding knows it from its queue pair */
     uint32_t key, pd;
     int type;
 };
 
 struct key_slot { /* by key >> 8 */
-    struct live_mr *mr;
-    struct live_mw *mw;
+    struct device_mr *mr;
+    struct device_mw *mw;
 };
 
 struct cq_part { /* what one shard puts into a completion queue; under that shard's lock */
     struct nic_cq nic;
-    struct live *live;
-    struct live_cq *cq;
+    struct device *live;
+    struct device_cq *cq;
     struct cq_part *next;       /* of the shard's */
     struct cq_part *armed_next; /* of those armed, while it is */
     bool armed;
@@ -94,9 +94,9 @@ struct cq_part { /* what one shard puts into a completion queue; under that shar
 
 /* With one shard a queue is its only part, under the device's lock.  With several it has a ring and a lock of its own,
  * to which every shard brings what its part holds. */
-struct live_cq {
+struct device_cq {
     const struct device_ops *ops;
-    struct live *live; /* the first shard */
+    struct device *live; /* the first shard */
     struct nic_cq *ready;
     struct nic_cq own;
     struct cq_part *part[LIVE_SHARDS_MAX]; /* by number of the shard; atomic where there are several; NULL: none */
@@ -106,42 +106,42 @@ struct live_cq {
     bool armed, solicited_only;            /* armed: atomic where there are several shards */
     uint32_t arm_tail;                     /* where completions begin that may make the event */
     uint32_t turn;                         /* atomic: the part to look at first */
-    ps_t polled_at, vain_since;            /* atomic, several shards: as in struct live */
-    struct live_channel *channel;
+    ps_t polled_at, vain_since;            /* atomic, several shards: as in struct device */
+    struct device_channel *channel;
     void *app;
-    uint32_t users;               /* atomic: QPs */
-    uint32_t pending;             /* events in the channel's queue; this and what follows under the channel's lock */
-    uint32_t delivered, acked;    /* events */
-    struct live_cq *channel_next; /* while pending */
+    uint32_t users;                 /* atomic: QPs */
+    uint32_t pending;               /* events in the channel's queue; this and what follows under the channel's lock */
+    uint32_t delivered, acked;      /* events */
+    struct device_cq *channel_next; /* while pending */
 };
 
-struct live_channel {
+struct device_channel {
     const struct device_ops *ops;
-    struct live *live;
+    struct device *live;
     int fd;
     uint32_t users; /* atomic */
     uint32_t rings; /* under the lock: events told that the descriptor does not show yet */
     bool waits;     /* atomic: a program that waits for the descriptor does the thread's work (wait.c) */
     pthread_mutex_t lock;
     pthread_cond_t acked; /* an event was acknowledged */
-    struct live_cq *head, *tail;
+    struct device_cq *head, *tail;
 };
 
-struct live_srq {
+struct device_srq {
     const struct device_ops *ops;
     struct receives receives;
-    struct live *live;
+    struct device *live;
     uint32_t users, number;
     void *app;
 };
 
-struct live_qp {
+struct device_qp {
     const struct device_ops *ops;
-    struct live *live;
+    struct device *live;
     struct nic_qp *nic;
     struct nic_qp_config config;
     struct cq_part *send_cq, *recv_cq;
-    struct live_srq *srq;
+    struct device_srq *srq;
     void *app;
     uint32_t path; /* of config.remote; 0: none */
     uint32_t pd, qpn;
@@ -154,11 +154,11 @@ struct live_qp {
     bool peer_known;     /* memory and peer_port are the registry's word, else they are learned */
     uint32_t peer_epoch; /* the registry's when it was asked for the peer */
     uint32_t groups;
-    struct live_qp *next;
+    struct device_qp *next;
 };
 
 struct member { /* a QP in a multicast group */
-    struct live_qp *qp;
+    struct device_qp *qp;
     struct pkt_addr group;
 };
 
@@ -211,27 +211,27 @@ enum holder {
 #define LIVE_NOTED 16u
 #define LIVE_RINGS 8u /* channels with events of one round; more are told at once */
 
-struct live {
+struct device {
     const struct device_ops *ops;
     pthread_mutex_t lock;
-    struct live *next; /* of all opened; under the list's lock */
-    unsigned users;    /* under the list's lock */
-    bool inert;        /* atomic: a child of fork; nothing may be touched */
+    struct device *next; /* of all opened; under the list's lock */
+    unsigned users;      /* under the list's lock */
+    bool inert;          /* atomic: a child of fork; nothing may be touched */
     bool stop;
     bool alone; /* not shared with others that open the same interface */
 
     /* shard.c */
-    struct live *first;
-    struct live *shard[LIVE_SHARDS_MAX]; /* of the first: those opened, itself at 0 */
-    unsigned shards;                     /* that there may be; the same in all */
-    unsigned number;                     /* of this one */
-    unsigned shard_next;                 /* of the first: for the next queue pair */
-    unsigned windows;                    /* of the first */
-    bool taken;                          /* atomic: the thread does all the work, others only bring and fetch */
+    struct device *first;
+    struct device *shard[LIVE_SHARDS_MAX]; /* of the first: those opened, itself at 0 */
+    unsigned shards;                       /* that there may be; the same in all */
+    unsigned number;                       /* of this one */
+    unsigned shard_next;                   /* of the first: for the next queue pair */
+    unsigned windows;                      /* of the first */
+    bool taken;                            /* atomic: the thread does all the work, others only bring and fetch */
     enum holder holder;
     unsigned posts_wait, others_wait; /* atomic: for the lock */
 
-    struct live_device device;
+    struct device_info device;
     struct live_environment env;
     struct registry *registry;
     struct wire *wire;
@@ -262,7 +262,7 @@ struct live {
     struct key_slot *key; /* [keys.slots] */
     struct keys keys;
     uint32_t qpn_first, qpns_given; /* QPNs: the first of all, and how many have been used since */
-    struct live_qp *qps;
+    struct device_qp *qps;
     struct cq_part *parts;
     struct cq_part *armed; /* written under the lock; atomic: the thread looks before it naps */
     uint32_t srqs;
@@ -270,7 +270,7 @@ struct live {
     uint32_t members;
     struct listeners listeners; /* of the first */
 
-    struct live_mad *mad;
+    struct device_mad *mad;
     uint32_t mad_head, mad_tail, mad_psn;
     int mad_fd;
     bool mad_read; /* somebody has asked for the descriptor */
@@ -293,43 +293,42 @@ struct live {
     unsigned naps_cut;  /* atomic: of them, those that a queue's arming ended */
     bool event_told;    /* an event was made since somebody last set this back */
     unsigned rings;
-    struct live_channel *ring[LIVE_RINGS];
+    struct device_channel *ring[LIVE_RINGS];
     int owed_fd;     /* a timer for ACKs that such a program is to take along */
     ps_t owed_until; /* it is set so far */
     int wake_fd, netlink_fd;
 };
 
 ps_t live_now(void);
-bool live_inert(const struct live *live); /* this process is a fork of the one that opened; needs no lock */
+bool live_inert(const struct device *live); /* this process is a fork of the one that opened; needs no lock */
 /* Locks; -ENODEV: inert. */
-int live_enter(struct live *live);
-void live_leave(struct live *live);
+int live_enter(struct device *live);
+void live_leave(struct device *live);
 
-/* provider.c: the table of the live adapter, which its objects begin with; and what it holds */
-const struct device_ops *provider_own(void);
-int adapter_devices(struct live_device **ret, unsigned *ret_count);
-int adapter_device_refresh(struct live_device *device);
-int adapter_open(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);
+/* what the table holds that the objects begin with: the library's own provider of devices (device.c) */
+int adapter_list(struct device_info **ret, unsigned *ret_count);
+int adapter_refresh(struct device_info *device);
+int adapter_open(const struct device_info *device, struct device **ret, char *why, size_t why_bytes);
 #define OP(type, name, object, parameters, arguments) type adapter_##name parameters;
 #define OP_VOID(name, object, parameters, arguments) void adapter_##name parameters;
-#include "live/device_ops.def"
+#include "device/device_ops.def"
 
 /* device.c: a second adapter on the same interface, for tests of two in one process */
-int device_open_alone(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);
-int device_open_shard(struct live *first, unsigned number); /* the first is locked */
+int live_open_alone(const struct device_info *device, struct device **ret, char *why, size_t why_bytes);
+int live_open_shard(struct device *first, unsigned number); /* the first is locked */
 
 /* shard.c */
 unsigned shard_count(const struct live_environment *env); /* that a device may have */
-static inline bool shard_many(const struct live *live)
+static inline bool shard_many(const struct device *live)
 {
     return live->shards > 1;
 }
 /* Those of several shards: */
-void shard_lock(struct live *live);      /* not while the thread has packets in its hands */
-bool shard_try(struct live *live);       /* likewise, without waiting; false: not locked */
-void shard_lock_post(struct live *live); /* for who posts, and does nothing else */
+void shard_lock(struct device *live);      /* not while the thread has packets in its hands */
+bool shard_try(struct device *live);       /* likewise, without waiting; false: not locked */
+void shard_lock_post(struct device *live); /* for who posts, and does nothing else */
 /* live_enter() for who posts, or looks at what posts change. */
-static inline int shard_enter_post(struct live *live)
+static inline int shard_enter_post(struct device *live)
 {
     if (!shard_many(live)) return live_enter(live);
     if (live_inert(live)) return -ENODEV;
@@ -337,81 +336,81 @@ static inline int shard_enter_post(struct live *live)
     return 0;
 }
 /* The thread has the lock and lets others have it, if there are any; `bursting`: posts alone. */
-void shard_let_in(struct live *live, bool bursting);
-void shard_give(struct live *live); /* to the thread: there is more to do than a caller should */
+void shard_let_in(struct device *live, bool bursting);
+void shard_give(struct device *live); /* to the thread: there is more to do than a caller should */
 
 /* What a caller brings is sent by the thread. */
-static inline bool shard_leaves(const struct live *live)
+static inline bool shard_leaves(const struct device *live)
 {
     return shard_many(live) && (live->holder == HOLDER_GUEST || __atomic_load_n(&live->taken, __ATOMIC_RELAXED));
 }
 /* The shard for a queue pair, opened if it is not; the lock of none is held. */
-int shard_choose(struct live *first, const struct live_qp_init *init, struct live **ret);
-int shard_enter_all(struct live *first); /* those that are open; -ENODEV */
-void shard_leave_all(struct live *first);
+int shard_choose(struct device *first, const struct device_qp_init *init, struct device **ret);
+int shard_enter_all(struct device *first); /* those that are open; -ENODEV */
+void shard_leave_all(struct device *first);
 
 /* memory.c */
 bool memory_copy(void *to, const void *from, size_t bytes); /* false: not there */
-bool memory_gather(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *to);
-bool memory_scatter(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, const uint8_t *from);
+bool memory_gather(struct device *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *to);
+bool memory_scatter(struct device *live, const struct work *work, uint64_t offset, uint32_t bytes, const uint8_t *from);
 /* The local address of a peer's [va, va + bytes) under a key; NULL: not allowed any more. */
-void *memory_remote(struct live *live, uint32_t key, uint64_t va, uint64_t bytes);
+void *memory_remote(struct device *live, uint32_t key, uint64_t va, uint64_t bytes);
 bool memory_atomic(uint64_t *at, uint8_t verb, uint64_t compare, uint64_t swap, uint64_t *ret_original);
-int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct nic_wr *wr);
-void memory_bind_posted(struct live_qp *qp, const struct live_send *send, uint32_t key);
-void memory_bind_tell(struct live_qp *qp, const struct live_send *send); /* several shards; no lock is held */
-int memory_bring_home(struct live_mw *mw, struct live *shard);           /* before it is bound there; no lock is held */
-int memory_tell(struct live *shard); /* a new shard the keys there are; the first is locked */
+int memory_post_bind(struct device_qp *qp, const struct device_send *send, struct nic_wr *wr);
+void memory_bind_posted(struct device_qp *qp, const struct device_send *send, uint32_t key);
+void memory_bind_tell(struct device_qp *qp, const struct device_send *send); /* several shards; no lock is held */
+int memory_bring_home(struct device_mw *mw, struct device *shard); /* before it is bound there; no lock is held */
+int memory_tell(struct device *shard); /* a new shard the keys there are; the first is locked */
 
 /* qp.c */
-void qp_learn(struct live_qp *qp, const struct wire_packet *packet);     /* one that was taken: which way it came */
-bool qp_from_peer(struct live_qp *qp, const struct wire_packet *packet); /* what a packet from its address may be */
+void qp_learn(struct device_qp *qp, const struct wire_packet *packet);     /* one that was taken: which way it came */
+bool qp_from_peer(struct device_qp *qp, const struct wire_packet *packet); /* what a packet from its address may be */
 
 /* path.c */
-int path_enter(struct live *live, const struct live_path *key, uint32_t *ret); /* finds or makes */
-void path_reply(struct live *live, const struct wire_packet *packet, uint32_t *ret);
+int path_enter(struct device *live, const struct device_path *key, uint32_t *ret); /* finds or makes */
+void path_reply(struct device *live, const struct wire_packet *packet, uint32_t *ret);
 
 /* agree.c: selective repeat between our own */
-uint8_t peer_mark_out(const struct live *live, struct path *path,
+uint8_t peer_mark_out(const struct device *live, struct path *path,
                       const struct pkt *p); /* for the BTH's reserved bits */
-void peer_mark_in(struct live *live, const struct live_qp *qp, pkt_t id, uint8_t mark); /* what they said */
+void peer_mark_in(struct device *live, const struct device_qp *qp, pkt_t id, uint8_t mark); /* what they said */
 /* The payload of io.keep, if that names a packet. */
-void peer_keep(struct live *live, uint32_t qpn, const uint8_t *payload, uint32_t bytes);
-const uint8_t *peer_kept(const struct live *live); /* of io.kept; NULL: there is none, which is a bug */
-void peer_release(struct live *live);
+void peer_keep(struct device *live, uint32_t qpn, const uint8_t *payload, uint32_t bytes);
+const uint8_t *peer_kept(const struct device *live); /* of io.kept; NULL: there is none, which is a bug */
+void peer_release(struct device *live);
 
 /* cq.c */
 /* What a shard puts into the queue; made if there is none.  Both the first and the shard are locked. */
-int cq_part_get(struct live_cq *cq, struct live *shard, struct cq_part **ret);
-void cq_settle(struct live *live);                  /* there are completions: to where they are polled, and events */
-bool cq_armed(struct live *live);                   /* somebody waits for an event of a queue of this shard */
+int cq_part_get(struct device_cq *cq, struct device *shard, struct cq_part **ret);
+void cq_settle(struct device *live);                /* there are completions: to where they are polled, and events */
+bool cq_armed(struct device *live);                 /* somebody waits for an event of a queue of this shard */
 void cq_forget(struct cq_part *part, uint32_t qpn); /* completions of a QP that begins anew */
 void cq_keep(struct cq_part *part, uint32_t qpn);   /* of one that goes: they need it no more */
 /* channel.c */
 /* An event, if the queue has a channel; `by` is locked, and its completion made it. */
-void channel_tell(struct live *by, struct live_cq *cq);
-void channel_ring(struct live_channel *channel);        /* what channel_tell() left for later; no lock is held */
-void channel_forget(struct live_cq *cq);                /* it goes; waits until its events are acknowledged */
-bool channel_begin_drive(struct live_channel *channel); /* until `driven` is false again */
-bool channel_help(struct live *live);                   /* false: nothing may be touched any more */
+void channel_tell(struct device *by, struct device_cq *cq);
+void channel_ring(struct device_channel *channel);        /* what channel_tell() left for later; no lock is held */
+void channel_forget(struct device_cq *cq);                /* it goes; waits until its events are acknowledged */
+bool channel_begin_drive(struct device_channel *channel); /* until `driven` is false again */
+bool channel_help(struct device *live);                   /* false: nothing may be touched any more */
 int wait_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask);
-void wait_add(struct live_channel *channel);
-void wait_remove(struct live_channel *channel);
+void wait_add(struct device_channel *channel);
+void wait_remove(struct device_channel *channel);
 
 /* progress.c */
-void progress_settle(struct live *live);       /* after any call of nic_*: completions, events, flags */
-bool progress_rx(struct live *live, ps_t now); /* true: something came */
-void progress_tx(struct live *live, ps_t now);
-void progress_tick(struct live *live, ps_t now);
-ps_t progress_deadline(struct live *live);
-void progress_wake(struct live *live); /* the thread, if it would sleep past the deadline */
+void progress_settle(struct device *live);       /* after any call of nic_*: completions, events, flags */
+bool progress_rx(struct device *live, ps_t now); /* true: something came */
+void progress_tx(struct device *live, ps_t now);
+void progress_tick(struct device *live, ps_t now);
+ps_t progress_deadline(struct device *live);
+void progress_wake(struct device *live); /* the thread, if it would sleep past the deadline */
 
 /* build.c */
-void build_flush(struct live *live, ps_t now);
-void build_flush_complete(struct live *live, ps_t now); /* what is worth it; the rest may still grow */
-bool build_room(const struct live *live);
-bool build_complete(const struct live *live); /* what is built is worth handing over now, while it is in the cache */
-struct batch *build_batch(struct live *live, uint32_t dest_qp);
+void build_flush(struct device *live, ps_t now);
+void build_flush_complete(struct device *live, ps_t now); /* what is worth it; the rest may still grow */
+bool build_room(const struct device *live);
+bool build_complete(const struct device *live); /* what is built is worth handing over now, while it is in the cache */
+struct batch *build_batch(struct device *live, uint32_t dest_qp);
 /* A packet between build_begin, which writes its headers, and build_end, which seals it; payload and pad lie behind the
  * headers, and the payload is written in between. */
 struct build {
@@ -419,47 +418,48 @@ struct build {
     uint32_t header_bytes;
     bool placed; /* lies where the wire wants it, not in the batch */
 };
-int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *cold, const struct path *path, ps_t now,
-                struct build *ret);
-void build_end(struct live *live, const struct build *b, const struct pkt *p, const struct path *path);
+int build_begin(struct device *live, const struct pkt *p, const struct pkt_cold *cold, const struct path *path,
+                ps_t now, struct build *ret);
+void build_end(struct device *live, const struct build *b, const struct pkt *p, const struct path *path);
 
 /* port.c */
-uint8_t port_priority(const struct live *live, uint8_t sl, uint8_t tos);      /* of what travels so */
-void port_pause(struct live *live, const struct wire_pause *pause, ps_t now); /* one has come */
-bool port_paused(const struct live *live, uint8_t priority);                  /* for what does not come from nic_tx() */
-void port_link(struct live *live, ps_t now);                                  /* device.up may have changed */
-void port_tell(struct live *live, ps_t now); /* sends the pause that the adapter asks for, if any */
+uint8_t port_priority(const struct device *live, uint8_t sl, uint8_t tos);      /* of what travels so */
+void port_pause(struct device *live, const struct wire_pause *pause, ps_t now); /* one has come */
+bool port_paused(const struct device *live, uint8_t priority); /* for what does not come from nic_tx() */
+void port_link(struct device *live, ps_t now);                 /* device.up may have changed */
+void port_tell(struct device *live, ps_t now);                 /* sends the pause that the adapter asks for, if any */
 
 /* receive.c */
-void receive_packet(struct live *live, const struct wire_packet *packet, bool forwarded, ps_t now);
+void receive_packet(struct device *live, const struct wire_packet *packet, bool forwarded, ps_t now);
 
 /* mad.c */
-void mad_receive(struct live *live, const struct wire_packet *packet, const struct pkt *p, const uint8_t *payload,
+void mad_receive(struct device *live, const struct wire_packet *packet, const struct pkt *p, const uint8_t *payload,
                  bool forwarded);
 
 /* events.c */
-void events_collect(struct live *live);
-void events_push(struct live *live, enum live_event_kind kind, void *app);
-void events_forget(struct live *live, const void *app);
+void events_collect(struct device *live);
+void events_push(struct device *live, enum device_event_kind kind, void *app);
+void events_forget(struct device *live, const void *app);
 
 /* counters.c */
-void counters_open(struct live *live);
-void counters_close(struct live *live);
-void counters_fork(struct live *live); /* in the child: lets go of the lock that says who lives */
-void counters_export(struct live *live, ps_t now);
+void counters_open(struct device *live);
+void counters_close(struct device *live);
+void counters_fork(struct device *live); /* in the child: lets go of the lock that says who lives */
+void counters_export(struct device *live, ps_t now);
 /* Where the adapter notes events: before it is made. */
-struct record_ring *counters_events(struct live *live);
+struct record_ring *counters_events(struct device *live);
 
 /* thread.c */
-void thread_forwarded(struct live *live, ps_t now); /* what other processes hand over; without a thread, polls do it */
-void thread_help(struct live *live); /* takes what came, for who was woken by the wire beside the thread */
-int thread_start(struct live *live);
-void thread_stop(struct live *live);
+void thread_forwarded(struct device *live,
+                      ps_t now);       /* what other processes hand over; without a thread, polls do it */
+void thread_help(struct device *live); /* takes what came, for who was woken by the wire beside the thread */
+int thread_start(struct device *live);
+void thread_stop(struct device *live);
 
 /* devices.c */
-void device_gids_merge(struct live_device *device, const struct live_device *fresh);
+void live_gids_merge(struct device_info *device, const struct device_info *fresh);
 int netlink_open(void);
 /* Interfaces or addresses may have changed: then they are read anew.  All shards are locked. */
-void netlink_look(struct live *live, ps_t now);
+void netlink_look(struct device *live, ps_t now);
 
 #endif

@@ -23,10 +23,10 @@
 
 #define BURSTS_BEFORE 1024 /* taken in before a datagram: more than a ring holds, and bounded */
 
-static int send_mad(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES]);
+static int send_mad(struct device *live, const struct device_path *to, const uint8_t mad[DEVICE_MAD_BYTES]);
 
 /* The slot a message is for; 0: unknown. */
-static uint32_t owner_of(struct live *live, const struct wire_packet *packet, const uint8_t *payload)
+static uint32_t owner_of(struct device *live, const struct wire_packet *packet, const uint8_t *payload)
 {
     struct cm_owner owner = cm_owner(payload);
 
@@ -34,9 +34,9 @@ static uint32_t owner_of(struct live *live, const struct wire_packet *packet, co
 }
 
 /* The GID a datagram came to: an answer goes the same way, v1 or v2. */
-static uint8_t gid_index_of(const struct live *live, const struct wire_packet *packet)
+static uint8_t gid_index_of(const struct device *live, const struct wire_packet *packet)
 {
-    const struct live_gid *gid = live->device.gid;
+    const struct device_gid *gid = live->device.gid;
 
     for (uint8_t i = 0; i < live->device.gids; i++)
         if (gid[i].net == packet->net && memcmp(&gid[i].addr, &packet->dst, sizeof packet->dst) == 0) return i;
@@ -44,20 +44,20 @@ static uint8_t gid_index_of(const struct live *live, const struct wire_packet *p
 }
 
 /* Nobody here listens. */
-static void refuse(struct live *live, const struct wire_packet *packet, const uint8_t *payload)
+static void refuse(struct device *live, const struct wire_packet *packet, const uint8_t *payload)
 {
-    struct live_path to = {.remote = packet->src, .gid_index = gid_index_of(live, packet), .hop_limit = 64};
-    uint8_t mad[LIVE_MAD_BYTES];
+    struct device_path to = {.remote = packet->src, .gid_index = gid_index_of(live, packet), .hop_limit = 64};
+    uint8_t mad[DEVICE_MAD_BYTES];
 
     if (cm_refusal(payload, mad)) (void)send_mad(live, &to, mad);
 }
 
-void mad_receive(struct live *live, const struct wire_packet *packet, const struct pkt *p, const uint8_t *payload,
+void mad_receive(struct device *live, const struct wire_packet *packet, const struct pkt *p, const uint8_t *payload,
                  bool forwarded)
 {
     uint32_t own = registry_slot(live->first->registry);
 
-    if (p->opcode != OPCODE_UD_SEND_ONLY || p->payload_bytes != LIVE_MAD_BYTES || p->ud.qkey != MAD_QKEY) {
+    if (p->opcode != OPCODE_UD_SEND_ONLY || p->payload_bytes != DEVICE_MAD_BYTES || p->ud.qkey != MAD_QKEY) {
         live->own.rx_malformed++;
         return;
     }
@@ -81,8 +81,8 @@ void mad_receive(struct live *live, const struct wire_packet *packet, const stru
         if (!live->mad_read) refuse(live, packet, payload);
         return;
     }
-    struct live_mad *mad = &live->mad[live->mad_tail++ % LIVE_MADS];
-    memcpy(mad->data, payload, LIVE_MAD_BYTES);
+    struct device_mad *mad = &live->mad[live->mad_tail++ % LIVE_MADS];
+    memcpy(mad->data, payload, DEVICE_MAD_BYTES);
     mad->src = packet->src;
     mad->dst = packet->dst;
     mad->gid_index = gid_index_of(live, packet);
@@ -90,10 +90,10 @@ void mad_receive(struct live *live, const struct wire_packet *packet, const stru
     eventfd_write(live->mad_fd, 1);
 }
 
-static int send_mad(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES])
+static int send_mad(struct device *live, const struct device_path *to, const uint8_t mad[DEVICE_MAD_BYTES])
 {
     int error;
-    const struct live_gid *gid = &live->device.gid[to->gid_index];
+    const struct device_gid *gid = &live->device.gid[to->gid_index];
     struct path path = {.key = *to, .src = gid->addr, .net = gid->net};
     struct pkt p = {.kind = PKT_ROCE,
                     .opcode = OPCODE_UD_SEND_ONLY,
@@ -102,7 +102,7 @@ static int send_mad(struct live *live, const struct live_path *to, const uint8_t
                     .dest_qp = LIVE_QPN_CM,
                     .src_qp = LIVE_QPN_CM,
                     .psn = live->mad_psn++ & 0xffffff,
-                    .payload_bytes = LIVE_MAD_BYTES,
+                    .payload_bytes = DEVICE_MAD_BYTES,
                     .sport = wire_source_port(live->wire, LIVE_QPN_CM, LIVE_QPN_CM),
                     .ud.qkey = MAD_QKEY};
     struct pkt_cold cold = {.pkey = PROTO_PKEY_DEFAULT};
@@ -114,7 +114,7 @@ static int send_mad(struct live *live, const struct live_path *to, const uint8_t
     } else {
         error = build_begin(live, &p, &cold, &path, now, &built);
         if (error == 0) {
-            memcpy(built.at + built.header_bytes, mad, LIVE_MAD_BYTES);
+            memcpy(built.at + built.header_bytes, mad, DEVICE_MAD_BYTES);
             build_end(live, &built, &p, &path);
             build_flush(live, now);
         }
@@ -124,7 +124,7 @@ static int send_mad(struct live *live, const struct live_path *to, const uint8_t
 }
 
 /* The first is locked; the others are while `act` is at them. */
-static void each_shard(struct live *first, void (*act)(struct live *))
+static void each_shard(struct device *first, void (*act)(struct device *))
 {
     act(first);
     for (unsigned i = 1; i < first->shards; i++) {
@@ -135,12 +135,12 @@ static void each_shard(struct live *first, void (*act)(struct live *))
     }
 }
 
-static void flush(struct live *live)
+static void flush(struct device *live)
 {
     if (live->tx_wanted) progress_tx(live, live_now());
 }
 
-int adapter_mad_send(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES])
+int adapter_mad_send(struct device *live, const struct device_path *to, const uint8_t mad[DEVICE_MAD_BYTES])
 {
     if (to->gid_index >= live->device.gids) return -EINVAL;
     int error = live_enter(live);
@@ -152,7 +152,7 @@ int adapter_mad_send(struct live *live, const struct live_path *to, const uint8_
 }
 
 /* A wire that is asked for its deadline looks at all it has next time. */
-static void take_in(struct live *live)
+static void take_in(struct device *live)
 {
     ps_t now = live_now();
     int bursts = 0;
@@ -165,7 +165,7 @@ static void take_in(struct live *live)
     progress_wake(live);
 }
 
-int adapter_mad_receive(struct live *live, struct live_mad *ret)
+int adapter_mad_receive(struct device *live, struct device_mad *ret)
 {
     eventfd_t value;
     int error = live_enter(live);
@@ -180,7 +180,7 @@ int adapter_mad_receive(struct live *live, struct live_mad *ret)
     return count;
 }
 
-int adapter_mad_fd(struct live *live)
+int adapter_mad_fd(struct device *live)
 {
     int error = live_enter(live);
 
@@ -190,22 +190,22 @@ int adapter_mad_fd(struct live *live)
     return live->mad_fd;
 }
 
-uint32_t adapter_cm_slot(struct live *live)
+uint32_t adapter_cm_slot(struct device *live)
 {
     return registry_slot(live->registry);
 }
 
-int adapter_cm_listen(struct live *live, uint64_t service_id, const struct pkt_addr *address)
+int adapter_cm_listen(struct device *live, uint64_t service_id, const struct pkt_addr *address)
 {
     return registry_listen(live->registry, service_id, address);
 }
 
-void adapter_cm_unlisten(struct live *live, uint64_t service_id, const struct pkt_addr *address)
+void adapter_cm_unlisten(struct device *live, uint64_t service_id, const struct pkt_addr *address)
 {
     registry_unlisten(live->registry, service_id, address);
 }
 
-int32_t adapter_cm_alive(struct live *live, uint32_t slot, const struct pkt_addr *address)
+int32_t adapter_cm_alive(struct device *live, uint32_t slot, const struct pkt_addr *address)
 {
     return registry_pid_at(live->registry, slot, address);
 }

@@ -134,28 +134,28 @@ bool memory_atomic(uint64_t *at, uint8_t verb, uint64_t compare, uint64_t swap, 
     return true;
 }
 
-static struct key_slot *slot_of(const struct live *live, uint32_t key)
+static struct key_slot *slot_of(const struct device *live, uint32_t key)
 {
-    const struct live *first = live->first;
+    const struct device *first = live->first;
     return key >> 8 < first->keys.slots ? &first->key[key >> 8] : NULL;
 }
 
-static struct live_mr *region_of(const struct live *live, uint32_t key)
+static struct device_mr *region_of(const struct device *live, uint32_t key)
 {
     const struct key_slot *slot = slot_of(live, key);
     return slot && slot->mr && slot->mr->key == key ? slot->mr : NULL;
 }
 
-static void *local_address(const struct live *live, const struct live_sge *sge, uint32_t pd, uint32_t right)
+static void *local_address(const struct device *live, const struct device_sge *sge, uint32_t pd, uint32_t right)
 {
-    const struct live_mr *mr = region_of(live, sge->key);
+    const struct device_mr *mr = region_of(live, sge->key);
 
     if (mr == NULL || mr->pd != pd || (mr->access & right) != right) return NULL;
     if (!range_within(sge->addr, sge->length, mr->iova, mr->bytes)) return NULL;
     return (void *)(uintptr_t)(sge->addr + mr->delta);
 }
 
-static bool move(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *own, bool out)
+static bool move(struct device *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *own, bool out)
 {
     struct work_walk walk = {.work = work, .offset = offset, .bytes = bytes};
     struct work_part part;
@@ -163,7 +163,7 @@ static bool move(struct live *live, const struct work *work, uint64_t offset, ui
 
     while (moved && work_next(&walk, &part)) {
         uint8_t *base = work->copied ? (uint8_t *)(uintptr_t)part.sge->addr
-                                     : local_address(live, part.sge, work->pd, out ? 0 : LIVE_LOCAL_WRITE);
+                                     : local_address(live, part.sge, work->pd, out ? 0 : DEVICE_LOCAL_WRITE);
         moved = base != NULL && (out ? memory_copy(own, base + part.offset, part.bytes)
                                      : memory_copy(base + part.offset, own, part.bytes));
         own += part.bytes;
@@ -173,29 +173,29 @@ static bool move(struct live *live, const struct work *work, uint64_t offset, ui
     return moved;
 }
 
-bool memory_gather(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *to)
+bool memory_gather(struct device *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *to)
 {
     return move(live, work, offset, bytes, to, true);
 }
 
-bool memory_scatter(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, const uint8_t *from)
+bool memory_scatter(struct device *live, const struct work *work, uint64_t offset, uint32_t bytes, const uint8_t *from)
 {
     return move(live, work, offset, bytes, (uint8_t *)(uintptr_t)from, false);
 }
 
-void *memory_remote(struct live *live, uint32_t key, uint64_t va, uint64_t bytes)
+void *memory_remote(struct device *live, uint32_t key, uint64_t va, uint64_t bytes)
 {
     const struct nic_mr *known = nic_mr_find(live->nic, key);
 
     if (known == NULL || !range_within(va, bytes, known->va, known->bytes)) return NULL;
-    const struct live_mr *mr = region_of(live, known->window ? known->parent : key);
+    const struct device_mr *mr = region_of(live, known->window ? known->parent : key);
     if (mr == NULL || !range_within(va, bytes, mr->iova, mr->bytes)) return NULL;
     return (void *)(uintptr_t)(va + mr->delta);
 }
 
 /* The first slot is drawn.  The table is there in whole, with the states of keys behind it: memory that is not used
  * costs nothing, and one large block is none of the program's heap. */
-static int key_take(struct live *live, uint32_t *ret_key)
+static int key_take(struct device *live, uint32_t *ret_key)
 {
     if (live->key == NULL) {
         live->key = calloc(LIVE_MRS, sizeof *live->key + sizeof(struct key_state));
@@ -206,7 +206,7 @@ static int key_take(struct live *live, uint32_t *ret_key)
     return keys_take(&live->keys, ret_key);
 }
 
-static int region_tell_one(const struct live_mr *mr, struct live *shard, bool alive)
+static int region_tell_one(const struct device_mr *mr, struct device *shard, bool alive)
 {
     struct nic_mr told = {.va = mr->iova,
                           .bytes = mr->bytes,
@@ -219,7 +219,7 @@ static int region_tell_one(const struct live_mr *mr, struct live *shard, bool al
 }
 
 /* All shards, or none. */
-static int region_tell(const struct live_mr *mr, bool alive)
+static int region_tell(const struct device_mr *mr, bool alive)
 {
     int error = 0;
 
@@ -230,9 +230,9 @@ static int region_tell(const struct live_mr *mr, bool alive)
     return error;
 }
 
-int memory_tell(struct live *shard)
+int memory_tell(struct device *shard)
 {
-    const struct live *first = shard->first;
+    const struct device *first = shard->first;
     int error = 0;
 
     for (uint32_t i = 0; i < first->keys.slots && error == 0; i++) {
@@ -243,30 +243,30 @@ int memory_tell(struct live *shard)
     return error;
 }
 
-static bool window_on(const struct live_mw *mw, const struct live_mr *mr)
+static bool window_on(const struct device_mw *mw, const struct device_mr *mr)
 {
     for (unsigned i = 0; i < mw->live->shards; i++) {
-        const struct live *shard = mw->live->shard[i];
+        const struct device *shard = mw->live->shard[i];
         const struct nic_mr *known = shard ? nic_mr_find(shard->nic, mw->key) : NULL;
         if (known && known->bytes && known->parent == mr->key) return true;
     }
     return false;
 }
 
-static bool region_has_window(const struct live_mr *mr)
+static bool region_has_window(const struct device_mr *mr)
 {
-    const struct live *first = mr->live;
+    const struct device *first = mr->live;
 
     for (uint32_t i = 0; i < first->keys.slots && first->windows; i++)
         if (first->key[i].mw && window_on(first->key[i].mw, mr)) return true;
     return false;
 }
 
-int adapter_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
-                      struct live_mr **ret)
+int adapter_mr_create(struct device *live, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
+                      struct device_mr **ret)
 {
-    uint64_t base = access & LIVE_ZERO_BASED ? 0 : iova;
-    struct live_mr *mr = malloc(sizeof *mr);
+    uint64_t base = access & DEVICE_ZERO_BASED ? 0 : iova;
+    struct device_mr *mr = malloc(sizeof *mr);
 
     if (mr == NULL) return -ENOMEM;
     memory_guard_install();
@@ -275,13 +275,13 @@ int adapter_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes
         free(mr);
         return error;
     }
-    *mr = (struct live_mr){.ops = live->ops,
-                           .live = live,
-                           .iova = base,
-                           .bytes = bytes,
-                           .delta = (uintptr_t)addr - base,
-                           .pd = pd,
-                           .access = access};
+    *mr = (struct device_mr){.ops = live->ops,
+                             .live = live,
+                             .iova = base,
+                             .bytes = bytes,
+                             .delta = (uintptr_t)addr - base,
+                             .pd = pd,
+                             .access = access};
     error = key_take(live, &mr->key);
     if (error == 0) {
         error = region_tell(mr, true);
@@ -296,7 +296,8 @@ int adapter_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes
     return error;
 }
 
-int adapter_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr, uint64_t bytes, const uint32_t *access)
+int adapter_mr_change(struct device_mr *mr, const uint32_t *pd, void *const *addr, uint64_t bytes,
+                      const uint32_t *access)
 {
     int error = shard_enter_all(mr->live);
 
@@ -317,7 +318,7 @@ int adapter_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr,
     return error;
 }
 
-int adapter_mr_destroy(struct live_mr *mr)
+int adapter_mr_destroy(struct device_mr *mr)
 {
     if (shard_enter_all(mr->live) == 0) {
         if (region_has_window(mr)) {
@@ -333,13 +334,13 @@ int adapter_mr_destroy(struct live_mr *mr)
     return 0;
 }
 
-uint32_t adapter_mr_key(const struct live_mr *mr)
+uint32_t adapter_mr_key(const struct device_mr *mr)
 {
     return mr->key;
 }
 
 /* A window of type 1 is everybody's, one of type 2 its queue pair's.  `except` learns it from its own queue pair. */
-static int window_tell(const struct live_mw *mw, const struct nic_mr *told, const struct live *except)
+static int window_tell(const struct device_mw *mw, const struct nic_mr *told, const struct device *except)
 {
     int error = 0;
 
@@ -349,7 +350,7 @@ static int window_tell(const struct live_mw *mw, const struct nic_mr *told, cons
     return error;
 }
 
-static void window_forget(const struct live_mw *mw, const struct live *except)
+static void window_forget(const struct device_mw *mw, const struct device *except)
 {
     const uint32_t keys[] = {mw->key, mw->told.key};
 
@@ -358,9 +359,9 @@ static void window_forget(const struct live_mw *mw, const struct live *except)
             (void)nic_mr_set(mw->live->shard[i]->nic, &(struct nic_mr){.key = keys[k], .window = true});
 }
 
-int adapter_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **ret)
+int adapter_mw_create(struct device *live, uint32_t pd, int type, struct device_mw **ret)
 {
-    struct live_mw *mw = malloc(sizeof *mw);
+    struct device_mw *mw = malloc(sizeof *mw);
 
     if (mw == NULL) return -ENOMEM;
     int error = shard_enter_all(live);
@@ -368,7 +369,7 @@ int adapter_mw_create(struct live *live, uint32_t pd, int type, struct live_mw *
         free(mw);
         return error;
     }
-    *mw = (struct live_mw){.ops = live->ops, .live = live, .home = live, .pd = pd, .type = type};
+    *mw = (struct device_mw){.ops = live->ops, .live = live, .home = live, .pd = pd, .type = type};
     error = key_take(live, &mw->key);
     if (error == 0) {
         mw->told = (struct nic_mr){.key = mw->key, .pd = pd, .live = true, .window = true, .type2 = type == 2};
@@ -388,7 +389,7 @@ int adapter_mw_create(struct live *live, uint32_t pd, int type, struct live_mw *
     return error;
 }
 
-int adapter_mw_destroy(struct live_mw *mw)
+int adapter_mw_destroy(struct device_mw *mw)
 {
     if (shard_enter_all(mw->live) == 0) {
         window_forget(mw, NULL);
@@ -401,13 +402,13 @@ int adapter_mw_destroy(struct live_mw *mw)
     return 0;
 }
 
-uint32_t adapter_mw_key(const struct live_mw *mw)
+uint32_t adapter_mw_key(const struct device_mw *mw)
 {
     return mw->key;
 }
 
 /* A window of type 2 is known to one shard: it is moved to that of the queue pair that is to bind it. */
-int memory_bring_home(struct live_mw *mw, struct live *shard)
+int memory_bring_home(struct device_mw *mw, struct device *shard)
 {
     if (mw->type == 1) return 0;
     int error = shard_enter_all(mw->live);
@@ -425,9 +426,9 @@ int memory_bring_home(struct live_mw *mw, struct live *shard)
     return error;
 }
 
-int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct nic_wr *wr)
+int memory_post_bind(struct device_qp *qp, const struct device_send *send, struct nic_wr *wr)
 {
-    struct live_mw *mw = send->mw;
+    struct device_mw *mw = send->mw;
     struct key_slot *slot = mw ? slot_of(qp->live, mw->key) : NULL;
 
     if (slot == NULL || slot->mw != mw || (send->mr == NULL && send->mw_bytes)) return -EINVAL;
@@ -445,28 +446,28 @@ int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct ni
     return 0;
 }
 
-void memory_bind_posted(struct live_qp *qp, const struct live_send *send, uint32_t key)
+void memory_bind_posted(struct device_qp *qp, const struct device_send *send, uint32_t key)
 {
     send->mw->key = key;
     if (send->mw->type == 1) (void)keys_renew(&qp->live->first->keys, key);
 }
 
 /* What the region allows the window to be, as src/nic sees it when the queue pair comes to the request. */
-static bool window_fits(const struct live_qp *qp, const struct live_send *send)
+static bool window_fits(const struct device_qp *qp, const struct device_send *send)
 {
-    const struct live_mr *mr = send->mr;
+    const struct device_mr *mr = send->mr;
 
     if (send->mw_bytes == 0) return true;
-    if (mr->pd != qp->pd || !(mr->access & LIVE_MW_BIND)) return false;
-    if (send->mw_access & (NIC_REMOTE_WRITE | NIC_REMOTE_ATOMIC) && !(mr->access & LIVE_LOCAL_WRITE)) return false;
+    if (mr->pd != qp->pd || !(mr->access & DEVICE_MW_BIND)) return false;
+    if (send->mw_access & (NIC_REMOTE_WRITE | NIC_REMOTE_ATOMIC) && !(mr->access & DEVICE_LOCAL_WRITE)) return false;
     return range_within(send->mw_addr, send->mw_bytes, mr->iova, mr->bytes);
 }
 
 /* The shard of the queue pair that binds a window of type 1 knows it when that is executed.  The others are told when
  * it was posted: before the key is known to anybody who could use it. */
-void memory_bind_tell(struct live_qp *qp, const struct live_send *send)
+void memory_bind_tell(struct device_qp *qp, const struct device_send *send)
 {
-    struct live_mw *mw = send->mw;
+    struct device_mw *mw = send->mw;
 
     if (mw->type != 1 || !window_fits(qp, send) || shard_enter_all(mw->live) < 0) return;
     window_forget(mw, qp->live);

@@ -12,14 +12,14 @@
 
 #include "live/live_int.h"
 
-static bool same(const struct live_path *a, const struct live_path *b)
+static bool same(const struct device_path *a, const struct device_path *b)
 {
     return a->gid_index == b->gid_index && memcmp(&a->remote, &b->remote, sizeof a->remote) == 0 && a->tos == b->tos &&
            a->hop_limit == b->hop_limit && a->sl == b->sl && a->flow_label == b->flow_label &&
            memcmp(a->dmac, b->dmac, 6) == 0;
 }
 
-static int grow(struct live *live)
+static int grow(struct device *live)
 {
     uint32_t paths = live->paths ? 2 * live->paths : 64;
     struct path *grown = realloc(live->path, paths * sizeof *grown);
@@ -31,12 +31,12 @@ static int grow(struct live *live)
     return 0;
 }
 
-int path_enter(struct live *live, const struct live_path *key, uint32_t *ret)
+int path_enter(struct device *live, const struct device_path *key, uint32_t *ret)
 {
     uint32_t unused = 0;
 
     if (key->gid_index >= live->device.gids || !live->device.gid[key->gid_index].usable) return -EINVAL;
-    const struct live_gid *gid = &live->device.gid[key->gid_index];
+    const struct device_gid *gid = &live->device.gid[key->gid_index];
     for (uint32_t i = 1 + LIVE_REPLIES; i < live->paths; i++) {
         const struct path *path = &live->path[i];
         /* a GID's place may have become another address's */
@@ -58,7 +58,7 @@ int path_enter(struct live *live, const struct live_path *key, uint32_t *ret)
     return 0;
 }
 
-int adapter_path_get(struct live *live, const struct live_path *path, uint32_t *ret)
+int adapter_path_get(struct device *live, const struct device_path *path, uint32_t *ret)
 {
     int error = live_enter(live);
 
@@ -68,14 +68,14 @@ int adapter_path_get(struct live *live, const struct live_path *path, uint32_t *
     return error;
 }
 
-void adapter_path_put(struct live *live, uint32_t path)
+void adapter_path_put(struct device *live, uint32_t path)
 {
     if (live_enter(live) < 0) return;
     if (path < live->paths && live->path[path].users) live->path[path].users--;
     live_leave(live);
 }
 
-void path_reply(struct live *live, const struct wire_packet *packet, uint32_t *ret)
+void path_reply(struct device *live, const struct wire_packet *packet, uint32_t *ret)
 {
     uint32_t at = 1 + live->reply_next++ % LIVE_REPLIES;
 

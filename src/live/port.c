@@ -19,17 +19,17 @@
 _Static_assert(NIC_PRIOS == sizeof((struct wire_pause *)0)->quanta / sizeof(uint16_t), "a PFC frame names as many");
 
 /* With a tag its priority counts, without one the DSCP does. */
-uint8_t port_priority(const struct live *live, uint8_t sl, uint8_t tos)
+uint8_t port_priority(const struct device *live, uint8_t sl, uint8_t tos)
 {
     return live->wire->port && live->env.vlan == LIVE_NO_VLAN ? tos >> DSCP_PRIORITY : sl & 7;
 }
 
-void port_pause(struct live *live, const struct wire_pause *pause, ps_t now)
+void port_pause(struct device *live, const struct wire_pause *pause, ps_t now)
 {
     nic_pause(live->nic, pause->enable, pause->quanta, now, &live->io);
 }
 
-void port_link(struct live *live, ps_t now)
+void port_link(struct device *live, ps_t now)
 {
     bool down = live->wire->port && !live->device.up;
 
@@ -42,12 +42,12 @@ void port_link(struct live *live, ps_t now)
     progress_settle(live);
 }
 
-bool port_paused(const struct live *live, uint8_t priority)
+bool port_paused(const struct device *live, uint8_t priority)
 {
     return nic_paused(live->nic) >> priority & 1;
 }
 
-void port_tell(struct live *live, ps_t now)
+void port_tell(struct device *live, ps_t now)
 {
     struct wire_pause pause = {.enable = live->io.pause_enable};
     struct wire_packet frame = {.pause = &pause};

@@ -10,7 +10,7 @@
 
 #include "live/live_int.h"
 
-static int copy_inline(struct live_qp *qp, struct work *work, const struct live_send *send, uint64_t bytes)
+static int copy_inline(struct device_qp *qp, struct work *work, const struct device_send *send, uint64_t bytes)
 {
     uint8_t *to = records_copy(&qp->records, work);
     uint8_t *at = to;
@@ -20,13 +20,13 @@ static int copy_inline(struct live_qp *qp, struct work *work, const struct live_
         if (!memory_copy(at, (const void *)(uintptr_t)send->sge[i].addr, send->sge[i].length)) return -EFAULT;
         at += send->sge[i].length;
     }
-    work->sge[0] = (struct live_sge){.addr = (uintptr_t)to, .length = (uint32_t)bytes};
+    work->sge[0] = (struct device_sge){.addr = (uintptr_t)to, .length = (uint32_t)bytes};
     work->sges = 1;
     return 0;
 }
 
 /* The list of a work request; answers its length. */
-static int fill(struct live_qp *qp, struct work *work, const struct live_send *send, uint64_t *ret_bytes)
+static int fill(struct device_qp *qp, struct work *work, const struct device_send *send, uint64_t *ret_bytes)
 {
     uint64_t bytes = 0;
 
@@ -40,9 +40,9 @@ static int fill(struct live_qp *qp, struct work *work, const struct live_send *s
     return 0;
 }
 
-static int post(struct live_qp *qp, const struct live_send *send, ps_t now)
+static int post(struct device_qp *qp, const struct device_send *send, ps_t now)
 {
-    struct live *live = qp->live;
+    struct device *live = qp->live;
     struct nic_wr wr = send->wr;
     int error = 0;
 
@@ -58,7 +58,7 @@ static int post(struct live_qp *qp, const struct live_send *send, ps_t now)
     if (error < 0) return error;
     if (qp->config.transport == NIC_UD && (wr.dest >= live->paths || live->path[wr.dest].users == 0)) return -EINVAL;
     if (qp->config.transport == NIC_UD) {
-        const struct live_path *to = &live->path[wr.dest].key;
+        const struct device_path *to = &live->path[wr.dest].key;
         wr.prio = port_priority(live, to->sl, to->tos);
         wr.tos = to->tos;
     }
@@ -71,9 +71,9 @@ static int post(struct live_qp *qp, const struct live_send *send, ps_t now)
     return 0;
 }
 
-int adapter_post_send(struct live_qp *qp, const struct live_send *send, bool more)
+int adapter_post_send(struct device_qp *qp, const struct device_send *send, bool more)
 {
-    struct live *live = qp->live;
+    struct device *live = qp->live;
     int error = 0;
 
     if (shard_many(live) && send->wr.verb == NIC_BIND_MW && send->mw) error = memory_bring_home(send->mw, live);
@@ -92,9 +92,9 @@ int adapter_post_send(struct live_qp *qp, const struct live_send *send, bool mor
     return error;
 }
 
-int adapter_post_recv(struct live_qp *qp, const struct live_recv *recv)
+int adapter_post_recv(struct device_qp *qp, const struct device_recv *recv)
 {
-    struct live *live = qp->live;
+    struct device *live = qp->live;
 
     if (qp->config.rq_size == 0 || recv->sges > qp->records.recv_sges) return -EINVAL;
     int error = shard_enter_post(live);

@@ -32,7 +32,7 @@ ps_t live_now(void)
     return (ps_t)t.tv_sec * PS_S + (ps_t)t.tv_nsec * PS_NS;
 }
 
-void progress_settle(struct live *live)
+void progress_settle(struct device *live)
 {
     if (live->io.kick || live->io.pauses) live->tx_wanted = true;
     live->io.kick = false;
@@ -41,7 +41,7 @@ void progress_settle(struct live *live)
     events_collect(live);
 }
 
-ps_t progress_deadline(struct live *live)
+ps_t progress_deadline(struct device *live)
 {
     ps_t at = nic_deadline(live->nic);
     ps_t wire = wire_deadline(live->wire);
@@ -53,12 +53,12 @@ ps_t progress_deadline(struct live *live)
 /* What has arrived is looked at before a timer is believed: behind a full burst lies, as likely as not, the answer that
  * the timer waits for.  After a process was stopped, or on a machine that has no time for it, each look at the
  * clock would else use up a retry.  Bounded: a peer that floods us does not keep our timers from running out. */
-static bool timers_wait(const struct live *live, ps_t now)
+static bool timers_wait(const struct device *live, ps_t now)
 {
     return live->rx_more && now < nic_deadline(live->nic) + BACKLOG_PS;
 }
 
-void progress_tick(struct live *live, ps_t now)
+void progress_tick(struct device *live, ps_t now)
 {
     if (nic_deadline(live->nic) <= now && !timers_wait(live, now)) {
         nic_tick(live->nic, now, &live->io);
@@ -75,7 +75,7 @@ void progress_tick(struct live *live, ps_t now)
 
 /* What is missing is asked for before the rest of a burst is looked at, which may take long.  Nobody is let in:
  * received packets are in our hands. */
-static void answer_amid(struct live *live, ps_t now)
+static void answer_amid(struct device *live, ps_t now)
 {
     enum holder holder = live->holder;
 
@@ -94,7 +94,7 @@ static bool ack_behind(const struct wire_packet *packet)
            memcmp(bth + 5, next + 5, 3) == 0 && opcode_info(bth[0])->flags & OP_REQUEST;
 }
 
-static void receive_one(struct live *live, const struct wire_packet *packet, ps_t now)
+static void receive_one(struct device *live, const struct wire_packet *packet, ps_t now)
 {
     uint64_t naks = nic_counters(live->nic)->tx_nak_sequence;
 
@@ -111,7 +111,7 @@ static void receive_one(struct live *live, const struct wire_packet *packet, ps_
 }
 
 /* Who is not the thread of a shard takes few: the rest is for that. */
-bool progress_rx(struct live *live, ps_t now)
+bool progress_rx(struct device *live, ps_t now)
 {
     struct wire_packet packet[WIRE_BURST];
     const unsigned most = shard_many(live) && live->holder != HOLDER_SHARD ? RX_PACKETS : WIRE_BURST;
@@ -134,7 +134,7 @@ bool progress_rx(struct live *live, ps_t now)
     return count > 0;
 }
 
-static bool gather(struct live *live, uint8_t *to)
+static bool gather(struct device *live, uint8_t *to)
 {
     uint32_t bytes = live->io.gather.bytes;
 
@@ -148,7 +148,7 @@ static bool gather(struct live *live, uint8_t *to)
 }
 
 /* An ACK rides in the run of the data before it when they differ in nothing but ECN: one call instead of two. */
-static void join_run(struct live *live, struct pkt *p)
+static void join_run(struct device *live, struct pkt *p)
 {
     const struct batch *b = build_batch(live, p->dest_qp);
 
@@ -157,7 +157,7 @@ static void join_run(struct live *live, struct pkt *p)
     if ((tos & ~PKT_ECN_MASK) == (p->tos & ~PKT_ECN_MASK)) p->tos = tos;
 }
 
-static void send_one(struct live *live, pkt_t id, ps_t now)
+static void send_one(struct device *live, pkt_t id, ps_t now)
 {
     struct pkt *p = &live->pool.hot[id];
     struct pkt_cold *cold = &live->pool.cold[id];
@@ -182,7 +182,7 @@ static void send_one(struct live *live, pkt_t id, ps_t now)
     build_end(live, &built, p, path);
 }
 
-static void send_acks(struct live *live, const pkt_t *ack, unsigned acks, ps_t now)
+static void send_acks(struct device *live, const pkt_t *ack, unsigned acks, ps_t now)
 {
     live->io.gather.bytes = 0; /* of the last answer, which was another packet */
     for (unsigned i = 0; i < acks; i++) {
@@ -194,7 +194,7 @@ static void send_acks(struct live *live, const pkt_t *ack, unsigned acks, ps_t n
 
 /* May an ACK ride behind this packet, though it completes a receive?  One of our own looks for it there (ack_behind()).
  * Only where both are surely one run, and so one call: that is a quarter of a round trip on the udp wire. */
-static bool carries_ack(const struct live *live, const struct pkt *p)
+static bool carries_ack(const struct device *live, const struct pkt *p)
 {
     return live->wire->run_max > 1 && live->out.total == 0 && p->payload_bytes > 0 &&
            (opcode_info(p->opcode)->flags & OP_ONLY) == OP_ONLY && live->path[p->dst_node].peer == PEER_OURS;
@@ -203,7 +203,7 @@ static bool carries_ack(const struct live *live, const struct pkt *p)
 /* May ACKs not stay behind this packet?  Other responses keep their order with them: it is part of the protocol.  And
  * what completes a receive is likely the answer to the request that the ACK is for: programs expect the request to be
  * done before its answer comes, as it is with hardware.  `carried`: one that may has been built. */
-static bool ends_acks(const struct live *live, const struct pkt *p, bool *carried)
+static bool ends_acks(const struct device *live, const struct pkt *p, bool *carried)
 {
     const struct opcode_info *info = opcode_info(p->opcode);
 
@@ -215,7 +215,7 @@ static bool ends_acks(const struct live *live, const struct pkt *p, bool *carrie
 
 /* Builds what the adapter has to send, at most a burst; ACKs behind requests where they may, since somebody waits for
  * the data and a shorter packet can only be the last of a run.  False: there is no more. */
-static bool build_burst(struct live *live, ps_t now)
+static bool build_burst(struct device *live, ps_t now)
 {
     pkt_t ack[ACKS_BEHIND];
     unsigned acks = 0;
@@ -245,7 +245,7 @@ static bool build_burst(struct live *live, ps_t now)
 }
 
 /* Who is not the thread of a shard sends one burst, and leaves what is behind it to that. */
-void progress_tx(struct live *live, ps_t now)
+void progress_tx(struct device *live, ps_t now)
 {
     const bool few = shard_many(live) && live->holder != HOLDER_SHARD;
     const unsigned most = live->link_down ? 0 : few ? 1 : TX_PACKETS;
@@ -268,7 +268,7 @@ void progress_tx(struct live *live, ps_t now)
 
 /* The wire is not asked: it takes the question for its deadline for a sign that the thread goes to sleep.  What it has
  * kept back it says by itself. */
-void progress_wake(struct live *live)
+void progress_wake(struct device *live)
 {
     if (!live->thread_runs) return;
     ps_t at = live->tx_wanted || live->rx_more ? 0 : nic_deadline(live->nic);

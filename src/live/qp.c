@@ -22,16 +22,16 @@
 #define PACKETS_MAX 128u        /* of a window: small packets take more of a buffer than their bytes */
 #define MEMORY_BYTES (1u << 20) /* the window through memory: half a ring */
 #define RUN_HEADERS 32u         /* BTH, RETH or less, ICRC */
-#define RESOURCES LIVE_READS_MAX
+#define RESOURCES DEVICE_READS_MAX
 #define MTU_UD 4096u
 /* Selective repeat asks for a gap again after one to two of these, as long as it is there: the NAK, or what it asked
  * for, was lost too.  It costs the peer a packet and no retry, so it may be early where processes have to be woken. */
 #define ASK_AGAIN_PS (4 * PS_MS)
 
 /* In whole runs, with an acknowledgement asked for at the end of each: the sender never waits for less than a run. */
-static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
+static void window_set(const struct device_qp *qp, struct nic_qp_config *config)
 {
-    const struct live *live = qp->live;
+    const struct device *live = qp->live;
     uint32_t run = live->wire->run_bytes / (config->mtu + RUN_HEADERS);
     uint64_t packets = live->env.window_bytes / config->mtu;
 
@@ -57,9 +57,9 @@ static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
 
 /* Which way the peer's packets come (receive.c).  Of a process of this machine the registry knows whether it is reached
  * through memory, and else the port that it sends from, which no other user can have; of others it is learned. */
-static void peer_ask(struct live_qp *qp)
+static void peer_ask(struct device_qp *qp)
 {
-    struct live *live = qp->live;
+    struct device *live = qp->live;
     const struct pkt_addr *remote = &live->path[qp->path].key.remote;
 
     qp->peer_epoch = registry_epoch(live->registry);
@@ -71,7 +71,7 @@ static void peer_ask(struct live_qp *qp)
     qp->peer_known = true;
 }
 
-static void peer_set(struct live_qp *qp)
+static void peer_set(struct device_qp *qp)
 {
     qp->memory = qp->peer_known = false;
     qp->peer_port = 0;
@@ -80,7 +80,7 @@ static void peer_set(struct live_qp *qp)
 
 /* The peer may have begun after its queue pair was named here: the registry is asked again when it has grown since, and
  * is believed before what was learned: a forger may have been here first. */
-bool qp_from_peer(struct live_qp *qp, const struct wire_packet *packet)
+bool qp_from_peer(struct device_qp *qp, const struct wire_packet *packet)
 {
     if (!qp->peer_known && qp->peer_epoch != registry_epoch(qp->live->registry)) peer_ask(qp);
     if (packet->memory) return true;
@@ -89,7 +89,7 @@ bool qp_from_peer(struct live_qp *qp, const struct wire_packet *packet)
 
 /* Who has come through memory is a process of this user, and stays there; a peer that has shown itself to be one of us
  * sends all that a queue pair gets from one port. */
-void qp_learn(struct live_qp *qp, const struct wire_packet *packet)
+void qp_learn(struct device_qp *qp, const struct wire_packet *packet)
 {
     if (packet->memory)
         qp->memory = true;
@@ -97,7 +97,7 @@ void qp_learn(struct live_qp *qp, const struct wire_packet *packet)
         qp->peer_port = packet->sport;
 }
 
-static void release(struct live_qp *qp)
+static void release(struct device_qp *qp)
 {
     free(qp->config.resource);
     free(qp->config.selective);
@@ -105,7 +105,7 @@ static void release(struct live_qp *qp)
     free(qp);
 }
 
-static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init *init)
+static int fill(struct device_qp *qp, struct device *live, const struct device_qp_init *init)
 {
     qp->ops = live->ops;
     qp->live = live;
@@ -137,7 +137,7 @@ static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init
 }
 
 /* What its shard puts into its completion queues. */
-static int attach(struct live_qp *qp, const struct live_qp_init *init)
+static int attach(struct device_qp *qp, const struct device_qp_init *init)
 {
     int error = 0;
 
@@ -155,7 +155,7 @@ static void count_user(const struct cq_part *part, int by)
 
 /* Numbers that were never used count from one that was drawn; 0: there is none left, and the adapter takes the one that
  * has been free longest. */
-static uint32_t number_fresh(struct live *live)
+static uint32_t number_fresh(struct device *live)
 {
     if (live->qpns_given == 0) live->qpn_first = draw_below(LIVE_QPS);
     if (live->qpns_given == LIVE_QPS) return 0;
@@ -163,16 +163,17 @@ static uint32_t number_fresh(struct live *live)
     return registry_slot(live->registry) << REGISTRY_QPN_BITS | index;
 }
 
-int adapter_qp_create(struct live *first, const struct live_qp_init *init, struct live_qp **ret)
+int adapter_qp_create(struct device *first, const struct device_qp_init *init, struct device_qp **ret)
 {
-    struct live *live;
+    struct device *live;
 
-    if (init->transport > NIC_UD || init->send_entries > LIVE_ENTRIES_MAX || init->recv_entries > LIVE_ENTRIES_MAX ||
-        init->send_sges > LIVE_SGES_MAX || init->recv_sges > LIVE_SGES_MAX || init->inline_bytes > LIVE_INLINE_MAX)
+    if (init->transport > NIC_UD || init->send_entries > DEVICE_ENTRIES_MAX ||
+        init->recv_entries > DEVICE_ENTRIES_MAX || init->send_sges > DEVICE_SGES_MAX ||
+        init->recv_sges > DEVICE_SGES_MAX || init->inline_bytes > DEVICE_INLINE_MAX)
         return -EINVAL;
     int error = shard_choose(first, init, &live);
     if (error < 0) return error;
-    struct live_qp *qp = calloc(1, sizeof *qp);
+    struct device_qp *qp = calloc(1, sizeof *qp);
     error = qp ? fill(qp, live, init) : -ENOMEM;
     if (error == 0) error = live_enter(first);
     if (error < 0) {
@@ -200,9 +201,9 @@ int adapter_qp_create(struct live *first, const struct live_qp_init *init, struc
 }
 
 /* RESET forgets all that was learned, and completions that wait; a queue pair that is destroyed leaves them. */
-static void reset(struct live_qp *qp, void (*completions)(struct cq_part *, uint32_t))
+static void reset(struct device_qp *qp, void (*completions)(struct cq_part *, uint32_t))
 {
-    struct live *live = qp->live;
+    struct device *live = qp->live;
     uint64_t record;
 
     if (qp->srq && nic_qp_held(qp->nic, &record)) receives_release(&qp->srq->receives, record);
@@ -217,7 +218,7 @@ static void reset(struct live_qp *qp, void (*completions)(struct cq_part *, uint
     qp->config.rnr_patience_ps = 0;
 }
 
-static int change_path(struct live_qp *qp, const struct live_path *path)
+static int change_path(struct device_qp *qp, const struct device_path *path)
 {
     uint32_t number;
     int error = path_enter(qp->live, path, &number);
@@ -230,19 +231,19 @@ static int change_path(struct live_qp *qp, const struct live_path *path)
     return 0;
 }
 
-static int modify(struct live_qp *qp, const struct live_qp_attr *attr, ps_t now)
+static int modify(struct device_qp *qp, const struct device_qp_attr *attr, ps_t now)
 {
-    struct live *live = qp->live;
-    bool moves = attr->mask & LIVE_ATTR_STATE && attr->state != nic_qp_state(qp->nic);
+    struct device *live = qp->live;
+    bool moves = attr->mask & DEVICE_ATTR_STATE && attr->state != nic_qp_state(qp->nic);
     int error = 0;
 
-    if (attr->mask & LIVE_ATTR_PATH) error = change_path(qp, &attr->path);
+    if (attr->mask & DEVICE_ATTR_PATH) error = change_path(qp, &attr->path);
     if (error < 0) return error;
     bool connects = moves && (attr->state == NIC_RTR || attr->state == NIC_RTS);
     if (connects && qp->config.transport != NIC_UD && qp->path == 0) return -EINVAL; /* nobody to talk to */
-    uint32_t told = attributes_collect(&qp->config, attr) | (attr->mask & LIVE_ATTR_PATH ? NIC_SET_PATH : 0u);
+    uint32_t told = attributes_collect(&qp->config, attr) | (attr->mask & DEVICE_ATTR_PATH ? NIC_SET_PATH : 0u);
     window_set(qp, &qp->config);
-    if (attr->mask & (LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP)) peer_set(qp);
+    if (attr->mask & (DEVICE_ATTR_PATH | DEVICE_ATTR_REMOTE_QP)) peer_set(qp);
     qp->config.sport = wire_source_port(live->wire, qp->qpn, qp->config.remote_qp);
     if (moves && attr->state == NIC_RESET) reset(qp, cq_forget);
     if (nic_qp_state(qp->nic) <= NIC_INIT && (!moves || attr->state != NIC_RESET)) {
@@ -254,9 +255,9 @@ static int modify(struct live_qp *qp, const struct live_qp_attr *attr, ps_t now)
     return error;
 }
 
-int adapter_qp_modify(struct live_qp *qp, const struct live_qp_attr *attr)
+int adapter_qp_modify(struct device_qp *qp, const struct device_qp_attr *attr)
 {
-    struct live *live = qp->live;
+    struct device *live = qp->live;
     int error = live_enter(live);
 
     if (error < 0) return error;
@@ -269,7 +270,7 @@ int adapter_qp_modify(struct live_qp *qp, const struct live_qp_attr *attr)
     return error;
 }
 
-enum nic_state adapter_qp_state(struct live_qp *qp)
+enum nic_state adapter_qp_state(struct device_qp *qp)
 {
     if (live_enter(qp->live) < 0) return NIC_ERROR;
     enum nic_state state = nic_qp_state(qp->nic);
@@ -277,14 +278,14 @@ enum nic_state adapter_qp_state(struct live_qp *qp)
     return state;
 }
 
-void adapter_qp_psns(struct live_qp *qp, uint32_t *ret_send, uint32_t *ret_expect)
+void adapter_qp_psns(struct device_qp *qp, uint32_t *ret_send, uint32_t *ret_expect)
 {
     if (live_enter(qp->live) < 0) return;
     nic_qp_psns(qp->nic, ret_send, ret_expect);
     live_leave(qp->live);
 }
 
-uint64_t adapter_qpn_heard(struct live *live, uint32_t qpn)
+uint64_t adapter_qpn_heard(struct device *live, uint32_t qpn)
 {
     uint64_t heard = 0;
 
@@ -297,26 +298,26 @@ uint64_t adapter_qpn_heard(struct live *live, uint32_t qpn)
     return heard;
 }
 
-void adapter_qpn_be_patient(struct live *live, uint32_t qpn, uint64_t patience_ns)
+void adapter_qpn_be_patient(struct device *live, uint32_t qpn, uint64_t patience_ns)
 {
     if (live->env.strict_rnr || shard_enter_all(live) < 0) return;
     for (unsigned i = 0; i < live->shards; i++) {
-        struct live *shard = live->shard[i];
+        struct device *shard = live->shard[i];
         struct nic_qp *nic = shard ? nic_qp_find(shard->nic, qpn) : NULL;
         if (nic == NULL) continue;
-        struct live_qp *qp = nic_qp_app(nic);
+        struct device_qp *qp = nic_qp_app(nic);
         qp->config.rnr_patience_ps = (ps_t)patience_ns * PS_NS;
         (void)nic_qp_update(shard->nic, nic, &qp->config, NIC_SET_RNR_PATIENCE, live_now(), &shard->io);
     }
     shard_leave_all(live);
 }
 
-uint32_t adapter_qp_number(const struct live_qp *qp)
+uint32_t adapter_qp_number(const struct device_qp *qp)
 {
     return qp->qpn;
 }
 
-uint32_t adapter_qp_send_room(struct live_qp *qp)
+uint32_t adapter_qp_send_room(struct device_qp *qp)
 {
     uint32_t room;
 
@@ -327,7 +328,7 @@ uint32_t adapter_qp_send_room(struct live_qp *qp)
 }
 
 /* The n-th member goes; with the last of a group the address goes too. */
-static void group_leave(struct live *live, uint32_t n)
+static void group_leave(struct device *live, uint32_t n)
 {
     struct pkt_addr group = live->member[n].group;
 
@@ -337,12 +338,12 @@ static void group_leave(struct live *live, uint32_t n)
     wire_remove_address(live->wire, &group);
 }
 
-int adapter_qp_destroy(struct live_qp *qp)
+int adapter_qp_destroy(struct device_qp *qp)
 {
-    struct live *live = qp->live;
+    struct device *live = qp->live;
 
     if (live_enter(live) == 0) {
-        struct live_qp **at = &live->qps;
+        struct device_qp **at = &live->qps;
         /* What it has to say last (a NAK, an ACK) is said before it goes. */
         if (live->tx_wanted) progress_tx(live, live_now());
         reset(qp, cq_keep);
@@ -363,9 +364,9 @@ int adapter_qp_destroy(struct live_qp *qp)
     return 0;
 }
 
-int adapter_multicast(struct live_qp *qp, const struct pkt_addr *group, bool join)
+int adapter_multicast(struct device_qp *qp, const struct pkt_addr *group, bool join)
 {
-    struct live *live = qp->live;
+    struct device *live = qp->live;
     uint32_t at = 0;
     int error = live_enter(live);
 

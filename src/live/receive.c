@@ -24,7 +24,7 @@
 
 #define ICRC_TRUSTED 8u /* packets that fit before the peer is taken for one of us */
 
-static bool icrc_right(struct live_qp *qp, const struct wire_packet *w, uint32_t icrc)
+static bool icrc_right(struct device_qp *qp, const struct wire_packet *w, uint32_t icrc)
 {
     if (w->unchecked) return true;
     bool known = w->id_known || w->net != PKT_NET_IPV4;
@@ -39,7 +39,7 @@ static bool icrc_right(struct live_qp *qp, const struct wire_packet *w, uint32_t
     return fits;
 }
 
-static bool from_peer(struct live_qp *qp, const struct wire_packet *w)
+static bool from_peer(struct device_qp *qp, const struct wire_packet *w)
 {
     const struct path *path = &qp->live->path[qp->path];
 
@@ -50,7 +50,7 @@ static bool from_peer(struct live_qp *qp, const struct wire_packet *w)
 }
 
 /* The GRH and the payload of a datagram, or the part of a message. */
-static bool place_recv(struct live *live, bool ud, const struct wire_packet *w, const uint8_t *payload)
+static bool place_recv(struct device *live, bool ud, const struct wire_packet *w, const uint8_t *payload)
 {
     const struct work *work = (const struct work *)(uintptr_t)live->io.place.local;
     uint8_t grh[CODEC_GRH_BYTES];
@@ -62,7 +62,7 @@ static bool place_recv(struct live *live, bool ud, const struct wire_packet *w, 
     return memory_scatter(live, work, live->io.place.offset, live->io.place.bytes, payload);
 }
 
-static bool place_memory(struct live *live, const uint8_t *payload)
+static bool place_memory(struct device *live, const uint8_t *payload)
 {
     uint32_t bytes = live->io.place.bytes;
 
@@ -73,7 +73,7 @@ static bool place_memory(struct live *live, const uint8_t *payload)
     return placed;
 }
 
-static bool perform_atomic(struct live *live, uint32_t rkey)
+static bool perform_atomic(struct device *live, uint32_t rkey)
 {
     uint64_t original = 0;
     uint64_t *at = memory_remote(live, rkey, live->io.atomic.va, 8);
@@ -100,7 +100,7 @@ static struct request request_of(const struct pkt *p)
 }
 
 /* What nic_rx has just asked for. */
-static void perform(struct live *live, uint32_t qpn, const struct request *request, const struct wire_packet *w,
+static void perform(struct device *live, uint32_t qpn, const struct request *request, const struct wire_packet *w,
                     const uint8_t *payload, ps_t now)
 {
     bool ud = opcode_info(request->opcode)->transport == OP_UD;
@@ -132,14 +132,14 @@ static void perform(struct live *live, uint32_t qpn, const struct request *reque
 }
 
 /* A copy for each member of the group. */
-static void receive_multicast(struct live *live, pkt_t id, const struct wire_packet *w, const uint8_t *payload,
+static void receive_multicast(struct device *live, pkt_t id, const struct wire_packet *w, const uint8_t *payload,
                               ps_t now)
 {
     const struct request request = request_of(&live->pool.hot[id]);
 
     live->own.rx_multicast++;
     for (uint32_t i = 0; i < live->members; i++) {
-        struct live_qp *qp = live->member[i].qp;
+        struct device_qp *qp = live->member[i].qp;
         if (memcmp(&live->member[i].group, &w->dst, sizeof w->dst) != 0) continue;
         enum nic_state state = nic_qp_state(qp->nic);
         if (state < NIC_RTR || state == NIC_ERROR) continue;
@@ -160,8 +160,8 @@ static uint32_t headers_bytes(uint8_t net)
 }
 
 /* Parses and checks; false: dropped and counted.  *ret_qp: the connected queue pair that it is for, or NULL. */
-static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint32_t *ret_payload_at,
-                  struct live_qp **ret_qp)
+static bool admit(struct device *live, pkt_t id, const struct wire_packet *w, uint32_t *ret_payload_at,
+                  struct device_qp **ret_qp)
 {
     struct pkt *p = &live->pool.hot[id];
     struct pkt_cold *cold = &live->pool.cold[id];
@@ -172,7 +172,7 @@ static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint
         return false;
     }
     struct nic_qp *nic_qp = nic_qp_find(live->nic, p->dest_qp);
-    struct live_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
+    struct device_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
     bool connected = qp && qp->config.transport != NIC_UD;
     if (connected && !from_peer(qp, w)) {
         live->own.rx_forged++;
@@ -204,7 +204,7 @@ static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint
 
 /* The adapter's verdict.  A packet that brings a queue pair further had the right PSN, so it is its peer's: only then
  * the way that it came is believed. */
-static void judge(struct live *live, struct live_qp *qp, pkt_t id, const struct wire_packet *w, ps_t now)
+static void judge(struct device *live, struct device_qp *qp, pkt_t id, const struct wire_packet *w, ps_t now)
 {
     uint32_t send, expected, expects;
 
@@ -219,10 +219,10 @@ static void judge(struct live *live, struct live_qp *qp, pkt_t id, const struct 
     if (expects != expected || nic_qp_queued(qp->nic) != queued) qp_learn(qp, w);
 }
 
-void receive_packet(struct live *live, const struct wire_packet *w, bool forwarded, ps_t now)
+void receive_packet(struct device *live, const struct wire_packet *w, bool forwarded, ps_t now)
 {
     pkt_t id = pktpool_get(&live->pool);
-    struct live_qp *qp;
+    struct device_qp *qp;
     uint32_t payload_at;
 
     if (id == PKT_NONE) {

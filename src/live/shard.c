@@ -2,7 +2,7 @@
 /*
  * A device shared out: its queue pairs over several adapters of one interface, each with a thread.
  *
- * A shard is a whole `struct live`: lock, adapter, wire, slot of the registry and so QPNs of its own, thread.  Peers
+ * A shard is a whole `struct device`: lock, adapter, wire, slot of the registry and so QPNs of its own, thread.  Peers
  * and other shards see it as they would see another process of this address, so nothing between two shards of a process
  * has to be agreed on.  The first is what callers hold; it keeps what a device has once: QP1, listeners, interface and
  * addresses, keys.  Others are opened when a queue pair is made for them.  Queue pairs go to the shards in turn; to the
@@ -46,7 +46,7 @@ unsigned shard_count(const struct live_environment *env)
 }
 
 /* The other has it for microseconds: sleeping and being woken cost both more.  If it has no core it gets this one. */
-static void lock_soon(struct live *live)
+static void lock_soon(struct device *live)
 {
     for (int i = 1; i <= LOCK_SPINS; i++) {
         if (pthread_mutex_trylock(&live->lock) == 0) return;
@@ -56,7 +56,7 @@ static void lock_soon(struct live *live)
     pthread_mutex_lock(&live->lock);
 }
 
-static void lock(struct live *live, unsigned *wait)
+static void lock(struct device *live, unsigned *wait)
 {
     if (pthread_mutex_trylock(&live->lock) == 0) return;
     __atomic_fetch_add(wait, 1, __ATOMIC_SEQ_CST);
@@ -64,7 +64,7 @@ static void lock(struct live *live, unsigned *wait)
     __atomic_fetch_sub(wait, 1, __ATOMIC_SEQ_CST);
 }
 
-void shard_lock(struct live *live)
+void shard_lock(struct device *live)
 {
     for (;;) {
         lock(live, &live->others_wait);
@@ -74,7 +74,7 @@ void shard_lock(struct live *live)
     }
 }
 
-bool shard_try(struct live *live)
+bool shard_try(struct device *live)
 {
     if (pthread_mutex_trylock(&live->lock) != 0) return false;
     if (live->holder != HOLDER_GUEST) return true;
@@ -82,18 +82,18 @@ bool shard_try(struct live *live)
     return false;
 }
 
-void shard_lock_post(struct live *live)
+void shard_lock_post(struct device *live)
 {
     lock(live, &live->posts_wait);
 }
 
-static bool somebody_waits(const struct live *live, bool bursting)
+static bool somebody_waits(const struct device *live, bool bursting)
 {
     return __atomic_load_n(&live->posts_wait, __ATOMIC_SEQ_CST) != 0 ||
            (!bursting && __atomic_load_n(&live->others_wait, __ATOMIC_SEQ_CST) != 0);
 }
 
-void shard_let_in(struct live *live, bool bursting)
+void shard_let_in(struct device *live, bool bursting)
 {
     if (!somebody_waits(live, bursting)) return;
     CHECK(live->holder == HOLDER_SHARD);
@@ -106,7 +106,7 @@ void shard_let_in(struct live *live, bool bursting)
     live->holder = HOLDER_SHARD;
 }
 
-void shard_give(struct live *live)
+void shard_give(struct device *live)
 {
     if (__atomic_load_n(&live->taken, __ATOMIC_RELAXED)) return;
     __atomic_store_n(&live->taken, true, __ATOMIC_RELAXED);
@@ -114,7 +114,7 @@ void shard_give(struct live *live)
     eventfd_write(live->wake_fd, 1);
 }
 
-int shard_choose(struct live *first, const struct live_qp_init *init, struct live **ret)
+int shard_choose(struct device *first, const struct device_qp_init *init, struct device **ret)
 {
     unsigned number = 0;
 
@@ -126,13 +126,13 @@ int shard_choose(struct live *first, const struct live_qp_init *init, struct liv
     if (error < 0) return error;
     if (init->transport != NIC_UD && init->srq == NULL) number = first->shard_next++ % first->shards;
     /* one that cannot be had (slots and descriptors are limited) is done without */
-    if (first->shard[number] == NULL && device_open_shard(first, number) < 0) number = 0;
+    if (first->shard[number] == NULL && live_open_shard(first, number) < 0) number = 0;
     *ret = first->shard[number];
     live_leave(first);
     return 0;
 }
 
-int shard_enter_all(struct live *first)
+int shard_enter_all(struct device *first)
 {
     int error = live_enter(first);
 
@@ -142,7 +142,7 @@ int shard_enter_all(struct live *first)
     return 0;
 }
 
-void shard_leave_all(struct live *first)
+void shard_leave_all(struct device *first)
 {
     for (unsigned i = first->shards; i-- > 1;)
         if (first->shard[i]) live_leave(first->shard[i]);

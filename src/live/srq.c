@@ -7,10 +7,10 @@
 
 #include "live/live_int.h"
 
-int adapter_srq_create(struct live *live, uint32_t pd, uint32_t entries, uint32_t sges, void *app,
-                       struct live_srq **ret)
+int adapter_srq_create(struct device *live, uint32_t pd, uint32_t entries, uint32_t sges, void *app,
+                       struct device_srq **ret)
 {
-    struct live_srq *srq = calloc(1, sizeof *srq);
+    struct device_srq *srq = calloc(1, sizeof *srq);
     if (srq == NULL) return -ENOMEM;
     srq->ops = live->ops;
     srq->live = live;
@@ -29,24 +29,24 @@ int adapter_srq_create(struct live *live, uint32_t pd, uint32_t entries, uint32_
 }
 
 /* A receive that a queue pair holds knows its record's address: then the records cannot move. */
-static bool held(const struct live_srq *srq)
+static bool held(const struct device_srq *srq)
 {
-    for (const struct live_qp *qp = srq->live->qps; qp; qp = qp->next) {
+    for (const struct device_qp *qp = srq->live->qps; qp; qp = qp->next) {
         uint64_t wr_id;
         if (qp->srq == srq && nic_qp_held(qp->nic, &wr_id)) return true;
     }
     return false;
 }
 
-int adapter_srq_change(struct live_srq *srq, uint32_t entries, uint32_t limit)
+int adapter_srq_change(struct device_srq *srq, uint32_t entries, uint32_t limit)
 {
     int error = live_enter(srq->live);
 
     if (error < 0) return error;
-    const bool resize = entries != LIVE_SRQ_KEEP, arm = limit != LIVE_SRQ_KEEP;
+    const bool resize = entries != DEVICE_SRQ_KEEP, arm = limit != DEVICE_SRQ_KEEP;
     const uint32_t room = resize && entries > srq->receives.entries ? entries : srq->receives.entries;
 
-    if ((resize && entries > LIVE_SRQ_MAX) || (arm && limit > room))
+    if ((resize && entries > DEVICE_SRQ_MAX) || (arm && limit > room))
         error = -EINVAL;
     else if (room > srq->receives.entries)
         error = held(srq) ? -EBUSY : receives_grow(&srq->receives, power_of_two_up(entries));
@@ -55,17 +55,17 @@ int adapter_srq_change(struct live_srq *srq, uint32_t entries, uint32_t limit)
     return error;
 }
 
-uint32_t adapter_srq_limit(const struct live_srq *srq)
+uint32_t adapter_srq_limit(const struct device_srq *srq)
 {
     return srq->receives.nic.limit;
 }
 
-uint32_t adapter_srq_number(const struct live_srq *srq)
+uint32_t adapter_srq_number(const struct device_srq *srq)
 {
     return srq->number;
 }
 
-int adapter_srq_destroy(struct live_srq *srq)
+int adapter_srq_destroy(struct device_srq *srq)
 {
     if (live_enter(srq->live) == 0) {
         bool busy = srq->users > 0;
@@ -81,7 +81,7 @@ int adapter_srq_destroy(struct live_srq *srq)
     return 0;
 }
 
-int adapter_post_srq(struct live_srq *srq, const struct live_recv *recv)
+int adapter_post_srq(struct device_srq *srq, const struct device_recv *recv)
 {
     int error = shard_enter_post(srq->live);
 

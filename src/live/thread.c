@@ -22,7 +22,7 @@
 
 #define ROUNDS 4
 
-void thread_forwarded(struct live *live, ps_t now)
+void thread_forwarded(struct device *live, ps_t now)
 {
     struct wire_packet packet;
 
@@ -34,7 +34,7 @@ void thread_forwarded(struct live *live, ps_t now)
 }
 
 /* What callers have left for us to see; `armed` needs the lock. */
-static struct turn_app app_of(const struct live *live)
+static struct turn_app app_of(const struct device *live)
 {
     return (struct turn_app){.polled_at = __atomic_load_n(&live->polled_at, __ATOMIC_RELAXED),
                              .posted_at = __atomic_load_n(&live->posted_at, __ATOMIC_RELAXED),
@@ -44,7 +44,7 @@ static struct turn_app app_of(const struct live *live)
 }
 
 /* The processor time of the thread that polls, in ps; 0: it is gone. */
-static ps_t poller_time(const struct live *live)
+static ps_t poller_time(const struct device *live)
 {
     struct timespec t;
 
@@ -53,14 +53,14 @@ static ps_t poller_time(const struct live *live)
 }
 
 /* Is all that is to be sent acknowledgements, as far as the wire takes it? */
-static bool acks_alone(const struct live *live, ps_t now)
+static bool acks_alone(const struct device *live, ps_t now)
 {
     return live->tx_retry == PS_NEVER && !live->io.pauses && !nic_ready(live->nic, now);
 }
 
 /* A burst in, what is due, a burst out.  ACKs may wait for packets of the application that they can ride with; nothing
  * else does. */
-static void rounds(struct live *live, const struct turn_app *app, ps_t now)
+static void rounds(struct device *live, const struct turn_app *app, ps_t now)
 {
     const bool keeps_acks = turns_keeps_acks(&live->turns, app, now);
     const uint64_t received = live->wire->counters.rx_packets, sent = live->wire->counters.tx_packets;
@@ -82,7 +82,7 @@ static void rounds(struct live *live, const struct turn_app *app, ps_t now)
 }
 
 /* Was it right to stand back before? */
-static void judge(struct live *live, struct turn_app *app, uint64_t received, ps_t now)
+static void judge(struct device *live, struct turn_app *app, uint64_t received, ps_t now)
 {
     app->armed = cq_armed(live);
     ps_t ran = turns_asks_for_poller(TURN_STANDS_BACK, app, received) ? poller_time(live) : 0;
@@ -90,7 +90,7 @@ static void judge(struct live *live, struct turn_app *app, uint64_t received, ps
 }
 
 /* Answers until when to sleep.  The wire is asked for its deadline last: it takes that for a sign of sleep. */
-static ps_t rest(struct live *live, ps_t now)
+static ps_t rest(struct device *live, ps_t now)
 {
     struct turn_app app = app_of(live);
     bool owes = live->turns.state == TURN_OWES;
@@ -105,7 +105,7 @@ static ps_t rest(struct live *live, ps_t now)
 }
 
 /* What there is to do, in bounded time; answers until when to sleep. */
-static ps_t work(struct live *live, bool handed_over, ps_t now)
+static ps_t work(struct device *live, bool handed_over, ps_t now)
 {
     const bool stood_back = live->turns.state == TURN_STANDS_BACK;
 
@@ -124,14 +124,14 @@ static ps_t work(struct live *live, bool handed_over, ps_t now)
     return rest(live, now);
 }
 
-static void arrive(struct live *live)
+static void arrive(struct device *live)
 {
     if (!shard_many(live)) live->holder = HOLDER_THREAD;
 }
 
-static void leave(struct live *live)
+static void leave(struct device *live)
 {
-    struct live_channel *ring[LIVE_RINGS];
+    struct device_channel *ring[LIVE_RINGS];
     unsigned rings = live->rings;
 
     memcpy(ring, live->ring, sizeof ring);
@@ -145,7 +145,7 @@ static void leave(struct live *live)
 /* More of a stream comes within microseconds: looking for it is cheaper than sleeping, for the sender too, who would
  * have to wake us.  Ends when the application takes the lock, which then does the work itself; with several shards
  * it has only brought something.  Bounded, so that what else there is to look after is. */
-static void linger(struct live *live)
+static void linger(struct device *live)
 {
     ps_t now = live_now();
 
@@ -174,7 +174,7 @@ static void linger(struct live *live)
 
 /* ACKs ride with what the program posts now that an event wakes it, or go with its first poll in vain.  If it does
  * neither the thread sends them: it is not woken for that, since it mostly would be in vain, but a timer is set. */
-static void owe(struct live *live, ps_t now)
+static void owe(struct device *live, ps_t now)
 {
     struct itimerspec limit = {.it_value.tv_nsec = TURN_OWED_WOKEN_PS / PS_NS};
 
@@ -185,7 +185,7 @@ static void owe(struct live *live, ps_t now)
         progress_tx(live, now);
 }
 
-void thread_help(struct live *live)
+void thread_help(struct device *live)
 {
     ps_t now = live_now();
 
@@ -205,7 +205,7 @@ void thread_help(struct live *live)
 
 /* The lock, or (false) a nap: a program that has it is busy, and has armed no queue, so it will not sleep.  `now` is
  * another when the lock had to be waited for. */
-static bool enter(struct live *live, bool handed_over, ps_t *now)
+static bool enter(struct device *live, bool handed_over, ps_t *now)
 {
     if (pthread_mutex_trylock(&live->lock) != 0) {
         struct turn_app app = app_of(live);
@@ -224,7 +224,7 @@ static bool enter(struct live *live, bool handed_over, ps_t *now)
 }
 
 /* In the hands of who polls: let it.  Ends when it arms a queue. */
-static void nap(struct live *live)
+static void nap(struct device *live)
 {
     struct pollfd fd = {.fd = live->wake_fd, .events = POLLIN};
     struct timespec step = {.tv_nsec = TURN_STEP_PS / PS_NS};
@@ -246,7 +246,7 @@ static ps_t span_until(ps_t until)
 }
 
 /* `span`: 0: only looks. */
-static struct wake doze(struct live *live, bool listens, ps_t span)
+static struct wake doze(struct device *live, bool listens, ps_t span)
 {
     struct pollfd fd[] = {{.fd = live->wake_fd, .events = POLLIN},
                           {.fd = registry_fd(live->registry), .events = POLLIN},
@@ -266,7 +266,7 @@ static struct wake doze(struct live *live, bool listens, ps_t span)
  * whom we wake then may take this core, and shall have its time to take along what is owed. */
 static void *run(void *argument)
 {
-    struct live *live = argument;
+    struct device *live = argument;
     struct wake wake = {.handed_over = true};
     ps_t now = live_now();
 
@@ -296,7 +296,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-int thread_start(struct live *live)
+int thread_start(struct device *live)
 {
     sigset_t all, before;
 
@@ -318,7 +318,7 @@ int thread_start(struct live *live)
     return -error;
 }
 
-void thread_stop(struct live *live)
+void thread_stop(struct device *live)
 {
     if (!live->thread_runs) return;
     pthread_mutex_lock(&live->lock);

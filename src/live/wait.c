@@ -3,7 +3,7 @@
  * A program that waits for a channel's descriptor with poll() or epoll does the thread's work meanwhile.
  *
  * A message then wakes the program itself.  Else it wakes the thread, and the thread the program: twice the time.
- * live_channel_wait() does the same for a program that waits there (channel.c).  What stands before poll() and
+ * device_channel_wait() does the same for a program that waits there (channel.c).  What stands before poll() and
  * epoll_wait() of libc is not here but in src/verbs.
  *
  * A program may destroy a channel while another of its threads waits for it.  The table of channels by descriptor
@@ -22,13 +22,13 @@
 #define FDS 4096 /* descriptors beyond are waited for as they are */
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct live_channel *table[FDS]; /* written under the lock; atomic */
+static struct device_channel *table[FDS]; /* written under the lock; atomic */
 static live_ppoll *real_ppoll = ppoll;
 static int callback_fd = -1; /* under the lock; readable while a channel that goes calls back */
 
 struct wait {
-    struct live *live; /* NULL: nobody's work is done */
-    struct live_channel *channel;
+    struct device *live; /* NULL: nobody's work is done */
+    struct device_channel *channel;
     int wire_fd, callback_fd, fd;
 };
 
@@ -47,7 +47,7 @@ bool live_channel_has(int fd)
     return fd >= 0 && fd < FDS && __atomic_load_n(&table[fd], __ATOMIC_ACQUIRE) != NULL;
 }
 
-void wait_add(struct live_channel *channel)
+void wait_add(struct device_channel *channel)
 {
     if (channel->fd >= FDS) return;
     pthread_mutex_lock(&table_lock);
@@ -56,7 +56,7 @@ void wait_add(struct live_channel *channel)
     pthread_mutex_unlock(&table_lock);
 }
 
-void wait_remove(struct live_channel *channel)
+void wait_remove(struct device_channel *channel)
 {
     eventfd_t value;
 
@@ -87,7 +87,7 @@ static void begin(struct wait *wait, int fd)
 {
     *wait = (struct wait){.fd = fd, .wire_fd = -1, .callback_fd = -1};
     if (pthread_mutex_trylock(&table_lock) != 0) return;
-    struct live_channel *channel = table[fd];
+    struct device_channel *channel = table[fd];
     if (channel != NULL && __atomic_load_n(&channel->live->armed, __ATOMIC_RELAXED) != NULL &&
         channel_begin_drive(channel)) {
         __atomic_store_n(&channel->waits, true, __ATOMIC_RELEASE);

@@ -125,14 +125,14 @@ static struct up_process *listener_of(const struct up_cm *cm, uint32_t nic, uint
 
 /* --- connections --- */
 
-static bool same_peer(const struct cm_link *link, uint32_t remote_id, const struct live_path *path)
+static bool same_peer(const struct cm_link *link, uint32_t remote_id, const struct device_path *path)
 {
     return link->remote_id == remote_id && memcmp(&link->path.remote, &path->remote, sizeof path->remote) == 0;
 }
 
 /* By our own id or, while there is none, by who asked. */
 static struct cm_link **link_at(struct up_cm *cm, uint32_t slot, uint32_t local_id, uint32_t remote_id,
-                                const struct live_path *path)
+                                const struct device_path *path)
 {
     struct cm_link **at = &cm->links[slot];
 
@@ -164,7 +164,7 @@ static struct cm_link *link_begin(struct up_cm *cm, uint32_t slot, struct cm_lin
 
 /* A datagram of the slot's program has passed.  A request and its reply each name their sender's queue pair. */
 static void learn(struct up_cm *cm, uint32_t slot, uint32_t nic, const struct cm_msg *msg, bool sent,
-                  const struct live_path *path)
+                  const struct device_path *path)
 {
     const uint32_t ours = sent ? msg->local_id : msg->remote_id, theirs = sent ? msg->remote_id : msg->local_id;
     struct cm_link **at = link_at(cm, slot, ours, theirs, path), *link;
@@ -203,7 +203,7 @@ static void say_goodbye(struct up_host *host, const struct cm_link *link, ps_t n
                                .local_id = link->local_id,
                                .remote_id = link->remote_id,
                                .qpn = link->remote_qp};
-    uint8_t mad[LIVE_MAD_BYTES];
+    uint8_t mad[DEVICE_MAD_BYTES];
 
     if (link->local_id && cm_emit(&msg, mad) == 0) (void)cm_qp1_send(host, link->nic, &link->path, mad, now, io);
 }
@@ -265,13 +265,13 @@ int cm_request(struct up_process *process, struct attach_request *request, ps_t 
 }
 
 /* Into the ring that its manager reads; lost where that is full, or nobody reads. */
-static void hand_over(struct up_process *process, uint32_t nic, const struct live_mad *mad, ps_t now)
+static void hand_over(struct up_process *process, uint32_t nic, const struct device_mad *mad, ps_t now)
 {
     struct up_device *device = nic < ATTACH_NICS ? process->device[nic] : NULL;
 
     if (device == NULL || device->mads_fd < 0) return;
     struct attach_ring *ring = up_ring(process, device->mads);
-    struct live_mad *entry = up_ring_entries(process, device->mads);
+    struct device_mad *entry = up_ring_entries(process, device->mads);
     if (device->mads_tail - __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) >= ATTACH_MADS) return;
     entry[device->mads_tail++ % ATTACH_MADS] = *mad;
     __atomic_store_n(&ring->tail, device->mads_tail, __ATOMIC_RELEASE);
@@ -279,13 +279,13 @@ static void hand_over(struct up_process *process, uint32_t nic, const struct liv
     turn_event(process, true, now);
 }
 
-void cm_deliver(struct up_host *host, uint32_t nic, const struct live_mad *mad, const struct live_path *back, ps_t now,
-                struct node_io *io)
+void cm_deliver(struct up_host *host, uint32_t nic, const struct device_mad *mad, const struct device_path *back,
+                ps_t now, struct node_io *io)
 {
     const struct cm_owner owner = cm_owner(mad->data);
     struct up_cm *cm = host->cm;
     struct up_process *process = NULL;
-    uint8_t answer[LIVE_MAD_BYTES];
+    uint8_t answer[DEVICE_MAD_BYTES];
     struct cm_msg msg;
 
     if (cm && owner.listens)
@@ -297,7 +297,7 @@ void cm_deliver(struct up_host *host, uint32_t nic, const struct live_mad *mad, 
         return;
     }
     uint32_t slot = slot_of(cm, process);
-    if (slot && cm_parse(mad->data, LIVE_MAD_BYTES, &msg) == 0) learn(cm, slot, nic, &msg, false, back);
+    if (slot && cm_parse(mad->data, DEVICE_MAD_BYTES, &msg) == 0) learn(cm, slot, nic, &msg, false, back);
     hand_over(process, nic, mad, now);
 }
 

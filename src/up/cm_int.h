@@ -23,7 +23,7 @@ struct cm_listener {
 struct cm_link {            /* a connection that a process has, as its datagrams tell */
     uint32_t nic, local_id; /* local_id 0: asked for, and not answered yet */
     uint32_t remote_id, remote_qp;
-    struct live_path path; /* to the peer */
+    struct device_path path; /* to the peer */
     struct cm_link *next;
 };
 
@@ -38,15 +38,15 @@ struct up_cm { /* of a host */
 
 /* cm.c */
 /* A datagram has come; back: the way to who sent it. */
-void cm_deliver(struct up_host *host, uint32_t nic, const struct live_mad *mad, const struct live_path *back, ps_t now,
-                struct node_io *io);
+void cm_deliver(struct up_host *host, uint32_t nic, const struct device_mad *mad, const struct device_path *back,
+                ps_t now, struct node_io *io);
 struct up_cm *cm_of(struct up_host *host); /* made when it is first needed; NULL: no memory */
 
 /* cm_qp1.c */
 int cm_qp1_open(struct up_host *host, uint32_t adapter, ps_t now, struct node_io *io); /* -errno */
 /* -errno; what is full is told so, and repeated by the manager in time. */
-int cm_qp1_send(struct up_host *host, uint32_t adapter, const struct live_path *path, const uint8_t mad[LIVE_MAD_BYTES],
-                ps_t now, struct node_io *io);
+int cm_qp1_send(struct up_host *host, uint32_t adapter, const struct device_path *path,
+                const uint8_t mad[DEVICE_MAD_BYTES], ps_t now, struct node_io *io);
 void cm_qp1_free(struct up_host *host);
 
 #endif

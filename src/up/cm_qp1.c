@@ -29,11 +29,11 @@ struct cm_qp1 {
     struct nic_cqe cqe[COMPLETIONS];
     struct nic_wr wr[SENDS];
     struct nic_recv receive[RECEIVES];
-    uint8_t mad[SENDS][LIVE_MAD_BYTES];
+    uint8_t mad[SENDS][DEVICE_MAD_BYTES];
     uint32_t sent;
 };
 
-static const struct nic_recv a_receive = {.length = LIVE_MAD_BYTES + CODEC_GRH_BYTES};
+static const struct nic_recv a_receive = {.length = DEVICE_MAD_BYTES + CODEC_GRH_BYTES};
 
 static int make(struct up_host *host, uint32_t adapter, ps_t now, struct node_io *io, struct cm_qp1 **ret)
 {
@@ -48,7 +48,7 @@ static int make(struct up_host *host, uint32_t adapter, ps_t now, struct node_io
     config.transport = NIC_UD;
     config.recovery = NIC_GO_BACK_N;
     config.reorder_window = 0;
-    config.mtu = LIVE_MAD_BYTES;
+    config.mtu = DEVICE_MAD_BYTES;
     config.qkey = MAD_QKEY;
     config.send_cq = config.recv_cq = &qp1->cq;
     config.sq = qp1->wr;
@@ -75,8 +75,8 @@ int cm_qp1_open(struct up_host *host, uint32_t adapter, ps_t now, struct node_io
     return cm->qp1[adapter] ? 0 : make(host, adapter, now, io, &cm->qp1[adapter]);
 }
 
-int cm_qp1_send(struct up_host *host, uint32_t adapter, const struct live_path *path, const uint8_t mad[LIVE_MAD_BYTES],
-                ps_t now, struct node_io *io)
+int cm_qp1_send(struct up_host *host, uint32_t adapter, const struct device_path *path,
+                const uint8_t mad[DEVICE_MAD_BYTES], ps_t now, struct node_io *io)
 {
     struct up_path to;
     int error = up_path_resolve(host->up->fabric, path, &to);
@@ -87,14 +87,14 @@ int cm_qp1_send(struct up_host *host, uint32_t adapter, const struct live_path *
     if (nic_qp_queued(qp1->qp) >= SENDS) return -EAGAIN;
     uint8_t *copy = qp1->mad[qp1->sent % SENDS];
     const struct nic_wr wr = {.local = (uintptr_t)copy,
-                              .length = LIVE_MAD_BYTES,
+                              .length = DEVICE_MAD_BYTES,
                               .dest = to.endpoint,
                               .dest_qp = MAD_QPN,
                               .qkey = MAD_QKEY,
                               .verb = NIC_SEND,
                               .prio = to.prio,
                               .tos = to.tos};
-    memcpy(copy, mad, LIVE_MAD_BYTES);
+    memcpy(copy, mad, DEVICE_MAD_BYTES);
     error = nic_post_send(qp1->nic, qp1->qp, &wr, now, &io->nic);
     if (error == 0) qp1->sent++;
     return error;
@@ -123,13 +123,13 @@ void cm_received(struct up_host *host, uint32_t adapter, const struct sim_arriva
     const struct fabric *fabric = host->up->fabric;
     const uint32_t self = fabric->first_endpoint[host->number] + adapter;
 
-    if (packet->opcode != OPCODE_UD_SEND_ONLY || packet->payload_bytes != LIVE_MAD_BYTES) return;
+    if (packet->opcode != OPCODE_UD_SEND_ONLY || packet->payload_bytes != DEVICE_MAD_BYTES) return;
     if (qp1 && !accepted(qp1, now, io)) return;
-    struct live_mad mad = {.src = pkt_addr_ipv4(load_be32(fabric->endpoint[packet->src].address)),
-                           .dst = pkt_addr_ipv4(load_be32(fabric->endpoint[self].address)),
-                           .src_qp = MAD_QPN};
-    memcpy(mad.data, payload_at(host->up, packet->id), LIVE_MAD_BYTES);
-    const struct live_path back = {.remote = mad.src, .tos = (uint8_t)(packet->tos & ~PKT_ECN_MASK), .hop_limit = 64};
+    struct device_mad mad = {.src = pkt_addr_ipv4(load_be32(fabric->endpoint[packet->src].address)),
+                             .dst = pkt_addr_ipv4(load_be32(fabric->endpoint[self].address)),
+                             .src_qp = MAD_QPN};
+    memcpy(mad.data, payload_at(host->up, packet->id), DEVICE_MAD_BYTES);
+    const struct device_path back = {.remote = mad.src, .tos = (uint8_t)(packet->tos & ~PKT_ECN_MASK), .hop_limit = 64};
     cm_deliver(host, adapter, &mad, &back, now, io);
 }
 

@@ -119,7 +119,7 @@ static int answer(struct up_process *process, struct attach_request *request, ps
         not_virtual(process, request);
         return 0;
     default:
-        return request->op < ATTACH_OPS ? device_request(process, request, now, io) : -ENOSYS;
+        return request->op < ATTACH_OPS ? up_device_request(process, request, now, io) : -ENOSYS;
     }
 }
 

@@ -312,7 +312,7 @@ static void fill_nic(const struct up_host *host, uint32_t index, struct attach_n
     ret->guid = (uint64_t)0x020000fffe << 24 | endpoint->port;
     ret->gids = 1;
     ret->gid[0] =
-        (struct live_gid){.addr = pkt_addr_ipv4(load_be32(endpoint->address)), .net = PKT_NET_IPV4, .usable = true};
+        (struct device_gid){.addr = pkt_addr_ipv4(load_be32(endpoint->address)), .net = PKT_NET_IPV4, .usable = true};
 }
 
 /* What the file says of the host's software goes before what is usual. */
@@ -403,7 +403,7 @@ static bool welcome(struct up_process *process, struct up_caller *caller, ps_t c
 
 static void objects_end(struct up_process *process, ps_t now, struct node_io *io)
 {
-    device_close_all(process, now, io);
+    up_device_close_all(process, now, io);
     cm_forget(process, now, io);
     adopt_release(process);
     for (uint32_t i = 0; i < process->threads; i++) {

@@ -81,7 +81,7 @@ static void hook_link(void *owner, uint32_t host, uint32_t adapter, bool link_up
     if (up->host[host].port)
         foreign_link(&up->host[host], adapter, link_up, now);
     else
-        device_link(&up->host[host], adapter, link_up, now);
+        up_device_link(&up->host[host], adapter, link_up, now);
 }
 
 static void hook_completed(void *owner, uint32_t host, ps_t now, struct node_io *io)
@@ -234,7 +234,7 @@ int up_create(const struct fabric *fabric, const struct up_options *options, str
 static void free_host(struct up_host *host)
 {
     stream_release(host);
-    device_free(host);
+    up_device_free(host);
     cm_release(host);
     while (host->processes) {
         struct up_process *process = host->processes;

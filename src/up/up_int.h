@@ -338,11 +338,11 @@ bool task_is_below(pid_t pid, pid_t debugger); /* which traces it, or has starte
 void request_run(struct up_thread *thread, ps_t now, struct node_io *io);
 
 /* device.c and others: an adapter's objects of one process.  Each answers request->result. */
-int device_request(struct up_process *process, struct attach_request *request, ps_t now, struct node_io *io);
-void device_close_all(struct up_process *process, ps_t now, struct node_io *io);
-void device_free(struct up_host *host);
+int up_device_request(struct up_process *process, struct attach_request *request, ps_t now, struct node_io *io);
+void up_device_close_all(struct up_process *process, ps_t now, struct node_io *io);
+void up_device_free(struct up_host *host);
 /* The link of an adapter has failed, or come back: programs see it, and are told. */
-void device_link(struct up_host *host, uint32_t adapter, bool up, ps_t now);
+void up_device_link(struct up_host *host, uint32_t adapter, bool up, ps_t now);
 /* post.c */
 ps_t post_next(const struct up_process *process);
 void post_run(struct up_process *process, ps_t now, struct node_io *io); /* all that are due */

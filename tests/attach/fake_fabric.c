@@ -191,9 +191,9 @@ static void make_nic(uint32_t number)
     snprintf(nic->name, sizeof nic->name, "rocelab%u", number);
     snprintf(nic->ifname, sizeof nic->ifname, "eth%u", number);
     nic->gid[0] =
-        (struct live_gid){.addr = pkt_addr_ipv4(0x0a000001u + (number << 16)), .net = PKT_NET_IPV4, .usable = true};
+        (struct device_gid){.addr = pkt_addr_ipv4(0x0a000001u + (number << 16)), .net = PKT_NET_IPV4, .usable = true};
     nic->events = take(ATTACH_RING_HEAD + ATTACH_EVENTS * sizeof(struct attach_event));
-    nic->mads = take(ATTACH_RING_HEAD + ATTACH_MADS * sizeof(struct live_mad));
+    nic->mads = take(ATTACH_RING_HEAD + ATTACH_MADS * sizeof(struct device_mad));
 }
 
 void fake_begin(void)

@@ -21,8 +21,8 @@
 
 #include <cmocka.h>
 
+#include "device/device.h"
 #include "fake_fabric.h"
-#include "live/live.h"
 #include "packet/codec.h"
 #include "verbs/ibverbs/behind.h"
 
@@ -181,7 +181,7 @@ static void test_memory(void **state)
 
     (void)state;
     assert_true(asked->addr == (uintptr_t)memory && asked->bytes == sizeof memory && asked->iova == asked->addr);
-    assert_int_equal(asked->access, NIC_REMOTE_WRITE | LIVE_LOCAL_WRITE);
+    assert_int_equal(asked->access, NIC_REMOTE_WRITE | DEVICE_LOCAL_WRITE);
     assert_int_equal(fake.adopted, 1);
     assert_int_equal(s.mr->rkey & 0xff, 7);
 }
@@ -189,13 +189,13 @@ static void test_memory(void **state)
 static void test_modify(void **state)
 {
     struct ibv_qp *qp = ready(IBV_QPT_RC);
-    const struct live_qp_attr *attr = (const struct live_qp_attr *)fake.last[ATTACH_OP_QP_MODIFY].data;
+    const struct device_qp_attr *attr = (const struct device_qp_attr *)fake.last[ATTACH_OP_QP_MODIFY].data;
 
     (void)state;
     assert_int_equal(qp->qp_num, 0x40 + fake.objects);
     assert_int_equal(fake.last[ATTACH_OP_QP_MODIFY].object, qp->qp_num);
     assert_int_equal(fake.asked[ATTACH_OP_QP_MODIFY], 3);
-    assert_true(attr->state == NIC_RTS && attr->mask & LIVE_ATTR_SEND_PSN && attr->send_psn == 17);
+    assert_true(attr->state == NIC_RTS && attr->mask & DEVICE_ATTR_SEND_PSN && attr->send_psn == 17);
     const uint32_t number = qp->qp_num;
     assert_int_equal(ibv_destroy_qp(qp), 0);
     assert_int_equal(fake.last[ATTACH_OP_QP_DESTROY].object, number);
@@ -217,7 +217,7 @@ static void test_posts(void **state)
     assert_true(fake.charged - before == 60000 * 3); /* a receive and an arming cost half of it */
 
     const struct attach_post *post = fake_post(0);
-    const struct live_sge *sge = (const struct live_sge *)(post + 1);
+    const struct device_sge *sge = (const struct device_sge *)(post + 1);
     assert_true(post->kind == ATTACH_POST_SEND && post->object == qp->qp_num && post->sges == 2 && !post->copied);
     assert_true(post->bytes % 64 == 0 && post->bytes >= sizeof *post + 32 && post->at == 1000 + before + 60000);
     assert_true(post->wr.wr_id == 11 && post->wr.verb == NIC_WRITE && post->wr.length == 304);
@@ -370,10 +370,10 @@ static void test_events(void **state)
 
     (void)state;
     fake_event(0,
-               &(struct attach_event){.kind = LIVE_EVENT_QP_ACCESS, .object = 0x999, .of = ATTACH_QP}); /* nobody's */
-    fake_event(0, &(struct attach_event){.kind = LIVE_EVENT_PORT_DOWN, .of = ATTACH_PORT});
-    fake_event(0, &(struct attach_event){.kind = LIVE_EVENT_QP_ACCESS, .object = qp->qp_num, .of = ATTACH_QP});
-    fake_event(0, &(struct attach_event){.kind = LIVE_EVENT_CQ_ERROR, .object = s.cq_number, .of = ATTACH_CQ});
+               &(struct attach_event){.kind = DEVICE_EVENT_QP_ACCESS, .object = 0x999, .of = ATTACH_QP}); /* nobody's */
+    fake_event(0, &(struct attach_event){.kind = DEVICE_EVENT_PORT_DOWN, .of = ATTACH_PORT});
+    fake_event(0, &(struct attach_event){.kind = DEVICE_EVENT_QP_ACCESS, .object = qp->qp_num, .of = ATTACH_QP});
+    fake_event(0, &(struct attach_event){.kind = DEVICE_EVENT_CQ_ERROR, .object = s.cq_number, .of = ATTACH_CQ});
     assert_int_equal(ibv_get_async_event(s.context, &event), 0);
     assert_int_equal(event.event_type, IBV_EVENT_PORT_ERR);
     assert_int_equal(ibv_destroy_qp(qp), 0); /* with its event */
@@ -404,31 +404,31 @@ static void test_srq(void **state)
 
 static void test_datagrams(void **state)
 {
-    struct live *live = live_behind(s.context);
-    const struct live_path path = {.hop_limit = 64};
+    struct device *live = device_behind(s.context);
+    const struct device_path path = {.hop_limit = 64};
     struct attach_ring *ring = attach_at(fake.head, fake.head->nic[0].mads);
-    uint8_t mad[LIVE_MAD_BYTES] = {1, 2, 3};
-    struct live_mad got;
+    uint8_t mad[DEVICE_MAD_BYTES] = {1, 2, 3};
+    struct device_mad got;
     eventfd_t count;
 
     (void)state;
-    assert_int_equal(live_mad_send(live, &path, mad), 0);
+    assert_int_equal(device_mad_send(live, &path, mad), 0);
     assert_memory_equal(((const struct attach_mad *)fake.last[ATTACH_OP_MAD_SEND].data)->data, mad, sizeof mad);
-    assert_int_equal(live_mad_receive(live, &got), 0);
-    ((struct live_mad *)((uint8_t *)ring + ATTACH_RING_HEAD))[0].data[9] = 42;
+    assert_int_equal(device_mad_receive(live, &got), 0);
+    ((struct device_mad *)((uint8_t *)ring + ATTACH_RING_HEAD))[0].data[9] = 42;
     ring->tail = 1;
     assert_int_equal(eventfd_write(fake.fd[ATTACH_OP_OPEN], 1), 0);
-    assert_int_equal(live_mad_receive(live, &got), 1);
+    assert_int_equal(device_mad_receive(live, &got), 1);
     assert_int_equal(got.data[9], 42);
-    assert_int_equal(live_mad_receive(live, &got), 0);
-    assert_int_equal(eventfd_read(live_mad_fd(live), &count), -1); /* nothing waits, nothing is readable */
-    assert_int_equal(live_cm_slot(live), 5);
-    assert_int_equal(live_cm_slot(live), 5);
+    assert_int_equal(device_mad_receive(live, &got), 0);
+    assert_int_equal(eventfd_read(device_mad_fd(live), &count), -1); /* nothing waits, nothing is readable */
+    assert_int_equal(device_cm_slot(live), 5);
+    assert_int_equal(device_cm_slot(live), 5);
     assert_int_equal(fake.asked[ATTACH_OP_CM_SLOT], 1);
-    assert_int_equal(live_cm_listen(live, 0x01061c06, NULL), 0);
+    assert_int_equal(device_cm_listen(live, 0x01061c06, NULL), 0);
     assert_int_equal(((const struct attach_service *)fake.last[ATTACH_OP_CM_LISTEN].data)->any,
                      PKT_FAMILY_IPV4 | PKT_FAMILY_IPV6);
-    assert_int_equal(live_cm_alive(live, 3, &path.remote), 77);
+    assert_int_equal(device_cm_alive(live, 3, &path.remote), 77);
 }
 
 static void test_source(void **state)
@@ -436,13 +436,13 @@ static void test_source(void **state)
     struct pkt_addr to = pkt_addr_ipv4(0x0a010009), from, outside = pkt_addr_ipv4(0x7f000001);
 
     (void)state;
-    assert_true(live_provided());
-    assert_int_equal(live_source(&to, &from), 0);
+    assert_true(device_provided());
+    assert_int_equal(device_source(&to, &from), 0);
     assert_memory_equal(&from, &fake.head->nic[1].gid[0].addr, sizeof from); /* the same rail */
     to = pkt_addr_ipv4(0x0a000009);
-    assert_int_equal(live_source(&to, &from), 0);
+    assert_int_equal(device_source(&to, &from), 0);
     assert_memory_equal(&from, &fake.head->nic[0].gid[0].addr, sizeof from);
-    assert_int_equal(live_source(&outside, &from), -ENETUNREACH);
+    assert_int_equal(device_source(&outside, &from), -ENETUNREACH);
 }
 
 /* The fabric dies: every call says so, and whoever listens hears of it once. */

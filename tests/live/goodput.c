@@ -18,10 +18,10 @@
 #define DEPTH 8u
 
 struct end {
-    struct live *live;
-    struct live_cq *cq;
-    struct live_qp *qp;
-    struct live_mr *mr;
+    struct device *live;
+    struct device_cq *cq;
+    struct device_qp *qp;
+    struct device_mr *mr;
     uint8_t *memory;
 };
 
@@ -35,58 +35,59 @@ static double seconds(void)
 
 static void end_open(struct end *end)
 {
-    struct live_device *list, device;
+    struct device_info *list, device;
     unsigned count;
     char why[200];
 
-    CHECK(live_devices(&list, &count) == 0 && count > 0);
+    CHECK(device_list(&list, &count) == 0 && count > 0);
     device = list[0];
     free(list);
-    if (device_open_alone(&device, &end->live, why, sizeof why) < 0) {
+    if (live_open_alone(&device, &end->live, why, sizeof why) < 0) {
         fprintf(stderr, "%s\n", why);
         exit(1);
     }
     end->memory = mmap(NULL, MESSAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(end->memory != MAP_FAILED);
-    CHECK(live_mr_create(end->live, 1, end->memory, MESSAGE, (uintptr_t)end->memory, NIC_REMOTE_ALL | LIVE_LOCAL_WRITE,
-                         &end->mr) == 0);
-    CHECK(live_cq_create(end->live, 64, NULL, NULL, &end->cq) == 0);
-    struct live_qp_init init = {
+    CHECK(device_mr_create(end->live, 1, end->memory, MESSAGE, (uintptr_t)end->memory,
+                           NIC_REMOTE_ALL | DEVICE_LOCAL_WRITE, &end->mr) == 0);
+    CHECK(device_cq_create(end->live, 64, NULL, NULL, &end->cq) == 0);
+    struct device_qp_init init = {
         .transport = NIC_RC, .pd = 1, .send_entries = DEPTH, .send_sges = 1, .send_cq = end->cq, .recv_cq = end->cq};
-    CHECK(live_qp_create(end->live, &init, &end->qp) == 0);
+    CHECK(device_qp_create(end->live, &init, &end->qp) == 0);
 }
 
 static void end_connect(struct end *end, const struct end *other, uint16_t mtu, uint8_t timeout)
 {
-    struct live_qp_attr init = {
-        .mask = LIVE_ATTR_STATE | LIVE_ATTR_ACCESS, .state = NIC_INIT, .access = NIC_REMOTE_ALL};
-    struct live_qp_attr rtr = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_MTU | LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP,
-                               .state = NIC_RTR,
-                               .mtu = mtu,
-                               .path = {.remote = live_device_of(other->live)->gid[0].addr},
-                               .remote_qp = live_qp_number(other->qp)};
-    struct live_qp_attr rts = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_TIMEOUT | LIVE_ATTR_RETRY | LIVE_ATTR_RNR_RETRY,
-                               .state = NIC_RTS,
-                               .timeout = timeout,
-                               .retry = 7,
-                               .rnr_retry = 7};
-    CHECK(live_qp_modify(end->qp, &init) == 0 && live_qp_modify(end->qp, &rtr) == 0);
-    CHECK(live_qp_modify(end->qp, &rts) == 0);
+    struct device_qp_attr init = {
+        .mask = DEVICE_ATTR_STATE | DEVICE_ATTR_ACCESS, .state = NIC_INIT, .access = NIC_REMOTE_ALL};
+    struct device_qp_attr rtr = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_MTU | DEVICE_ATTR_PATH | DEVICE_ATTR_REMOTE_QP,
+                                 .state = NIC_RTR,
+                                 .mtu = mtu,
+                                 .path = {.remote = device_info_of(other->live)->gid[0].addr},
+                                 .remote_qp = device_qp_number(other->qp)};
+    struct device_qp_attr rts = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_TIMEOUT | DEVICE_ATTR_RETRY |
+                                         DEVICE_ATTR_RNR_RETRY,
+                                 .state = NIC_RTS,
+                                 .timeout = timeout,
+                                 .retry = 7,
+                                 .rnr_retry = 7};
+    CHECK(device_qp_modify(end->qp, &init) == 0 && device_qp_modify(end->qp, &rtr) == 0);
+    CHECK(device_qp_modify(end->qp, &rts) == 0);
 }
 
 static bool transfer(struct end *from, const struct end *to, unsigned messages)
 {
-    struct live_sge sge = {.addr = (uintptr_t)from->memory, .length = MESSAGE, .key = live_mr_key(from->mr)};
-    struct live_send send = {.sge = &sge, .sges = 1};
+    struct device_sge sge = {.addr = (uintptr_t)from->memory, .length = MESSAGE, .key = device_mr_key(from->mr)};
+    struct device_send send = {.sge = &sge, .sges = 1};
     unsigned posted = 0, done = 0;
 
     send.wr = (struct nic_wr){
-        .verb = NIC_WRITE, .flags = NIC_SIGNALED, .remote_va = (uintptr_t)to->memory, .rkey = live_mr_key(to->mr)};
+        .verb = NIC_WRITE, .flags = NIC_SIGNALED, .remote_va = (uintptr_t)to->memory, .rkey = device_mr_key(to->mr)};
     while (done < messages) {
         struct nic_cqe cqe;
-        while (posted < messages && posted - done < DEPTH && live_post_send(from->qp, &send, false) == 0)
+        while (posted < messages && posted - done < DEPTH && device_post_send(from->qp, &send, false) == 0)
             posted++;
-        if (live_poll(from->cq, &cqe, 1) != 1) continue;
+        if (device_poll(from->cq, &cqe, 1) != 1) continue;
         if (cqe.status != NIC_SUCCESS) {
             printf("write %u of %u: %s\n", done, messages, nic_status_name(cqe.status));
             return false;
@@ -126,10 +127,10 @@ int main(int argc, char **argv)
         (unsigned long long)came->np_cnp_sent, (unsigned long long)sent->rp_cnp_handled,
         (double)nic_qp_rate(end[0].qp->nic) * 1e-9);
     for (int e = 0; e < 2; e++) {
-        live_qp_destroy(end[e].qp);
-        live_cq_destroy(end[e].cq);
-        live_mr_destroy(end[e].mr);
-        live_close(end[e].live);
+        device_qp_destroy(end[e].qp);
+        device_cq_destroy(end[e].cq);
+        device_mr_destroy(end[e].mr);
+        device_close(end[e].live);
     }
     alone_end(folder);
     return right ? 0 : 1;

@@ -11,13 +11,13 @@
 #include "live/live.h"
 
 struct loop_end {
-    struct live *live;
-    struct live_cq *cq;
-    struct live_cq *recv_cq; /* the same, unless two were asked for */
-    struct live_channel *channel;
-    struct live_qp *qp;
-    struct live_srq *srq;
-    struct live_mr *mr;
+    struct device *live;
+    struct device_cq *cq;
+    struct device_cq *recv_cq; /* the same, unless two were asked for */
+    struct device_channel *channel;
+    struct device_qp *qp;
+    struct device_srq *srq;
+    struct device_mr *mr;
     uint8_t *memory;
     uint64_t bytes;
     uint32_t pd;
@@ -49,12 +49,12 @@ struct loop_options {
 void pair_open(struct loop_pair *pair, const struct loop_options *options);
 void pair_close(struct loop_pair *pair);
 /* A further queue pair at each end (RC, the same completion queue), connected, in this traffic class. */
-void pair_more(struct loop_pair *pair, uint8_t tos, struct live_qp *ret[2]);
+void pair_more(struct loop_pair *pair, uint8_t tos, struct device_qp *ret[2]);
 /* Moves a queue pair to RTS, connected to the other end's. */
 void pair_connect(struct loop_pair *pair, int end);
 
 /* One SGE in the end's own memory. */
-struct live_sge pair_sge(const struct loop_end *end, uint64_t offset, uint32_t bytes);
+struct device_sge pair_sge(const struct loop_end *end, uint64_t offset, uint32_t bytes);
 int pair_recv(struct loop_end *end, uint64_t wr_id, uint64_t offset, uint32_t bytes);
 /* Posts with one SGE; remote_offset is in the other end's memory. */
 int pair_send(struct loop_pair *pair, int from, struct nic_wr wr, uint64_t offset, uint32_t bytes,

@@ -73,48 +73,48 @@ static void test_congestion_controls(void **state)
 /* Frames are told by their UDP port: the packet wire has no other. */
 static void test_packet_wire_port(void **state)
 {
-    struct live_device *list;
-    struct live *live;
+    struct device_info *list;
+    struct device *live;
     unsigned count;
     char why[200];
 
     (void)state;
-    assert_int_equal(live_devices(&list, &count), 0);
+    assert_int_equal(device_list(&list, &count), 0);
     setenv("ROCELAB_WIRE", "packet", 1);
-    assert_int_equal(live_open(&list[0], &live, why, sizeof why), -EINVAL);
+    assert_int_equal(device_open(&list[0], &live, why, sizeof why), -EINVAL);
     assert_non_null(strstr(why, "4791"));
     setenv("ROCELAB_WIRE", "udp", 1);
     free(list);
 }
 
-static struct live_gid gid(uint32_t ipv4)
+static struct device_gid gid(uint32_t ipv4)
 {
-    return (struct live_gid){.addr = pkt_addr_ipv4(ipv4), .net = PKT_NET_IPV4, .usable = true};
+    return (struct device_gid){.addr = pkt_addr_ipv4(ipv4), .net = PKT_NET_IPV4, .usable = true};
 }
 
 /* An address that comes back finds its place; a new one takes that of one that is gone when there is no other. */
 static void test_gids(void **state)
 {
-    struct live_device device = {.gids = 0}, fresh = {.gids = 2};
+    struct device_info device = {.gids = 0}, fresh = {.gids = 2};
 
     (void)state;
     fresh.gid[0] = gid(1);
     fresh.gid[1] = gid(2);
-    device_gids_merge(&device, &fresh);
+    live_gids_merge(&device, &fresh);
     assert_int_equal(device.gids, 2);
     fresh.gid[0] = gid(3); /* 1 goes, 3 comes */
-    device_gids_merge(&device, &fresh);
+    live_gids_merge(&device, &fresh);
     assert_int_equal(device.gids, 3);
     assert_false(device.gid[0].usable);
     assert_true(device.gid[1].usable && device.gid[2].usable);
     fresh.gid[1] = gid(1); /* and back */
-    device_gids_merge(&device, &fresh);
+    live_gids_merge(&device, &fresh);
     assert_int_equal(device.gids, 3);
     assert_true(device.gid[0].usable && device.gid[2].usable);
     assert_false(device.gid[1].usable);
     for (uint32_t i = 0; i < 100; i++) { /* one after another */
         fresh.gid[1] = gid(1000 + i);
-        device_gids_merge(&device, &fresh);
+        live_gids_merge(&device, &fresh);
         unsigned usable = 0, found = 0;
         for (unsigned at = 0; at < device.gids; at++) {
             usable += device.gid[at].usable;
@@ -124,7 +124,7 @@ static void test_gids(void **state)
         assert_int_equal(found, 1);
         assert_memory_equal(&device.gid[2].addr, &fresh.gid[0].addr, 16); /* who stays, stays in place */
     }
-    assert_int_equal(device.gids, LIVE_GIDS_MAX);
+    assert_int_equal(device.gids, DEVICE_GIDS_MAX);
 }
 
 int main(void)

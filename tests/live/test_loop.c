@@ -154,7 +154,7 @@ static void test_ud(void **state)
         struct nic_cqe got = pair_wait(&pair, 1);
         assert_int_equal(got.status, NIC_SUCCESS);
         assert_int_equal(got.bytes, 40 + bytes);
-        assert_int_equal(got.src_qp, live_qp_number(pair.end[0].qp));
+        assert_int_equal(got.src_qp, device_qp_number(pair.end[0].qp));
         assert_true(pair_filled(&pair.end[1], HALF + 40, bytes, i));
         const uint8_t *ip = pair.end[1].memory + HALF + 20;
         static const uint8_t address[4] = {127, 0, 0, 1};
@@ -176,24 +176,24 @@ static void test_multicast(void **state)
 {
     struct loop_pair pair;
     struct pkt_addr group = {{[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 7, [14] = 7, [15] = 7}};
-    struct live_path path = {.remote = group, .hop_limit = 1};
+    struct device_path path = {.remote = group, .hop_limit = 1};
     uint32_t number;
 
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_UD, .mtu = 1024});
     for (int e = 0; e < 2; e++)
-        assert_int_equal(live_multicast(pair.end[e].qp, &group, true), 0);
-    assert_int_equal(live_path_get(pair.end[0].live, &path, &number), 0);
+        assert_int_equal(device_multicast(pair.end[e].qp, &group, true), 0);
+    assert_int_equal(device_path_get(pair.end[0].live, &path, &number), 0);
     for (uint32_t i = 0; i < 10; i++) {
-        struct live_sge sge = pair_sge(&pair.end[0], 0, 500);
-        struct live_send send = {
+        struct device_sge sge = pair_sge(&pair.end[0], 0, 500);
+        struct device_send send = {
             .wr = {.verb = NIC_SEND, .flags = NIC_SIGNALED, .dest = number, .dest_qp = 0xffffff, .qkey = 0x11111111},
             .sge = &sge,
             .sges = 1};
         pair_fill(&pair.end[0], 0, 500, i);
         for (int e = 0; e < 2; e++)
             assert_int_equal(pair_recv(&pair.end[e], 70, HALF, 540), 0);
-        assert_int_equal(live_post_send(pair.end[0].qp, &send, false), 0);
+        assert_int_equal(device_post_send(pair.end[0].qp, &send, false), 0);
         /* the sender is a member too: its own copy and its send complete in either order */
         for (int n = 0; n < 2; n++)
             assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
@@ -202,9 +202,9 @@ static void test_multicast(void **state)
         for (int e = 0; e < 2; e++)
             assert_true(pair_filled(&pair.end[e], HALF + 40, 500, i));
     }
-    assert_int_equal(live_multicast(pair.end[1].qp, &group, false), 0);
-    assert_int_equal(live_multicast(pair.end[1].qp, &group, false), -EINVAL);
-    live_path_put(pair.end[0].live, number);
+    assert_int_equal(device_multicast(pair.end[1].qp, &group, false), 0);
+    assert_int_equal(device_multicast(pair.end[1].qp, &group, false), -EINVAL);
+    device_path_put(pair.end[0].live, number);
     pair_close(&pair);
 }
 
@@ -212,32 +212,32 @@ static void test_multicast(void **state)
 static void test_window(void **state)
 {
     struct loop_pair pair;
-    struct live_mw *mw;
+    struct device_mw *mw;
 
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC});
     struct loop_end *b = &pair.end[1];
-    assert_int_equal(live_mw_create(b->live, b->pd, 2, &mw), 0);
-    struct live_send bind = {.wr = {.verb = NIC_BIND_MW, .flags = NIC_SIGNALED},
-                             .mw = mw,
-                             .mr = b->mr,
-                             .mw_addr = (uintptr_t)b->memory + 4096,
-                             .mw_bytes = 4096,
-                             .mw_access = NIC_REMOTE_WRITE,
-                             .mw_key = (live_mw_key(mw) & ~255u) | ((live_mw_key(mw) + 1) & 255u)};
-    assert_int_equal(live_post_send(b->qp, &bind, false), 0);
+    assert_int_equal(device_mw_create(b->live, b->pd, 2, &mw), 0);
+    struct device_send bind = {.wr = {.verb = NIC_BIND_MW, .flags = NIC_SIGNALED},
+                               .mw = mw,
+                               .mr = b->mr,
+                               .mw_addr = (uintptr_t)b->memory + 4096,
+                               .mw_bytes = 4096,
+                               .mw_access = NIC_REMOTE_WRITE,
+                               .mw_key = (device_mw_key(mw) & ~255u) | ((device_mw_key(mw) + 1) & 255u)};
+    assert_int_equal(device_post_send(b->qp, &bind, false), 0);
     assert_int_equal(pair_wait(&pair, 1).status, NIC_SUCCESS);
-    uint32_t key = live_mw_key(mw);
+    uint32_t key = device_mw_key(mw);
     pair_fill(&pair.end[0], 0, 4096, 8);
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE, .rkey = key}, 0, 4096, 4096), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
     assert_true(pair_filled(b, 4096, 4096, 8));
-    struct live_send invalidate = {.wr = {.verb = NIC_LOCAL_INV, .flags = NIC_SIGNALED, .imm = key}};
-    assert_int_equal(live_post_send(b->qp, &invalidate, false), 0);
+    struct device_send invalidate = {.wr = {.verb = NIC_LOCAL_INV, .flags = NIC_SIGNALED, .imm = key}};
+    assert_int_equal(device_post_send(b->qp, &invalidate, false), 0);
     assert_int_equal(pair_wait(&pair, 1).status, NIC_SUCCESS);
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE, .rkey = key}, 0, 64, 4096), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_REM_ACCESS_ERR);
-    assert_int_equal(live_mw_destroy(mw), 0);
+    assert_int_equal(device_mw_destroy(mw), 0);
     pair_close(&pair);
 }
 
@@ -278,7 +278,7 @@ static void refused(struct nic_wr wr, uint64_t remote_offset, uint32_t bytes, en
     assert_int_equal(pair_send(&pair, 0, wr, 0, bytes, remote_offset), 0);
     assert_int_equal(pair_wait(&pair, 0).status, status);
     assert_int_equal(pair.end[1].memory[0], before);
-    assert_int_equal(live_qp_state(pair.end[0].qp), NIC_ERROR);
+    assert_int_equal(device_qp_state(pair.end[0].qp), NIC_ERROR);
     /* in error, everything is flushed at once */
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE}, 0, 8, 0), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_WR_FLUSH_ERR);
@@ -298,16 +298,16 @@ static void test_remote_errors(void **state)
 static void test_local_errors(void **state)
 {
     struct loop_pair pair;
-    struct live_sge sge;
-    struct live_send send = {.wr = {.verb = NIC_WRITE, .flags = NIC_SIGNALED}, .sge = &sge, .sges = 1};
+    struct device_sge sge;
+    struct device_send send = {.wr = {.verb = NIC_WRITE, .flags = NIC_SIGNALED}, .sge = &sge, .sges = 1};
 
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC});
     sge = pair_sge(&pair.end[0], 0, 64);
     sge.key ^= 0x100;
-    send.wr.rkey = live_mr_key(pair.end[1].mr);
+    send.wr.rkey = device_mr_key(pair.end[1].mr);
     send.wr.remote_va = (uintptr_t)pair.end[1].memory;
-    assert_int_equal(live_post_send(pair.end[0].qp, &send, false), 0);
+    assert_int_equal(device_post_send(pair.end[0].qp, &send, false), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_LOC_PROT_ERR);
     pair_close(&pair);
 
@@ -315,7 +315,7 @@ static void test_local_errors(void **state)
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC});
     sge = pair_sge(&pair.end[1], 0, 64);
     sge.key ^= 0x100;
-    assert_int_equal(live_post_recv(pair.end[1].qp, &(struct live_recv){.wr_id = 5, .sge = &sge, .sges = 1}), 0);
+    assert_int_equal(device_post_recv(pair.end[1].qp, &(struct device_recv){.wr_id = 5, .sge = &sge, .sges = 1}), 0);
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_SEND}, 0, 64, 0), 0);
     struct nic_cqe got = pair_wait(&pair, 1);
     assert_int_equal(got.status, NIC_LOC_PROT_ERR);
@@ -345,7 +345,7 @@ static void unmapped(int gone, uint8_t verb, enum nic_status status)
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = verb}, 0, verb == NIC_CAS ? 8 : 20000, 0), 0);
     struct nic_cqe cqe = pair_wait(&pair, 0);
     if (cqe.status != status) fail_msg("gone %d verb %d: %s", gone, verb, nic_status_name(cqe.status));
-    assert_int_equal(live_qp_state(pair.end[0].qp), NIC_ERROR);
+    assert_int_equal(device_qp_state(pair.end[0].qp), NIC_ERROR);
     pair_close(&pair);
 }
 
@@ -364,54 +364,54 @@ static void test_unmapped(void **state)
 static void test_inline_and_lists(void **state)
 {
     struct loop_pair pair;
-    struct live_sge sge[4];
+    struct device_sge sge[4];
 
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .mtu = 1024});
     pair_fill(&pair.end[0], 0, 4000, 9);
     for (unsigned i = 0; i < 4; i++) /* 1000 bytes each, last first, so that the far side sees them turned round */
         sge[i] = pair_sge(&pair.end[0], 1000 * (3 - i), 1000);
-    struct live_send send = {
-        .wr = {.verb = NIC_WRITE, .flags = NIC_SIGNALED, .rkey = live_mr_key(pair.end[1].mr)}, .sge = sge, .sges = 4};
+    struct device_send send = {
+        .wr = {.verb = NIC_WRITE, .flags = NIC_SIGNALED, .rkey = device_mr_key(pair.end[1].mr)}, .sge = sge, .sges = 4};
     send.wr.remote_va = (uintptr_t)pair.end[1].memory;
-    assert_int_equal(live_post_send(pair.end[0].qp, &send, false), 0);
+    assert_int_equal(device_post_send(pair.end[0].qp, &send, false), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
     for (unsigned i = 0; i < 4; i++)
         assert_memory_equal(pair.end[1].memory + 1000 * i, pair.end[0].memory + 1000 * (3 - i), 1000);
 
     uint8_t own[200];
     memset(own, 0x5a, sizeof own);
-    struct live_sge copied = {.addr = (uintptr_t)own, .length = sizeof own}; /* no key: not looked at */
+    struct device_sge copied = {.addr = (uintptr_t)own, .length = sizeof own}; /* no key: not looked at */
     send.sge = &copied;
     send.sges = 1;
     send.copy = true;
-    assert_int_equal(live_post_send(pair.end[0].qp, &send, true), 0);
+    assert_int_equal(device_post_send(pair.end[0].qp, &send, true), 0);
     memset(own, 0, sizeof own);
     send.wr.remote_va += 200;
-    assert_int_equal(live_post_send(pair.end[0].qp, &send, false), 0);
+    assert_int_equal(device_post_send(pair.end[0].qp, &send, false), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
     assert_int_equal(pair.end[1].memory[0], 0x5a);
     assert_int_equal(pair.end[1].memory[199], 0x5a);
     assert_int_equal(pair.end[1].memory[200], 0);
     copied.length = 300;
-    assert_int_equal(live_post_send(pair.end[0].qp, &send, false), -EINVAL);
+    assert_int_equal(device_post_send(pair.end[0].qp, &send, false), -EINVAL);
     pair_close(&pair);
 }
 
 static void test_events(void **state)
 {
     struct loop_pair pair;
-    struct live_cq *cq;
+    struct device_cq *cq;
     void *app;
 
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
     struct loop_end *b = &pair.end[1];
-    struct pollfd fd = {.fd = live_channel_fd(b->channel), .events = POLLIN};
+    struct pollfd fd = {.fd = device_channel_fd(b->channel), .events = POLLIN};
     for (int i = 0; i < 20; i++) {
         bool solicited = i & 1;
-        assert_int_equal(live_cq_arm(b->cq, solicited), 0);
+        assert_int_equal(device_cq_arm(b->cq, solicited), 0);
         assert_int_equal(poll(&fd, 1, 0), 0);
         assert_int_equal(pair_recv(b, 1, 0, 64), 0);
         if (solicited) { /* one that is not solicited makes no event */
@@ -422,10 +422,10 @@ static void test_events(void **state)
         }
         struct nic_wr wr = {.verb = NIC_SEND, .flags = NIC_SOLICITED};
         assert_int_equal(pair_send(&pair, 0, wr, 0, 64, 0), 0);
-        assert_int_equal(live_channel_wait(b->channel, &cq, &app), 0); /* nobody polls: the thread's work */
+        assert_int_equal(device_channel_wait(b->channel, &cq, &app), 0); /* nobody polls: the thread's work */
         assert_ptr_equal(cq, b->cq);
         assert_ptr_equal(app, b);
-        live_cq_ack_events(cq, 1);
+        device_cq_ack_events(cq, 1);
         assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
         assert_int_equal(pair_wait(&pair, 1).status, NIC_SUCCESS);
         if (solicited) assert_int_equal(pair_wait(&pair, 1).status, NIC_SUCCESS);
@@ -438,15 +438,15 @@ static void test_events(void **state)
 static void test_armed_for_solicited(void **state)
 {
     struct loop_pair pair;
-    struct live_cq *told;
+    struct device_cq *told;
     void *app;
 
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
     struct loop_end *b = &pair.end[1];
-    struct pollfd fd = {.fd = live_channel_fd(b->channel), .events = POLLIN};
+    struct pollfd fd = {.fd = device_channel_fd(b->channel), .events = POLLIN};
     for (int later = 0; later < 2; later++) { /* then armed for all that follow, too */
-        assert_int_equal(live_cq_arm(b->cq, true), 0);
+        assert_int_equal(device_cq_arm(b->cq, true), 0);
         for (int i = 0; i < 20; i++) {
             assert_int_equal(pair_recv(b, 1, 0, 64), 0);
             assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_SEND}, 0, 64, 0), 0);
@@ -457,14 +457,14 @@ static void test_armed_for_solicited(void **state)
             live_leave(b->live);
             assert_int_equal(looked_at, came);
         }
-        if (later) assert_int_equal(live_cq_arm(b->cq, false), 0);
+        if (later) assert_int_equal(device_cq_arm(b->cq, false), 0);
         assert_int_equal(poll(&fd, 1, 0), 0);
         assert_int_equal(pair_recv(b, 1, 0, 64), 0);
         struct nic_wr wr = {.verb = NIC_SEND, .flags = later ? 0 : NIC_SOLICITED};
         assert_int_equal(pair_send(&pair, 0, wr, 0, 64, 0), 0);
-        assert_int_equal(live_channel_wait(b->channel, &told, &app), 0);
+        assert_int_equal(device_channel_wait(b->channel, &told, &app), 0);
         assert_ptr_equal(told, b->cq);
-        live_cq_ack_events(told, 1);
+        device_cq_ack_events(told, 1);
         assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
         assert_int_equal(pair_wait(&pair, 1).status, NIC_SUCCESS);
     }
@@ -474,20 +474,20 @@ static void test_armed_for_solicited(void **state)
 static void test_async_events(void **state)
 {
     struct loop_pair pair;
-    struct live_watch *watch;
-    struct live_event event;
+    struct device_watch *watch;
+    struct device_event event;
 
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC});
-    assert_int_equal(live_watch_create(pair.end[1].live, &watch), 0);
+    assert_int_equal(device_watch_create(pair.end[1].live, &watch), 0);
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE, .rkey = 0x4242}, 0, 64, 0), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_REM_ACCESS_ERR);
     do {
-        assert_int_equal(live_watch_wait(watch, &event), 0);
-    } while (event.kind == LIVE_EVENT_COMM_EST);
-    assert_int_equal(event.kind, LIVE_EVENT_QP_ACCESS);
+        assert_int_equal(device_watch_wait(watch, &event), 0);
+    } while (event.kind == DEVICE_EVENT_COMM_EST);
+    assert_int_equal(event.kind, DEVICE_EVENT_QP_ACCESS);
     assert_ptr_equal(event.app, &pair.end[1]);
-    live_watch_destroy(watch);
+    device_watch_destroy(watch);
     pair_close(&pair);
 }
 
@@ -499,14 +499,14 @@ static void test_silence(void **state)
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .timeout = 12});
     assert_int_equal(
-        live_qp_modify(pair.end[1].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+        device_qp_modify(pair.end[1].qp, &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = NIC_RESET}), 0);
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE}, 0, 64, 0), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_RETRY_EXC_ERR);
     /* and both come back, as verbs programs do: with other PSNs */
     pair.timeout = LOOP_PATIENT;
     pair.psn = 1000;
     assert_int_equal(
-        live_qp_modify(pair.end[0].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+        device_qp_modify(pair.end[0].qp, &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = NIC_RESET}), 0);
     pair_connect(&pair, 0);
     pair_connect(&pair, 1);
     pair_fill(&pair.end[0], 0, 5000, 3);
@@ -519,7 +519,7 @@ static void test_silence(void **state)
 static void test_counters(void **state)
 {
     struct loop_pair pair;
-    struct live_counter_set *set;
+    struct device_counter_set *set;
     unsigned count, found = 0;
 
     (void)state;
@@ -529,14 +529,14 @@ static void test_counters(void **state)
         if (set[i].pid != (uint32_t)getpid()) continue;
         found++;
         assert_string_equal(set[i].counter[0].name, "tx_packets");
-        assert_true(set[i].counters > 50 && set[i].counters < LIVE_COUNTERS_MAX);
+        assert_true(set[i].counters > 50 && set[i].counters < DEVICE_COUNTERS_MAX);
     }
     free(set);
     assert_int_equal(found, 2);
     pair_close(&pair);
 }
 
-static unsigned count_kind(const struct live_counter_set *set, enum record_event_kind kind)
+static unsigned count_kind(const struct device_counter_set *set, enum record_event_kind kind)
 {
     unsigned count = 0;
 
@@ -546,9 +546,9 @@ static unsigned count_kind(const struct live_counter_set *set, enum record_event
 }
 
 /* Of our device that has noted most; free() the answer. */
-static struct live_counter_set *most_events(void)
+static struct device_counter_set *most_events(void)
 {
-    struct live_counter_set *set, *most = NULL;
+    struct device_counter_set *set, *most = NULL;
     unsigned count;
 
     assert_int_equal(live_counters_read(&set, &count), 0);
@@ -564,17 +564,18 @@ static void test_events_are_shown(void **state)
 {
     enum { ROUNDS = 40, RETRIES = 8 };
     struct loop_pair pair;
-    struct live_counter_set *set;
+    struct device_counter_set *set;
 
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .timeout = 4});
     assert_int_equal(
-        live_qp_modify(pair.end[1].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+        device_qp_modify(pair.end[1].qp, &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = NIC_RESET}), 0);
     for (unsigned i = 0; i < ROUNDS; i++) {
         assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE}, 0, 64, 0), 0);
         assert_int_equal(pair_wait(&pair, 0).status, NIC_RETRY_EXC_ERR);
         assert_int_equal(
-            live_qp_modify(pair.end[0].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+            device_qp_modify(pair.end[0].qp, &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = NIC_RESET}),
+            0);
         pair_connect(&pair, 0);
     }
     for (unsigned looks = 0; (set = most_events())->noted < ROUNDS * (RETRIES + 1); looks++) {
@@ -584,7 +585,7 @@ static void test_events_are_shown(void **state)
         usleep(1000);
     }
     assert_int_equal(set->noted, ROUNDS * (RETRIES + 1)); /* all time out, and one more fails */
-    assert_int_equal(set->events, LIVE_EVENTS_KEPT - 1);
+    assert_int_equal(set->events, DEVICE_EVENTS_KEPT - 1);
     assert_int_equal(count_kind(set, RECORD_TIMEOUT) + count_kind(set, RECORD_FAILED), set->events);
     assert_int_equal(set->event[set->events - 1].kind, RECORD_FAILED);
     assert_int_equal(set->event[set->events - 1].b, NIC_RETRY_EXC_ERR);
@@ -609,41 +610,43 @@ static void test_fork(void **state)
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
     /* An event waits at each descriptor, which parent and child share: it is the parent's. */
     struct loop_end *b = &pair.end[1];
-    struct live_watch *watch;
-    struct live_event event;
-    struct live_cq *cq;
+    struct device_watch *watch;
+    struct device_event event;
+    struct device_cq *cq;
     void *app;
-    assert_int_equal(live_watch_create(b->live, &watch), 0);
-    assert_int_equal(live_cq_arm(b->cq, false), 0);
+    assert_int_equal(device_watch_create(b->live, &watch), 0);
+    assert_int_equal(device_cq_arm(b->cq, false), 0);
     assert_int_equal(pair_recv(b, 1, 0, 64), 0);
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_SEND}, 0, 64, 0), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
-    struct pollfd fd[2] = {{.fd = live_channel_fd(b->channel), .events = POLLIN},
-                           {.fd = live_watch_fd(watch), .events = POLLIN}};
-    assert_int_equal(live_qp_modify(b->qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_ERROR}), 0);
+    struct pollfd fd[2] = {{.fd = device_channel_fd(b->channel), .events = POLLIN},
+                           {.fd = device_watch_fd(watch), .events = POLLIN}};
+    assert_int_equal(device_qp_modify(b->qp, &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = NIC_ERROR}),
+                     0);
     live_enter(b->live);
-    events_push(b->live, LIVE_EVENT_GID_CHANGE, NULL);
+    events_push(b->live, DEVICE_EVENT_GID_CHANGE, NULL);
     live_leave(b->live);
     assert_int_equal(poll(fd, 2, 0), 2);
     pid_t child = fork();
     if (child == 0) {
         alarm(60);
-        if (live_poll(pair.end[0].cq, &cqe, 1) != -ENODEV) _exit(1);
-        if (live_channel_wait(b->channel, &cq, &app) != -ENODEV) _exit(2);
-        if (live_watch_wait(watch, &event) != -ENODEV) _exit(3);
+        if (device_poll(pair.end[0].cq, &cqe, 1) != -ENODEV) _exit(1);
+        if (device_channel_wait(b->channel, &cq, &app) != -ENODEV) _exit(2);
+        if (device_watch_wait(watch, &event) != -ENODEV) _exit(3);
         _exit(0);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     assert_int_equal(poll(fd, 2, 0), 2);
-    assert_int_equal(live_channel_wait(b->channel, &cq, &app), 0);
-    live_cq_ack_events(cq, 1);
-    assert_int_equal(live_watch_wait(watch, &event), 0);
-    live_watch_destroy(watch);
+    assert_int_equal(device_channel_wait(b->channel, &cq, &app), 0);
+    device_cq_ack_events(cq, 1);
+    assert_int_equal(device_watch_wait(watch, &event), 0);
+    device_watch_destroy(watch);
     for (int e = 0; e < 2; e++)
         assert_int_equal(
-            live_qp_modify(pair.end[e].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+            device_qp_modify(pair.end[e].qp, &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = NIC_RESET}),
+            0);
     pair_connect(&pair, 0);
     pair_connect(&pair, 1);
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE}, 0, 64, 0), 0);
@@ -665,7 +668,7 @@ static void test_forwarded_without_thread(void **state)
     struct wire_packet packet = {.data = junk, .bytes = sizeof junk, .net = PKT_NET_IPV4};
     uint32_t slot = registry_slot(pair.end[1].live->registry);
     assert_int_equal(registry_forward(pair.end[0].live->registry, slot, &packet), 0);
-    assert_int_equal(live_poll(pair.end[1].cq, &cqe, 1), 0);
+    assert_int_equal(device_poll(pair.end[1].cq, &cqe, 1), 0);
     assert_int_equal(pair.end[1].live->own.rx_malformed, 1);
     pair_close(&pair);
 }
@@ -675,19 +678,19 @@ static void test_wrong_environment(void **state)
     static const char *const wrong[][2] = {{"ROCELAB_WIRE", "string"}, {"ROCELAB_CC", "dcqcn"},
                                            {"ROCELAB_PORT", "0"},      {"ROCELAB_RATE", "25"},
                                            {"ROCELAB_FAULT", "loss"},  {"ROCELAB_THREAD", "maybe"}};
-    struct live_device *list;
+    struct device_info *list;
     unsigned count;
 
     (void)state;
-    assert_int_equal(live_devices(&list, &count), 0);
+    assert_int_equal(device_list(&list, &count), 0);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        struct live *live;
+        struct device *live;
         char why[200];
         char before[80];
         const char *set = getenv(wrong[i][0]);
         snprintf(before, sizeof before, "%s", set ? set : "");
         setenv(wrong[i][0], wrong[i][1], 1);
-        assert_int_equal(live_open(&list[0], &live, why, sizeof why), -EINVAL);
+        assert_int_equal(device_open(&list[0], &live, why, sizeof why), -EINVAL);
         assert_non_null(strstr(why, wrong[i][0]));
         assert_non_null(strstr(why, wrong[i][1]));
         setenv(wrong[i][0], before, 1);

@@ -29,10 +29,10 @@
 #define BYTES 60000u
 
 struct side {
-    struct live *live;
-    struct live_cq *cq;
-    struct live_qp *qp;
-    struct live_mr *mr;
+    struct device *live;
+    struct device_cq *cq;
+    struct device_qp *qp;
+    struct device_mr *mr;
     uint8_t *memory;
 };
 
@@ -42,49 +42,50 @@ struct driver {
     unsigned failed; /* the operation that went wrong, plus one */
 };
 
-static struct live *device[2];
+static struct device *device[2];
 static struct pkt_addr address;
 static bool stop;
 
-static void side_open(struct side *side, struct live *live, uint32_t pd)
+static void side_open(struct side *side, struct device *live, uint32_t pd)
 {
-    struct live_qp_init init = {
+    struct device_qp_init init = {
         .transport = NIC_RC, .pd = pd, .send_entries = 16, .recv_entries = 16, .send_sges = 1, .recv_sges = 1};
 
     side->live = live;
     side->memory = calloc(1, 2 * BYTES);
     assert_non_null(side->memory);
-    assert_int_equal(live_mr_create(live, pd, side->memory, 2 * BYTES, (uintptr_t)side->memory, 15, &side->mr), 0);
-    assert_int_equal(live_cq_create(live, 64, NULL, NULL, &side->cq), 0);
+    assert_int_equal(device_mr_create(live, pd, side->memory, 2 * BYTES, (uintptr_t)side->memory, 15, &side->mr), 0);
+    assert_int_equal(device_cq_create(live, 64, NULL, NULL, &side->cq), 0);
     init.send_cq = init.recv_cq = side->cq;
-    assert_int_equal(live_qp_create(live, &init, &side->qp), 0);
+    assert_int_equal(device_qp_create(live, &init, &side->qp), 0);
 }
 
 static void side_connect(struct side *side, const struct side *other)
 {
-    struct live_qp_attr to[] = {
-        {.mask = LIVE_ATTR_STATE | LIVE_ATTR_ACCESS, .state = NIC_INIT, .access = NIC_REMOTE_ALL},
-        {.mask = LIVE_ATTR_STATE | LIVE_ATTR_MTU | LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP | LIVE_ATTR_EXPECT_PSN,
+    struct device_qp_attr to[] = {
+        {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_ACCESS, .state = NIC_INIT, .access = NIC_REMOTE_ALL},
+        {.mask =
+             DEVICE_ATTR_STATE | DEVICE_ATTR_MTU | DEVICE_ATTR_PATH | DEVICE_ATTR_REMOTE_QP | DEVICE_ATTR_EXPECT_PSN,
          .state = NIC_RTR,
          .mtu = 1024,
          .path = {.remote = address, .hop_limit = 64},
-         .remote_qp = live_qp_number(other->qp)},
-        {.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN | LIVE_ATTR_TIMEOUT | LIVE_ATTR_RETRY | LIVE_ATTR_RNR_RETRY |
-                 LIVE_ATTR_MAX_READ,
+         .remote_qp = device_qp_number(other->qp)},
+        {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_SEND_PSN | DEVICE_ATTR_TIMEOUT | DEVICE_ATTR_RETRY |
+                 DEVICE_ATTR_RNR_RETRY | DEVICE_ATTR_MAX_READ,
          .state = NIC_RTS,
          .timeout = 17,
          .retry = NIC_RETRY_FOREVER,
          .rnr_retry = 7,
          .max_read = 4}};
     for (int i = 0; i < 3; i++)
-        assert_int_equal(live_qp_modify(side->qp, &to[i]), 0);
+        assert_int_equal(device_qp_modify(side->qp, &to[i]), 0);
 }
 
 static void side_close(struct side *side)
 {
-    live_qp_destroy(side->qp);
-    live_cq_destroy(side->cq);
-    live_mr_destroy(side->mr);
+    device_qp_destroy(side->qp);
+    device_cq_destroy(side->cq);
+    device_mr_destroy(side->mr);
     free(side->memory);
 }
 
@@ -93,7 +94,7 @@ static bool wait_one(struct side *side, uint64_t wr_id)
     struct nic_cqe cqe;
     int count;
 
-    while ((count = live_poll(side->cq, &cqe, 1)) == 0)
+    while ((count = device_poll(side->cq, &cqe, 1)) == 0)
         sched_yield();
     return count == 1 && cqe.status == NIC_SUCCESS && cqe.wr_id == wr_id;
 }
@@ -112,19 +113,19 @@ static bool operate(struct driver *d, struct rng *rng, uint64_t wr_id)
     for (uint32_t i = 0; i < bytes; i++)
         source[i] = (uint8_t)(wr_id + i * 7);
     memset(target, 0xee, bytes);
-    struct live_sge sge = {(uintptr_t)(verb == NIC_READ ? target : source), bytes, live_mr_key(a->mr)};
-    struct live_sge room = {(uintptr_t)target, bytes, live_mr_key(b->mr)};
+    struct device_sge sge = {(uintptr_t)(verb == NIC_READ ? target : source), bytes, device_mr_key(a->mr)};
+    struct device_sge room = {(uintptr_t)target, bytes, device_mr_key(b->mr)};
     if (verb == NIC_SEND &&
-        live_post_recv(b->qp, &(struct live_recv){.wr_id = wr_id + 1000000, .sge = &room, .sges = 1}) != 0)
+        device_post_recv(b->qp, &(struct device_recv){.wr_id = wr_id + 1000000, .sge = &room, .sges = 1}) != 0)
         return false;
-    struct live_send send = {.wr = {.wr_id = wr_id,
-                                    .verb = verb,
-                                    .flags = NIC_SIGNALED,
-                                    .rkey = live_mr_key(b->mr),
-                                    .remote_va = (uintptr_t)(verb == NIC_READ ? source : target)},
-                             .sge = &sge,
-                             .sges = 1};
-    if (live_post_send(a->qp, &send, false) != 0 || !wait_one(a, wr_id)) return false;
+    struct device_send send = {.wr = {.wr_id = wr_id,
+                                      .verb = verb,
+                                      .flags = NIC_SIGNALED,
+                                      .rkey = device_mr_key(b->mr),
+                                      .remote_va = (uintptr_t)(verb == NIC_READ ? source : target)},
+                               .sge = &sge,
+                               .sges = 1};
+    if (device_post_send(a->qp, &send, false) != 0 || !wait_one(a, wr_id)) return false;
     if (verb == NIC_SEND && !wait_one(b, wr_id + 1000000)) return false;
     return memcmp(target, source, bytes) == 0;
 }
@@ -146,17 +147,17 @@ static void *disturb(void *argument)
     unsigned *made = argument;
 
     while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-        struct live_mr *mr;
-        struct live_cq *cq;
-        struct live_qp *qp;
-        struct live_qp_init init = {.transport = NIC_UD, .pd = 99, .send_entries = 4, .recv_entries = 4};
-        if (live_mr_create(device[0], 99, memory, sizeof memory, 0, 0, &mr) != 0) break;
-        if (live_cq_create(device[0], 8, NULL, NULL, &cq) != 0) break;
+        struct device_mr *mr;
+        struct device_cq *cq;
+        struct device_qp *qp;
+        struct device_qp_init init = {.transport = NIC_UD, .pd = 99, .send_entries = 4, .recv_entries = 4};
+        if (device_mr_create(device[0], 99, memory, sizeof memory, 0, 0, &mr) != 0) break;
+        if (device_cq_create(device[0], 8, NULL, NULL, &cq) != 0) break;
         init.send_cq = init.recv_cq = cq;
-        if (live_qp_create(device[0], &init, &qp) != 0) break;
-        live_qp_destroy(qp);
-        live_cq_destroy(cq);
-        live_mr_destroy(mr);
+        if (device_qp_create(device[0], &init, &qp) != 0) break;
+        device_qp_destroy(qp);
+        device_cq_destroy(cq);
+        device_mr_destroy(mr);
         (*made)++;
         usleep(200);
     }
@@ -205,7 +206,7 @@ static void test_threads(void **state)
  * often it finds it taken. */
 static void test_lock_left(void **state)
 {
-    struct live *live = device[0];
+    struct device *live = device[0];
     unsigned left = 0;
 
     (void)state;
@@ -227,7 +228,7 @@ static char folder[ALONE_FOLDER];
 
 static int begin(void **state)
 {
-    struct live_device *list;
+    struct device_info *list;
     unsigned count;
     char text[80];
 
@@ -236,10 +237,10 @@ static int begin(void **state)
     snprintf(text, sizeof text, "loss=0.5%%,duplicate=0.3%%,reorder=0.3%%,corrupt=0.2%%,seed=%llu",
              (unsigned long long)SEED);
     setenv("ROCELAB_FAULT", text, 1);
-    if (live_devices(&list, &count) < 0 || count == 0) return -1;
+    if (device_list(&list, &count) < 0 || count == 0) return -1;
     address = list[0].gid[0].addr;
     for (int s = 0; s < 2; s++)
-        if (device_open_alone(&list[0], &device[s], text, sizeof text) < 0) return -1;
+        if (live_open_alone(&list[0], &device[s], text, sizeof text) < 0) return -1;
     free(list);
     return 0;
 }
@@ -248,7 +249,7 @@ static int done(void **state)
 {
     (void)state;
     for (int s = 0; s < 2; s++)
-        live_close(device[s]);
+        device_close(device[s]);
     alone_end(folder);
     return 0;
 }

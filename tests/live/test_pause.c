@@ -105,8 +105,8 @@ static int begin(void **state)
 /* Two adapters, and a queue pair in each of two priorities: 0 and PRIO. */
 struct bench {
     struct loop_pair pair;
-    struct live_qp *high[2]; /* of PRIO */
-    int fd;                  /* sends frames from rl1 */
+    struct device_qp *high[2]; /* of PRIO */
+    int fd;                    /* sends frames from rl1 */
 };
 
 static void send_frame(const struct bench *b, struct pkt pkt)
@@ -125,15 +125,15 @@ static void send_pfc(const struct bench *b, uint16_t quanta)
 static void post(struct bench *b, bool high, uint64_t wr_id)
 {
     struct loop_pair *pair = &b->pair;
-    struct live_sge sge = pair_sge(&pair->end[0], 0, BYTES);
-    struct live_send send = {.wr = {.verb = NIC_WRITE,
-                                    .wr_id = wr_id,
-                                    .flags = NIC_SIGNALED,
-                                    .rkey = live_mr_key(pair->end[1].mr),
-                                    .remote_va = (uintptr_t)pair->end[1].memory},
-                             .sge = &sge,
-                             .sges = 1};
-    assert_int_equal(live_post_send(high ? b->high[0] : pair->end[0].qp, &send, false), 0);
+    struct device_sge sge = pair_sge(&pair->end[0], 0, BYTES);
+    struct device_send send = {.wr = {.verb = NIC_WRITE,
+                                      .wr_id = wr_id,
+                                      .flags = NIC_SIGNALED,
+                                      .rkey = device_mr_key(pair->end[1].mr),
+                                      .remote_va = (uintptr_t)pair->end[1].memory},
+                               .sge = &sge,
+                               .sges = 1};
+    assert_int_equal(device_post_send(high ? b->high[0] : pair->end[0].qp, &send, false), 0);
 }
 
 static void done(struct bench *b, uint64_t wr_id)
@@ -162,7 +162,7 @@ static void bench_open(struct bench *b)
 static void bench_close(struct bench *b)
 {
     for (int e = 0; e < 2; e++)
-        assert_int_equal(live_qp_destroy(b->high[e]), 0);
+        assert_int_equal(device_qp_destroy(b->high[e]), 0);
     pair_close(&b->pair);
     close(b->fd);
 }
@@ -245,7 +245,7 @@ static void test_all_priorities(void **state)
     struct nic_cqe cqe;
     post(&b, false, 6);
     for (unsigned i = 0; i < 100; i++)
-        assert_int_equal(live_poll(b.pair.end[0].cq, &cqe, 1), 0);
+        assert_int_equal(device_poll(b.pair.end[0].cq, &cqe, 1), 0);
     assert_int_equal(counters(&b, 0, 0)->tx_packets, sent);
     assert_int_equal(counters(&b, 0, PRIO)->tx_packets, high);
     send_frame(&b, (struct pkt){.kind = PKT_PAUSE, .quanta = {0}});
@@ -255,7 +255,7 @@ static void test_all_priorities(void **state)
 
 static uint64_t exported(const char *ifname, const char *name)
 {
-    struct live_counter_set *set;
+    struct device_counter_set *set;
     unsigned count;
     uint64_t value = 0;
     assert_int_equal(live_counters_read(&set, &count), 0);
@@ -291,7 +291,7 @@ static void test_link(void **state)
     if (space[0] < 0) skip();
     struct bench b;
     bench_open(&b);
-    struct live *live = b.pair.end[0].live;
+    struct device *live = b.pair.end[0].live;
     send_pfc(&b, FOREVER);
     UNTIL(&b, 0, PRIO, rx_pause, 1);
     assert_int_equal(RUN_IN(1, "ip", "link", "set", "rl1", "down"), 0);
@@ -381,17 +381,17 @@ static void test_slow_receiver(void **state)
     bench_open(&b);
     slow_end = -1;
     int capture = capture_open();
-    struct live *slow = b.pair.end[1].live;
+    struct device *slow = b.pair.end[1].live;
     for (uint64_t i = 0; i < 2; i++) { /* 1 MB each is more than the receiver's threshold */
-        struct live_sge sge = pair_sge(&b.pair.end[0], 0, 1 << 20);
-        struct live_send send = {.wr = {.verb = NIC_WRITE,
-                                        .wr_id = i,
-                                        .flags = NIC_SIGNALED,
-                                        .rkey = live_mr_key(b.pair.end[1].mr),
-                                        .remote_va = (uintptr_t)b.pair.end[1].memory},
-                                 .sge = &sge,
-                                 .sges = 1};
-        assert_int_equal(live_post_send(b.high[0], &send, false), 0);
+        struct device_sge sge = pair_sge(&b.pair.end[0], 0, 1 << 20);
+        struct device_send send = {.wr = {.verb = NIC_WRITE,
+                                          .wr_id = i,
+                                          .flags = NIC_SIGNALED,
+                                          .rkey = device_mr_key(b.pair.end[1].mr),
+                                          .remote_va = (uintptr_t)b.pair.end[1].memory},
+                                   .sge = &sge,
+                                   .sges = 1};
+        assert_int_equal(device_post_send(b.high[0], &send, false), 0);
     }
     for (uint64_t i = 0; i < 2; i++)
         done(&b, i);

@@ -85,23 +85,23 @@ static struct hostile packet_plan(struct attack *attack)
     struct loop_end *end = &attack->pair->end[victim], *peer = &attack->pair->end[!victim];
     uint32_t send, expect;
 
-    live_qp_psns(end->qp, &send, &expect);
+    device_qp_psns(end->qp, &send, &expect);
     struct hostile h = {.opcode = opcode[rng_below(rng, sizeof opcode)],
                         .flags = rng_below(rng, 2) ? PKT_ACK_REQUEST : 0,
-                        .dest_qp = live_qp_number(end->qp),
+                        .dest_qp = device_qp_number(end->qp),
                         .psn = (rng_below(rng, 2) ? expect : send) + (uint32_t)rng_below(rng, 5) - 2,
                         .payload_bytes = (uint32_t)rng_below(rng, 3) ? (uint32_t)rng_below(rng, 1025) : 0,
                         .payload = (uint8_t)rng_u32(rng),
                         .va = (uintptr_t)end->memory + rng_below(rng, end->bytes),
-                        .rkey = live_mr_key(end->mr),
+                        .rkey = device_mr_key(end->mr),
                         .dma_bytes = (uint32_t)rng_below(rng, 4096),
-                        .imm = live_mr_key(end->mr),
+                        .imm = device_mr_key(end->mr),
                         .qkey = 0x11111111,
-                        .src_qp = live_qp_number(peer->qp),
+                        .src_qp = device_qp_number(peer->qp),
                         .syndrome = (uint8_t)rng_u32(rng),
                         .msn = (uint32_t)rng_below(rng, 64),
-                        .src = live_device_of(peer->live)->gid[0].addr,
-                        .dst = live_device_of(end->live)->gid[0].addr,
+                        .src = device_info_of(peer->live)->gid[0].addr,
+                        .dst = device_info_of(end->live)->gid[0].addr,
                         .sport = peer->live->wire->source_port[0]};
     if (opcode_info(h.opcode)->name == NULL || !(opcode_info(h.opcode)->flags & OP_PAYLOAD)) h.payload_bytes = 0;
     if (rng_below(rng, 8) == 0) h.dest_qp = (uint32_t)rng_below(rng, 1u << 24);
@@ -174,11 +174,11 @@ static void hand_over(struct attack *attack, const struct loop_end *to, int file
 static void recover(struct loop_pair *pair)
 {
     for (int e = 0; e < 2; e++) {
-        if (live_qp_state(pair->end[e].qp) == NIC_RTS) continue;
+        if (device_qp_state(pair->end[e].qp) == NIC_RTS) continue;
         for (int side = 0; side < 2; side++)
-            assert_int_equal(
-                live_qp_modify(pair->end[side].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}),
-                0);
+            assert_int_equal(device_qp_modify(pair->end[side].qp,
+                                              &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = NIC_RESET}),
+                             0);
         for (int side = 0; side < 2; side++)
             pair_connect(pair, side);
         return;
@@ -269,7 +269,8 @@ static void rings(uint8_t transport)
     registry_leave(attack.self);
     for (int e = 0; e < 2; e++)
         assert_int_equal(
-            live_qp_modify(pair.end[e].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+            device_qp_modify(pair.end[e].qp, &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = NIC_RESET}),
+            0);
     drain(&pair); /* a forged packet that is still in a ring would be the new connection's too */
     for (int e = 0; e < 2; e++)
         pair_connect(&pair, e);

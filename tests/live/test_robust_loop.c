@@ -100,13 +100,13 @@ static void test_multicast_leave(void **state)
     pair_open(&pair, &(struct loop_options){.transport = NIC_UD, .mtu = 1024});
     unsigned before = entries();
     for (int round = 0; round < 3; round++) {
-        assert_int_equal(live_multicast(pair.end[0].qp, &group, true), 0);
+        assert_int_equal(device_multicast(pair.end[0].qp, &group, true), 0);
         assert_int_equal(entries(), before + 1);
-        assert_int_equal(live_multicast(pair.end[0].qp, &group, false), 0);
+        assert_int_equal(device_multicast(pair.end[0].qp, &group, false), 0);
         assert_int_equal(entries(), before);
     }
-    assert_true(live_multicast(pair.end[0].qp, &group, false) < 0);
-    assert_int_equal(live_multicast(pair.end[0].qp, &group, true), 0);
+    assert_true(device_multicast(pair.end[0].qp, &group, false) < 0);
+    assert_int_equal(device_multicast(pair.end[0].qp, &group, true), 0);
     pair_close(&pair); /* a queue pair that goes leaves its groups */
     alone_end(folder);
 }

@@ -39,10 +39,10 @@
 enum { MR_WRITE, MR_READ_ONLY, MR_OTHER_PD, MR_LOCAL, MRS };
 
 struct rig {
-    struct live *live;
-    struct live_cq *cq;
-    struct live_qp *qp;
-    struct live_mr *mr[MRS];
+    struct device *live;
+    struct device_cq *cq;
+    struct device_qp *qp;
+    struct device_mr *mr[MRS];
     _Alignas(64) uint8_t arena[(2 * MRS + 1) * PAGE]; /* guard, region, guard, region ... guard */
     uint8_t before[(2 * MRS + 1) * PAGE];
     int peer, stranger;
@@ -71,56 +71,58 @@ static int socket_at(uint32_t address, uint16_t port, uint16_t *ret_port)
 
 static void to_rts(struct rig *rig, uint8_t transport, uint8_t access)
 {
-    struct live_qp_attr init = {
-        .mask = LIVE_ATTR_STATE | LIVE_ATTR_ACCESS | LIVE_ATTR_QKEY, .state = NIC_INIT, .access = access, .qkey = QKEY};
-    struct live_qp_attr rtr = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_MTU | LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP |
-                                       LIVE_ATTR_EXPECT_PSN,
-                               .state = NIC_RTR,
-                               .mtu = 1024,
-                               .path = {.remote = pkt_addr_ipv4(PEER)},
-                               .remote_qp = PEER_QPN,
-                               .expect_psn = PSN};
-    struct live_qp_attr rts = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN, .state = NIC_RTS, .send_psn = 5};
+    struct device_qp_attr init = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_ACCESS | DEVICE_ATTR_QKEY,
+                                  .state = NIC_INIT,
+                                  .access = access,
+                                  .qkey = QKEY};
+    struct device_qp_attr rtr = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_MTU | DEVICE_ATTR_PATH |
+                                         DEVICE_ATTR_REMOTE_QP | DEVICE_ATTR_EXPECT_PSN,
+                                 .state = NIC_RTR,
+                                 .mtu = 1024,
+                                 .path = {.remote = pkt_addr_ipv4(PEER)},
+                                 .remote_qp = PEER_QPN,
+                                 .expect_psn = PSN};
+    struct device_qp_attr rts = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_SEND_PSN, .state = NIC_RTS, .send_psn = 5};
 
-    if (transport == NIC_UD) rtr.mask = LIVE_ATTR_STATE;
-    assert_int_equal(live_qp_modify(rig->qp, &init), 0);
-    assert_int_equal(live_qp_modify(rig->qp, &rtr), 0);
-    assert_int_equal(live_qp_modify(rig->qp, &rts), 0);
+    if (transport == NIC_UD) rtr.mask = DEVICE_ATTR_STATE;
+    assert_int_equal(device_qp_modify(rig->qp, &init), 0);
+    assert_int_equal(device_qp_modify(rig->qp, &rtr), 0);
+    assert_int_equal(device_qp_modify(rig->qp, &rts), 0);
 }
 
 static struct rig *rig_open(uint8_t transport, uint8_t access)
 {
-    static const uint32_t rights[MRS] = {LIVE_LOCAL_WRITE | NIC_REMOTE_ALL, LIVE_LOCAL_WRITE | NIC_REMOTE_READ,
-                                         LIVE_LOCAL_WRITE | NIC_REMOTE_ALL, LIVE_LOCAL_WRITE};
+    static const uint32_t rights[MRS] = {DEVICE_LOCAL_WRITE | NIC_REMOTE_ALL, DEVICE_LOCAL_WRITE | NIC_REMOTE_READ,
+                                         DEVICE_LOCAL_WRITE | NIC_REMOTE_ALL, DEVICE_LOCAL_WRITE};
     struct rig *rig = aligned_alloc(64, (sizeof *rig + 63) & ~(size_t)63);
-    struct live_device *list, loopback = {.gids = 0};
+    struct device_info *list, loopback = {.gids = 0};
     unsigned count;
     char why[200];
 
     assert_non_null(rig);
     memset(rig, 0, sizeof *rig);
     rig->port = alone_begin(rig->folder);
-    assert_int_equal(live_devices(&list, &count), 0);
+    assert_int_equal(device_list(&list, &count), 0);
     for (unsigned i = 0; i < count; i++)
         if (list[i].loopback) loopback = list[i];
     free(list);
-    if (device_open_alone(&loopback, &rig->live, why, sizeof why) < 0) fail_msg("open: %s", why);
+    if (live_open_alone(&loopback, &rig->live, why, sizeof why) < 0) fail_msg("open: %s", why);
     for (uint32_t i = 0; i < sizeof rig->arena; i++)
         rig->arena[i] = (uint8_t)(i * 31 >> 2);
     for (int i = 0; i < MRS; i++)
-        assert_int_equal(live_mr_create(rig->live, i == MR_OTHER_PD ? OTHER_PD : PD, region(rig, i), PAGE,
-                                        (uintptr_t)region(rig, i), rights[i], &rig->mr[i]),
+        assert_int_equal(device_mr_create(rig->live, i == MR_OTHER_PD ? OTHER_PD : PD, region(rig, i), PAGE,
+                                          (uintptr_t)region(rig, i), rights[i], &rig->mr[i]),
                          0);
-    assert_int_equal(live_cq_create(rig->live, 64, NULL, NULL, &rig->cq), 0);
-    struct live_qp_init init = {.transport = transport,
-                                .pd = PD,
-                                .send_entries = 8,
-                                .recv_entries = 8,
-                                .send_sges = 1,
-                                .recv_sges = 1,
-                                .send_cq = rig->cq,
-                                .recv_cq = rig->cq};
-    assert_int_equal(live_qp_create(rig->live, &init, &rig->qp), 0);
+    assert_int_equal(device_cq_create(rig->live, 64, NULL, NULL, &rig->cq), 0);
+    struct device_qp_init init = {.transport = transport,
+                                  .pd = PD,
+                                  .send_entries = 8,
+                                  .recv_entries = 8,
+                                  .send_sges = 1,
+                                  .recv_sges = 1,
+                                  .send_cq = rig->cq,
+                                  .recv_cq = rig->cq};
+    assert_int_equal(device_qp_create(rig->live, &init, &rig->qp), 0);
     to_rts(rig, transport, access);
     rig->peer = socket_at(PEER, rig->port, &rig->peer_port);
     rig->stranger = socket_at(STRANGER, 0, &rig->stranger_port);
@@ -130,12 +132,12 @@ static struct rig *rig_open(uint8_t transport, uint8_t access)
 
 static void rig_close(struct rig *rig)
 {
-    assert_int_equal(live_qp_destroy(rig->qp), 0);
-    assert_int_equal(live_cq_destroy(rig->cq), 0);
+    assert_int_equal(device_qp_destroy(rig->qp), 0);
+    assert_int_equal(device_cq_destroy(rig->cq), 0);
     for (int i = 0; i < MRS; i++)
-        live_mr_destroy(rig->mr[i]);
+        device_mr_destroy(rig->mr[i]);
     assert_int_equal(rig->live->pool.free_count, LIVE_POOL);
-    live_close(rig->live);
+    device_close(rig->live);
     close(rig->peer);
     close(rig->stranger);
     alone_end(rig->folder);
@@ -147,12 +149,12 @@ static struct hostile good_write(struct rig *rig)
 {
     return (struct hostile){.opcode = OPCODE_RC_WRITE_ONLY,
                             .flags = PKT_ACK_REQUEST,
-                            .dest_qp = live_qp_number(rig->qp),
+                            .dest_qp = device_qp_number(rig->qp),
                             .psn = PSN,
                             .payload_bytes = 64,
                             .payload = 0xee,
                             .va = (uintptr_t)region(rig, MR_WRITE) + 1000,
-                            .rkey = live_mr_key(rig->mr[MR_WRITE]),
+                            .rkey = device_mr_key(rig->mr[MR_WRITE]),
                             .dma_bytes = 64,
                             .src = pkt_addr_ipv4(PEER),
                             .dst = pkt_addr_ipv4(US),
@@ -192,7 +194,7 @@ static void settle(struct rig *rig, uint64_t packets)
 
     for (unsigned i = 0; seen(rig) < packets; i++) {
         assert_true(i < 20000000);
-        assert_int_equal(live_poll(rig->cq, &cqe, 0), 0);
+        assert_int_equal(device_poll(rig->cq, &cqe, 0), 0);
         live_enter(rig->live);
         progress_rx(rig->live, live_now());
         progress_tx(rig->live, live_now());
@@ -255,10 +257,10 @@ static bool taken_from(struct rig *rig, int fd, uint16_t sport, uint32_t psn)
 
     h.psn = psn;
     h.sport = sport;
-    live_qp_psns(rig->qp, &send, &before);
+    device_qp_psns(rig->qp, &send, &before);
     send_bytes(rig, fd, data, hostile_build(&h, data, sizeof data));
     settle(rig, packets);
-    live_qp_psns(rig->qp, &send, &after);
+    device_qp_psns(rig->qp, &send, &after);
     return after != before;
 }
 
@@ -291,7 +293,8 @@ static void test_held_to_port(void **state)
     assert_int_equal(rig->live->own.rx_forged, 1);
     assert_true(taken_from(rig, rig->peer, rig->peer_port, psn++));
     /* a peer that starts anew has another port, and a queue pair that is connected anew takes it */
-    assert_int_equal(live_qp_modify(rig->qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+    assert_int_equal(device_qp_modify(rig->qp, &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = NIC_RESET}),
+                     0);
     to_rts(rig, NIC_RC, NIC_REMOTE_ALL);
     peer_is(rig, PEER_OURS);
     assert_true(taken_from(rig, other, other_port, PSN));
@@ -322,9 +325,9 @@ CHANGE(far_key, h->rkey = 0xfffffff1)
 CHANGE(before_region, h->va = (uintptr_t)region(rig, MR_WRITE) - 1)
 CHANGE(behind_region, h->va = (uintptr_t)region(rig, MR_WRITE) + PAGE - 63)
 CHANGE(way_off, h->va = UINT64_MAX - 10)
-CHANGE(read_only, (h->rkey = live_mr_key(rig->mr[MR_READ_ONLY]), h->va = (uintptr_t)region(rig, MR_READ_ONLY)))
-CHANGE(other_pd, (h->rkey = live_mr_key(rig->mr[MR_OTHER_PD]), h->va = (uintptr_t)region(rig, MR_OTHER_PD)))
-CHANGE(local_only, (h->rkey = live_mr_key(rig->mr[MR_LOCAL]), h->va = (uintptr_t)region(rig, MR_LOCAL)))
+CHANGE(read_only, (h->rkey = device_mr_key(rig->mr[MR_READ_ONLY]), h->va = (uintptr_t)region(rig, MR_READ_ONLY)))
+CHANGE(other_pd, (h->rkey = device_mr_key(rig->mr[MR_OTHER_PD]), h->va = (uintptr_t)region(rig, MR_OTHER_PD)))
+CHANGE(local_only, (h->rkey = device_mr_key(rig->mr[MR_LOCAL]), h->va = (uintptr_t)region(rig, MR_LOCAL)))
 CHANGE(other_region, h->va = (uintptr_t)region(rig, MR_READ_ONLY))
 CHANGE(says_less, h->dma_bytes = 63)
 CHANGE(says_more, h->dma_bytes = 65)
@@ -335,7 +338,7 @@ CHANGE(last_first, h->opcode = OPCODE_RC_WRITE_LAST)
 CHANGE(too_long, (h->payload_bytes = 1025, h->dma_bytes = 1025))
 CHANGE(read_beyond, (h->opcode = OPCODE_RC_READ_REQUEST, h->payload_bytes = 0, h->dma_bytes = PAGE))
 CHANGE(read_other,
-       (h->opcode = OPCODE_RC_READ_REQUEST, h->payload_bytes = 0, h->rkey = live_mr_key(rig->mr[MR_OTHER_PD])))
+       (h->opcode = OPCODE_RC_READ_REQUEST, h->payload_bytes = 0, h->rkey = device_mr_key(rig->mr[MR_OTHER_PD])))
 CHANGE(read_wrong, (h->opcode = OPCODE_RC_READ_REQUEST, h->payload_bytes = 0, h->rkey ^= 3))
 CHANGE(atomic_odd, (h->opcode = OPCODE_RC_FETCH_ADD, h->payload_bytes = 0, h->va = (uintptr_t)region(rig, MR_WRITE) + 4,
                     h->swap = 1))
@@ -343,7 +346,7 @@ CHANGE(atomic_key, (h->opcode = OPCODE_RC_FETCH_ADD, h->payload_bytes = 0, h->va
                     h->rkey ^= 2, h->swap = 1))
 CHANGE(atomic_right,
        (h->opcode = OPCODE_RC_FETCH_ADD, h->payload_bytes = 0, h->va = (uintptr_t)region(rig, MR_READ_ONLY),
-        h->rkey = live_mr_key(rig->mr[MR_READ_ONLY]), h->swap = 1))
+        h->rkey = device_mr_key(rig->mr[MR_READ_ONLY]), h->swap = 1))
 CHANGE(send_inv_region, (h->opcode = OPCODE_RC_SEND_ONLY_INV, h->imm = h->rkey, h->payload_bytes = 0))
 CHANGE(future, h->psn = PSN + 5)
 CHANGE(past, h->psn = PSN - 5)
@@ -409,7 +412,7 @@ static void test_rc(void **state)
         if (!untouched(rig)) fail_msg("%s: memory was touched", change->name);
         if (syndrome != change->syndrome) fail_msg("%s: answered %#x", change->name, (unsigned)syndrome);
         bool fatal = syndrome == INVALID || syndrome == ACCESS;
-        if ((live_qp_state(rig->qp) == NIC_ERROR) != fatal) fail_msg("%s: wrong state", change->name);
+        if ((device_qp_state(rig->qp) == NIC_ERROR) != fatal) fail_msg("%s: wrong state", change->name);
         rig_close(rig);
     }
 }
@@ -452,7 +455,8 @@ static void test_states(void **state)
     for (size_t i = 0; i < sizeof list; i++) {
         struct rig *rig = rig_open(NIC_RC, NIC_REMOTE_ALL);
         struct hostile h = good_write(rig);
-        assert_int_equal(live_qp_modify(rig->qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = list[i]}), 0);
+        assert_int_equal(
+            device_qp_modify(rig->qp, &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = list[i]}), 0);
         deliver(rig, &h);
         assert_true(untouched(rig));
         assert_int_equal(answer(rig), -1);
@@ -472,7 +476,7 @@ static void test_region_gone(void **state)
     h.dma_bytes = 1024 + 64;
     deliver(rig, &h);
     assert_int_equal(region(rig, MR_WRITE)[1000], 0xee);
-    live_mr_destroy(rig->mr[MR_WRITE]);
+    device_mr_destroy(rig->mr[MR_WRITE]);
     memcpy(rig->before, rig->arena, sizeof rig->arena);
     h.opcode = OPCODE_RC_WRITE_LAST;
     h.psn++;
@@ -480,9 +484,9 @@ static void test_region_gone(void **state)
     h.payload = 0xdd;
     deliver(rig, &h);
     assert_true(untouched(rig));
-    assert_int_equal(live_qp_state(rig->qp), NIC_ERROR);
-    assert_int_equal(live_mr_create(rig->live, PD, region(rig, MR_WRITE), PAGE, (uintptr_t)region(rig, MR_WRITE),
-                                    NIC_REMOTE_ALL | LIVE_LOCAL_WRITE, &rig->mr[MR_WRITE]),
+    assert_int_equal(device_qp_state(rig->qp), NIC_ERROR);
+    assert_int_equal(device_mr_create(rig->live, PD, region(rig, MR_WRITE), PAGE, (uintptr_t)region(rig, MR_WRITE),
+                                      NIC_REMOTE_ALL | DEVICE_LOCAL_WRITE, &rig->mr[MR_WRITE]),
                      0);
     rig_close(rig);
 }
@@ -505,7 +509,7 @@ static void test_ghosts(void **state)
             deliver(rig, &h);
         }
     assert_true(untouched(rig));
-    assert_int_equal(live_qp_state(rig->qp), NIC_RTS);
+    assert_int_equal(device_qp_state(rig->qp), NIC_RTS);
     rig_close(rig);
 }
 
@@ -530,13 +534,13 @@ static void test_uc(void **state)
 static void test_ud(void **state)
 {
     struct rig *rig = rig_open(NIC_UD, 0);
-    struct live_sge sge = {
-        .addr = (uintptr_t)region(rig, MR_LOCAL), .length = 104, .key = live_mr_key(rig->mr[MR_LOCAL])};
-    struct live_recv recv = {.wr_id = 3, .sge = &sge, .sges = 1};
+    struct device_sge sge = {
+        .addr = (uintptr_t)region(rig, MR_LOCAL), .length = 104, .key = device_mr_key(rig->mr[MR_LOCAL])};
+    struct device_recv recv = {.wr_id = 3, .sge = &sge, .sges = 1};
     struct nic_cqe cqe;
 
     (void)state;
-    assert_int_equal(live_post_recv(rig->qp, &recv), 0);
+    assert_int_equal(device_post_recv(rig->qp, &recv), 0);
     struct hostile h = good_write(rig);
     h.opcode = OPCODE_UD_SEND_ONLY;
     h.qkey = QKEY + 1;
@@ -551,7 +555,7 @@ static void test_ud(void **state)
         assert_int_equal(region(rig, MR_LOCAL)[i], rig->before[region(rig, MR_LOCAL) - rig->arena + i]);
     h.payload_bytes = 64;
     deliver(rig, &h);
-    assert_true(live_poll(rig->cq, &cqe, 1) == 1);
+    assert_true(device_poll(rig->cq, &cqe, 1) == 1);
     rig_close(rig);
 }
 

@@ -22,10 +22,10 @@
 #define BYTES (4u << 20)
 #define HANG_S 60
 
-static struct live *live;
-static struct live_cq *cq;
-static struct live_mr *mr;
-static struct live_qp *qp[QPS_MAX];
+static struct device *live;
+static struct device_cq *cq;
+static struct device_mr *mr;
+static struct device_qp *qp[QPS_MAX];
 static unsigned qps;
 static uint8_t *memory;
 
@@ -38,29 +38,29 @@ static double seconds(void)
 
 static int open_all(char *why, size_t why_bytes)
 {
-    struct live_device *list;
+    struct device_info *list;
     unsigned count;
-    int error = live_devices(&list, &count);
+    int error = device_list(&list, &count);
 
     snprintf(why, why_bytes, "no device");
     if (error < 0 || count == 0) return error < 0 ? error : -ENODEV;
-    error = device_open_alone(&list[0], &live, why, why_bytes);
+    error = live_open_alone(&list[0], &live, why, why_bytes);
     free(list);
     if (error < 0) return error;
     memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return -ENOMEM;
-    error = live_mr_create(live, 1, memory, BYTES, (uintptr_t)memory, NIC_REMOTE_ALL | LIVE_LOCAL_WRITE, &mr);
-    return error < 0 ? error : live_cq_create(live, 1u << 15, NULL, NULL, &cq);
+    error = device_mr_create(live, 1, memory, BYTES, (uintptr_t)memory, NIC_REMOTE_ALL | DEVICE_LOCAL_WRITE, &mr);
+    return error < 0 ? error : device_cq_create(live, 1u << 15, NULL, NULL, &cq);
 }
 
 static void close_all(void)
 {
     while (qps)
-        live_qp_destroy(qp[--qps]);
+        device_qp_destroy(qp[--qps]);
     if (live == NULL) return;
-    live_cq_destroy(cq);
-    live_mr_destroy(mr);
-    live_close(live);
+    device_cq_destroy(cq);
+    device_mr_destroy(mr);
+    device_close(live);
     munmap(memory, BYTES);
     live = NULL;
 }
@@ -68,10 +68,10 @@ static void close_all(void)
 static int make(unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        struct live_qp_init init = {
+        struct device_qp_init init = {
             .transport = NIC_RC, .pd = 1, .send_entries = 4, .recv_entries = 4, .send_sges = 1, .recv_sges = 1};
         init.send_cq = init.recv_cq = cq;
-        int error = qps < QPS_MAX ? live_qp_create(live, &init, &qp[qps]) : -ENOSPC;
+        int error = qps < QPS_MAX ? device_qp_create(live, &init, &qp[qps]) : -ENOSPC;
         if (error < 0) return error;
         qps++;
     }
@@ -80,39 +80,39 @@ static int make(unsigned count)
 
 static int connect_to(unsigned i, uint32_t remote, uint8_t timeout, uint8_t retry)
 {
-    struct live_qp_attr init = {
-        .mask = LIVE_ATTR_STATE | LIVE_ATTR_ACCESS, .state = NIC_INIT, .access = NIC_REMOTE_ALL};
-    struct live_qp_attr rtr = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_MTU | LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP |
-                                       LIVE_ATTR_EXPECT_PSN | LIVE_ATTR_MIN_RNR,
-                               .state = NIC_RTR,
-                               .mtu = 1024,
-                               .path = {.remote = live_device_of(live)->gid[0].addr},
-                               .remote_qp = remote,
-                               .min_rnr_timer = 1};
-    struct live_qp_attr rts = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN | LIVE_ATTR_TIMEOUT | LIVE_ATTR_RETRY |
-                                       LIVE_ATTR_RNR_RETRY | LIVE_ATTR_MAX_READ,
-                               .state = NIC_RTS,
-                               .timeout = timeout,
-                               .retry = retry,
-                               .rnr_retry = 7,
-                               .max_read = 4};
-    int error = live_qp_modify(qp[i], &init);
-    if (error == 0) error = live_qp_modify(qp[i], &rtr);
-    return error < 0 ? error : live_qp_modify(qp[i], &rts);
+    struct device_qp_attr init = {
+        .mask = DEVICE_ATTR_STATE | DEVICE_ATTR_ACCESS, .state = NIC_INIT, .access = NIC_REMOTE_ALL};
+    struct device_qp_attr rtr = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_MTU | DEVICE_ATTR_PATH |
+                                         DEVICE_ATTR_REMOTE_QP | DEVICE_ATTR_EXPECT_PSN | DEVICE_ATTR_MIN_RNR,
+                                 .state = NIC_RTR,
+                                 .mtu = 1024,
+                                 .path = {.remote = device_info_of(live)->gid[0].addr},
+                                 .remote_qp = remote,
+                                 .min_rnr_timer = 1};
+    struct device_qp_attr rts = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_SEND_PSN | DEVICE_ATTR_TIMEOUT |
+                                         DEVICE_ATTR_RETRY | DEVICE_ATTR_RNR_RETRY | DEVICE_ATTR_MAX_READ,
+                                 .state = NIC_RTS,
+                                 .timeout = timeout,
+                                 .retry = retry,
+                                 .rnr_retry = 7,
+                                 .max_read = 4};
+    int error = device_qp_modify(qp[i], &init);
+    if (error == 0) error = device_qp_modify(qp[i], &rtr);
+    return error < 0 ? error : device_qp_modify(qp[i], &rts);
 }
 
 static int post(unsigned i, uint8_t verb, uint64_t va, uint32_t key, uint32_t bytes)
 {
-    struct live_sge sge = {.addr = (uintptr_t)memory + BYTES / 2, .length = bytes, .key = live_mr_key(mr)};
-    struct live_send send = {
+    struct device_sge sge = {.addr = (uintptr_t)memory + BYTES / 2, .length = bytes, .key = device_mr_key(mr)};
+    struct device_send send = {
         .wr = {.wr_id = i, .verb = verb, .flags = NIC_SIGNALED, .remote_va = va, .rkey = key}, .sge = &sge, .sges = 1};
-    return live_post_send(qp[i], &send, false);
+    return device_post_send(qp[i], &send, false);
 }
 
 static int receive(unsigned i)
 {
-    struct live_sge sge = {.addr = (uintptr_t)memory, .length = 64, .key = live_mr_key(mr)};
-    return live_post_recv(qp[i], &(struct live_recv){.wr_id = i, .sge = &sge, .sges = 1});
+    struct device_sge sge = {.addr = (uintptr_t)memory, .length = 64, .key = device_mr_key(mr)};
+    return device_post_recv(qp[i], &(struct device_recv){.wr_id = i, .sge = &sge, .sges = 1});
 }
 
 static const char *wait_one(void)
@@ -120,7 +120,7 @@ static const char *wait_one(void)
     struct nic_cqe cqe;
 
     for (double until = seconds() + HANG_S; seconds() < until;)
-        if (live_poll(cq, &cqe, 1) == 1) return nic_status_name(cqe.status);
+        if (device_poll(cq, &cqe, 1) == 1) return nic_status_name(cqe.status);
     return "HANG";
 }
 
@@ -130,9 +130,9 @@ static unsigned use_pairs(void)
     unsigned good = 0;
 
     for (unsigned i = 0; i < qps; i++)
-        if (connect_to(i, live_qp_number(qp[i ^ 1]), 14, 7) < 0) return 0;
+        if (connect_to(i, device_qp_number(qp[i ^ 1]), 14, 7) < 0) return 0;
     for (unsigned i = 0; i < qps; i++) {
-        if (post(i, NIC_WRITE, (uintptr_t)memory + i * 64, live_mr_key(mr), 64) < 0) return good;
+        if (post(i, NIC_WRITE, (uintptr_t)memory + i * 64, device_mr_key(mr), 64) < 0) return good;
         if (i % 128 == 127)
             for (unsigned n = 0; n < 128; n++)
                 good += strcmp(wait_one(), "success") == 0;
@@ -155,7 +155,7 @@ static unsigned fds(void)
 /* The devices of this process that others see the counters of. */
 static unsigned own_counters(void)
 {
-    struct live_counter_set *set;
+    struct device_counter_set *set;
     unsigned count, own = 0;
 
     if (live_counters_read(&set, &count) < 0) return 0;
@@ -174,7 +174,7 @@ static int forked(void)
 
     if (pid == 0) {
         struct nic_cqe cqe;
-        int refused = live_poll(cq, &cqe, 1) == -ENODEV && post(0, NIC_WRITE, 0, 0, 8) == -ENODEV;
+        int refused = device_poll(cq, &cqe, 1) == -ENODEV && post(0, NIC_WRITE, 0, 0, 8) == -ENODEV;
         close_all();
         if (open_all(why, sizeof why) < 0 || make(2) < 0) _exit(2);
         unsigned good = use_pairs();
@@ -194,12 +194,12 @@ static void on_qp_line(const char *word, const char *rest)
         if (error < 0)
             printf("error %s\n", strerror(-error));
         else
-            printf("ok %u\n", live_qp_number(qp[qps - i]));
+            printf("ok %u\n", device_qp_number(qp[qps - i]));
     } else if (strcmp(word, "connect") == 0 && sscanf(rest, "%u %llu %u %u", &i, &key, &timeout, &retry) == 4) {
         int error = connect_to(i, (uint32_t)key, (uint8_t)timeout, (uint8_t)retry);
         printf("%s\n", error < 0 ? strerror(-error) : "ok");
     } else if (strcmp(word, "number") == 0 && sscanf(rest, "%u", &i) == 1) {
-        printf("%u\n", live_qp_number(qp[i]));
+        printf("%u\n", device_qp_number(qp[i]));
     } else if (strcmp(word, "post") == 0 && sscanf(rest, "%u %llu %llu %u %u", &i, &va, &key, &bytes, &value) == 5) {
         memset(memory + BYTES / 2, (int)value, bytes);
         int error = post(i, NIC_WRITE, va, (uint32_t)key, bytes);
@@ -214,7 +214,7 @@ static void on_qp_line(const char *word, const char *rest)
         int error = receive(i);
         printf("%s\n", error < 0 ? strerror(-error) : "ok");
     } else if (strcmp(word, "drop") == 0) {
-        live_qp_destroy(qp[--qps]);
+        device_qp_destroy(qp[--qps]);
         printf("ok\n");
     } else {
         printf("what?\n");
@@ -237,7 +237,7 @@ static void on_line(const char *word, const char *rest)
         struct rlimit limit = {strtoul(rest, NULL, 10), 4096};
         printf("%d\n", setrlimit(RLIMIT_NOFILE, &limit));
     } else if (strcmp(word, "memory") == 0) {
-        printf("%llu %u\n", (unsigned long long)(uintptr_t)memory, live_mr_key(mr));
+        printf("%llu %u\n", (unsigned long long)(uintptr_t)memory, device_mr_key(mr));
     } else if (strcmp(word, "byte") == 0) {
         printf("%u\n", memory[strtoul(rest, NULL, 10)]);
     } else if (strcmp(word, "wait") == 0) {

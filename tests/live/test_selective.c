@@ -86,7 +86,7 @@ static void test_with_strangers(void **state)
 /* Which packets carry which bits, whoever the peer is. */
 static void test_marks(void **state)
 {
-    static struct live live;
+    static struct device live;
     struct path path = {.peer = PEER_UNKNOWN};
     struct pkt request = {.kind = PKT_ROCE, .opcode = OPCODE_RC_WRITE_ONLY, .mark = NIC_MARK_REQUEST + 7};
     struct pkt ack = {.kind = PKT_ROCE, .opcode = OPCODE_RC_ACK}, nak = ack;
@@ -149,10 +149,10 @@ static struct nic_qp *awaiting(void **ret_memory)
  */
 static void test_marks_in(void **state)
 {
-    static struct live live;
+    static struct device live;
     void *memory;
     struct path path = {.peer = PEER_UNKNOWN};
-    struct live_qp qp = {.config.transport = NIC_RC, .nic = awaiting(&memory)};
+    struct device_qp qp = {.config.transport = NIC_RC, .nic = awaiting(&memory)};
     struct pkt hot[1];
 
     (void)state;
@@ -197,7 +197,7 @@ static void test_congestion(void **state)
     ps_t begun = live_now();
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE}, 0, MEGABYTE, MEGABYTE), 0);
-        while (live_poll(from->cq, &cqe, 1) == 0) {
+        while (device_poll(from->cq, &cqe, 1) == 0) {
             assert_int_equal(live_enter(from->live), 0);
             if (nic_qp_rate(from->qp->nic) < slowest) slowest = nic_qp_rate(from->qp->nic);
             live_leave(from->live);

@@ -35,83 +35,83 @@
 #define POLLS_MAX 50000000u
 
 struct side {
-    struct live *live;
-    struct live_channel *channel;
-    struct live_cq *cq;
-    struct live_mr *mr;
-    struct live_qp *qp[QPS];
+    struct device *live;
+    struct device_channel *channel;
+    struct device_cq *cq;
+    struct device_mr *mr;
+    struct device_qp *qp[QPS];
     uint8_t *memory; /* QPS slots to send from, QPS to receive in */
 };
 
 static struct side side[2];
 
-static struct live_device loopback(void)
+static struct device_info loopback(void)
 {
-    struct live_device *list, found = {.gids = 0};
+    struct device_info *list, found = {.gids = 0};
     unsigned count;
 
-    assert_int_equal(live_devices(&list, &count), 0);
+    assert_int_equal(device_list(&list, &count), 0);
     found = list[0];
     free(list);
     return found;
 }
 
-static void make_qp(struct side *s, struct live_cq *cq, struct live_qp **ret)
+static void make_qp(struct side *s, struct device_cq *cq, struct device_qp **ret)
 {
-    struct live_qp_init init = {.transport = NIC_RC,
-                                .pd = PD,
-                                .send_entries = 64,
-                                .recv_entries = 64,
-                                .send_sges = 1,
-                                .recv_sges = 1,
-                                .inline_bytes = 64,
-                                .send_cq = cq,
-                                .recv_cq = cq,
-                                .app = s};
-    assert_int_equal(live_qp_create(s->live, &init, ret), 0);
+    struct device_qp_init init = {.transport = NIC_RC,
+                                  .pd = PD,
+                                  .send_entries = 64,
+                                  .recv_entries = 64,
+                                  .send_sges = 1,
+                                  .recv_sges = 1,
+                                  .inline_bytes = 64,
+                                  .send_cq = cq,
+                                  .recv_cq = cq,
+                                  .app = s};
+    assert_int_equal(device_qp_create(s->live, &init, ret), 0);
 }
 
-static void connect_qp(struct live_qp *qp, struct live_qp *other)
+static void connect_qp(struct device_qp *qp, struct device_qp *other)
 {
-    struct live_qp_attr init = {
-        .mask = LIVE_ATTR_STATE | LIVE_ATTR_ACCESS, .state = NIC_INIT, .access = NIC_REMOTE_ALL};
-    struct live_qp_attr rtr = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_MTU | LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP |
-                                       LIVE_ATTR_MIN_RNR | LIVE_ATTR_MAX_READ_ACCEPT,
-                               .state = NIC_RTR,
-                               .mtu = 1024,
-                               .path = {.remote = loopback().gid[0].addr, .hop_limit = 64},
-                               .remote_qp = live_qp_number(other),
-                               .min_rnr_timer = 1,
-                               .max_read_accept = 4};
-    struct live_qp_attr rts = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_TIMEOUT | LIVE_ATTR_RETRY | LIVE_ATTR_RNR_RETRY |
-                                       LIVE_ATTR_MAX_READ,
-                               .state = NIC_RTS,
-                               .timeout = 17,
-                               .retry = NIC_RETRY_FOREVER,
-                               .rnr_retry = 7,
-                               .max_read = 4};
+    struct device_qp_attr init = {
+        .mask = DEVICE_ATTR_STATE | DEVICE_ATTR_ACCESS, .state = NIC_INIT, .access = NIC_REMOTE_ALL};
+    struct device_qp_attr rtr = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_MTU | DEVICE_ATTR_PATH |
+                                         DEVICE_ATTR_REMOTE_QP | DEVICE_ATTR_MIN_RNR | DEVICE_ATTR_MAX_READ_ACCEPT,
+                                 .state = NIC_RTR,
+                                 .mtu = 1024,
+                                 .path = {.remote = loopback().gid[0].addr, .hop_limit = 64},
+                                 .remote_qp = device_qp_number(other),
+                                 .min_rnr_timer = 1,
+                                 .max_read_accept = 4};
+    struct device_qp_attr rts = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_TIMEOUT | DEVICE_ATTR_RETRY |
+                                         DEVICE_ATTR_RNR_RETRY | DEVICE_ATTR_MAX_READ,
+                                 .state = NIC_RTS,
+                                 .timeout = 17,
+                                 .retry = NIC_RETRY_FOREVER,
+                                 .rnr_retry = 7,
+                                 .max_read = 4};
 
-    assert_int_equal(live_qp_modify(qp, &init), 0);
-    assert_int_equal(live_qp_modify(qp, &rtr), 0);
-    assert_int_equal(live_qp_modify(qp, &rts), 0);
+    assert_int_equal(device_qp_modify(qp, &init), 0);
+    assert_int_equal(device_qp_modify(qp, &rtr), 0);
+    assert_int_equal(device_qp_modify(qp, &rts), 0);
 }
 
 static int begin(void **state)
 {
-    struct live_device device = loopback();
+    struct device_info device = loopback();
     char why[200];
 
     (void)state;
     for (int e = 0; e < 2; e++) {
         struct side *s = &side[e];
-        assert_int_equal(device_open_alone(&device, &s->live, why, sizeof why), 0);
+        assert_int_equal(live_open_alone(&device, &s->live, why, sizeof why), 0);
         s->memory = mmap(NULL, 2 * QPS * SLOT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         assert_true(s->memory != MAP_FAILED);
-        assert_int_equal(live_mr_create(s->live, PD, s->memory, 2 * QPS * SLOT, (uintptr_t)s->memory,
-                                        NIC_REMOTE_ALL | LIVE_LOCAL_WRITE | LIVE_MW_BIND, &s->mr),
+        assert_int_equal(device_mr_create(s->live, PD, s->memory, 2 * QPS * SLOT, (uintptr_t)s->memory,
+                                          NIC_REMOTE_ALL | DEVICE_LOCAL_WRITE | DEVICE_MW_BIND, &s->mr),
                          0);
-        assert_int_equal(live_channel_create(s->live, &s->channel), 0);
-        assert_int_equal(live_cq_create(s->live, 4096, s->channel, s, &s->cq), 0);
+        assert_int_equal(device_channel_create(s->live, &s->channel), 0);
+        assert_int_equal(device_cq_create(s->live, 4096, s->channel, s, &s->cq), 0);
         for (unsigned q = 0; q < QPS; q++)
             make_qp(s, s->cq, &s->qp[q]);
     }
@@ -127,15 +127,15 @@ static int end(void **state)
     (void)state;
     for (int e = 0; e < 2; e++) {
         struct side *s = &side[e];
-        assert_int_equal(live_cq_destroy(s->cq), -EBUSY);
+        assert_int_equal(device_cq_destroy(s->cq), -EBUSY);
         for (unsigned q = 0; q < QPS; q++)
-            assert_int_equal(live_qp_destroy(s->qp[q]), 0);
-        assert_int_equal(live_cq_destroy(s->cq), 0);
-        assert_int_equal(live_channel_destroy(s->channel), 0);
-        live_mr_destroy(s->mr);
+            assert_int_equal(device_qp_destroy(s->qp[q]), 0);
+        assert_int_equal(device_cq_destroy(s->cq), 0);
+        assert_int_equal(device_channel_destroy(s->channel), 0);
+        device_mr_destroy(s->mr);
         assert_int_equal(shard_enter_all(s->live), 0);
         for (unsigned i = 0; i < s->live->shards; i++) {
-            const struct live *shard = s->live->shard[i];
+            const struct device *shard = s->live->shard[i];
             if (shard == NULL) continue;
             assert_null(shard->qps);
             assert_null(shard->parts);
@@ -144,7 +144,7 @@ static int end(void **state)
             nic_audit(shard->nic, &shard->pool);
         }
         shard_leave_all(s->live);
-        live_close(s->live);
+        device_close(s->live);
         munmap(s->memory, 2 * QPS * SLOT);
     }
     return 0;
@@ -170,22 +170,22 @@ static bool right(const uint8_t *at, uint32_t bytes, uint32_t seed)
 
 static int post(int e, unsigned q, uint8_t verb, uint64_t wr_id, uint32_t bytes, uint32_t key, uint32_t rkey)
 {
-    struct live_sge sge = {.addr = (uintptr_t)side[e].memory + q * SLOT, .length = bytes, .key = key};
-    struct live_send send = {.wr = {.wr_id = wr_id,
-                                    .verb = verb,
-                                    .flags = NIC_SIGNALED,
-                                    .remote_va = (uintptr_t)side[!e].memory + (QPS + q) * SLOT,
-                                    .rkey = rkey},
-                             .sge = &sge,
-                             .sges = 1};
-    return live_post_send(side[e].qp[q], &send, false);
+    struct device_sge sge = {.addr = (uintptr_t)side[e].memory + q * SLOT, .length = bytes, .key = key};
+    struct device_send send = {.wr = {.wr_id = wr_id,
+                                      .verb = verb,
+                                      .flags = NIC_SIGNALED,
+                                      .remote_va = (uintptr_t)side[!e].memory + (QPS + q) * SLOT,
+                                      .rkey = rkey},
+                               .sge = &sge,
+                               .sges = 1};
+    return device_post_send(side[e].qp[q], &send, false);
 }
 
 static int receive(int e, unsigned q, uint64_t wr_id)
 {
-    struct live_sge sge = {
-        .addr = (uintptr_t)side[e].memory + (QPS + q) * SLOT, .length = SLOT, .key = live_mr_key(side[e].mr)};
-    return live_post_recv(side[e].qp[q], &(struct live_recv){.wr_id = wr_id, .sge = &sge, .sges = 1});
+    struct device_sge sge = {
+        .addr = (uintptr_t)side[e].memory + (QPS + q) * SLOT, .length = SLOT, .key = device_mr_key(side[e].mr)};
+    return device_post_recv(side[e].qp[q], &(struct device_recv){.wr_id = wr_id, .sge = &sge, .sges = 1});
 }
 
 static struct nic_cqe wait_any(int e)
@@ -193,7 +193,7 @@ static struct nic_cqe wait_any(int e)
     struct nic_cqe cqe;
 
     for (unsigned i = 0; i < POLLS_MAX; i++)
-        if (live_poll(side[e].cq, &cqe, 1) == 1) return cqe;
+        if (device_poll(side[e].cq, &cqe, 1) == 1) return cqe;
     fail_msg("side %d: no completion came", e);
     return cqe;
 }
@@ -201,7 +201,7 @@ static struct nic_cqe wait_any(int e)
 static unsigned queue_of(int e, uint32_t qpn)
 {
     for (unsigned q = 0; q < QPS; q++)
-        if (live_qp_number(side[e].qp[q]) == qpn) return q;
+        if (device_qp_number(side[e].qp[q]) == qpn) return q;
     fail_msg("a completion of QP %x, which is not there", qpn);
     return 0;
 }
@@ -209,8 +209,8 @@ static unsigned queue_of(int e, uint32_t qpn)
 static void test_spread(void **state)
 {
     unsigned count[SHARDS] = {0};
-    struct live_qp *ud;
-    struct live_qp_init init = {.transport = NIC_UD, .pd = PD, .send_cq = side[0].cq, .recv_cq = side[0].cq};
+    struct device_qp *ud;
+    struct device_qp_init init = {.transport = NIC_UD, .pd = PD, .send_cq = side[0].cq, .recv_cq = side[0].cq};
 
     (void)state;
     assert_int_equal(side[0].live->shards, SHARDS);
@@ -223,9 +223,9 @@ static void test_spread(void **state)
                                  registry_slot(side[0].live->shard[j]->registry));
     }
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(live_qp_create(side[0].live, &init, &ud), 0);
+        assert_int_equal(device_qp_create(side[0].live, &init, &ud), 0);
         assert_ptr_equal(ud->live, side[0].live);
-        assert_int_equal(live_qp_destroy(ud), 0);
+        assert_int_equal(device_qp_destroy(ud), 0);
     }
 }
 
@@ -246,7 +246,7 @@ static void send_next(int e, unsigned q, struct flow *f, struct rng *rng)
     f->bytes = 1 + (uint32_t)rng_u64(rng) % (rng_u64(rng) % 4 ? 2000u : SLOT);
     fill(side[e].memory + q * SLOT, f->bytes, seed);
     assert_int_equal(receive(!e, q, f->sent), 0);
-    assert_int_equal(post(e, q, NIC_SEND, f->sent, f->bytes, live_mr_key(side[e].mr), 0), 0);
+    assert_int_equal(post(e, q, NIC_SEND, f->sent, f->bytes, device_mr_key(side[e].mr), 0), 0);
     f->sent++;
 }
 
@@ -285,7 +285,7 @@ static void test_traffic(void **state)
     for (unsigned polls = 0; left && polls < POLLS_MAX; polls++) {
         int e = (int)(polls & 1);
         struct nic_cqe cqe[4];
-        int got = live_poll(side[e].cq, cqe, 1 + polls % 4);
+        int got = device_poll(side[e].cq, cqe, 1 + polls % 4);
         assert_true(got >= 0);
         for (int i = 0; i < got; i++, left--) {
             take_one(e, flow, &cqe[i]);
@@ -299,7 +299,7 @@ static void test_traffic(void **state)
     assert_int_equal(left, 0);
     for (int e = 0; e < 2; e++) {
         struct nic_cqe more;
-        assert_int_equal(live_poll(side[e].cq, &more, 1), 0);
+        assert_int_equal(device_poll(side[e].cq, &more, 1), 0);
     }
 }
 
@@ -310,17 +310,17 @@ static void test_once_in_order(void **state)
     uint32_t next[QPS] = {0};
 
     (void)state;
-    assert_int_equal(live_cq_resize(side[0].cq, 32 * QPS / SHARDS), 0);
+    assert_int_equal(device_cq_resize(side[0].cq, 32 * QPS / SHARDS), 0);
     for (uint64_t i = 0; i < 32; i++)
         for (unsigned q = 0; q < QPS; q++)
-            assert_int_equal(post(0, q, NIC_WRITE, i, 100, live_mr_key(side[0].mr), live_mr_key(side[1].mr)), 0);
+            assert_int_equal(post(0, q, NIC_WRITE, i, 100, device_mr_key(side[0].mr), device_mr_key(side[1].mr)), 0);
     for (unsigned i = 0; i < 32 * QPS; i++) {
         struct nic_cqe cqe = wait_any(0);
         unsigned q = queue_of(0, cqe.qpn);
         assert_int_equal(cqe.status, NIC_SUCCESS);
         assert_int_equal(cqe.wr_id, next[q]++);
     }
-    assert_int_equal(live_cq_resize(side[0].cq, 4096), 0);
+    assert_int_equal(device_cq_resize(side[0].cq, 4096), 0);
 }
 
 /* --- regions that go while bytes move --- */
@@ -331,9 +331,9 @@ static void *register_and_forget(void *stop)
     void *at = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     while (!__atomic_load_n((bool *)stop, __ATOMIC_RELAXED) || made == 0) {
-        struct live_mr *mr;
-        if (live_mr_create(side[0].live, PD, at, 1 << 16, (uintptr_t)at, LIVE_LOCAL_WRITE, &mr) < 0) break;
-        live_mr_destroy(mr);
+        struct device_mr *mr;
+        if (device_mr_create(side[0].live, PD, at, 1 << 16, (uintptr_t)at, DEVICE_LOCAL_WRITE, &mr) < 0) break;
+        device_mr_destroy(mr);
         made++;
         sched_yield();
     }
@@ -358,22 +358,22 @@ static void test_regions_come_and_go(void **state)
 /* After a region is gone no shard touches its memory: what still comes is refused. */
 static void test_deregister_under_traffic(void **state)
 {
-    struct live_mr *mr;
+    struct device_mr *mr;
     uint8_t *at = mmap(NULL, QPS * SLOT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     unsigned failed = 0;
 
     (void)state;
     assert_true(at != MAP_FAILED);
-    assert_int_equal(live_mr_create(side[1].live, PD, at, QPS * SLOT, (uintptr_t)side[1].memory + QPS * SLOT,
-                                    NIC_REMOTE_ALL | LIVE_LOCAL_WRITE, &mr),
+    assert_int_equal(device_mr_create(side[1].live, PD, at, QPS * SLOT, (uintptr_t)side[1].memory + QPS * SLOT,
+                                      NIC_REMOTE_ALL | DEVICE_LOCAL_WRITE, &mr),
                      0);
     for (unsigned q = 0; q < QPS; q++) {
         fill(side[0].memory + q * SLOT, SLOT, q);
         for (uint64_t i = 0; i < 32; i++)
-            assert_int_equal(post(0, q, NIC_WRITE, i, SLOT, live_mr_key(side[0].mr), live_mr_key(mr)), 0);
+            assert_int_equal(post(0, q, NIC_WRITE, i, SLOT, device_mr_key(side[0].mr), device_mr_key(mr)), 0);
     }
     (void)wait_any(0);
-    live_mr_destroy(mr);
+    device_mr_destroy(mr);
     memset(at, 0x5a, QPS * SLOT);
     for (unsigned i = 1; i < 32 * QPS; i++)
         failed += wait_any(0).status != NIC_SUCCESS;
@@ -383,8 +383,9 @@ static void test_deregister_under_traffic(void **state)
     munmap(at, QPS * SLOT);
     for (int e = 0; e < 2; e++)
         for (unsigned q = 0; q < QPS; q++) /* out of the error, and what is left of it forgotten */
-            assert_int_equal(
-                live_qp_modify(side[e].qp[q], &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+            assert_int_equal(device_qp_modify(side[e].qp[q],
+                                              &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = NIC_RESET}),
+                             0);
     for (int e = 0; e < 2; e++)
         for (unsigned q = 0; q < QPS; q++)
             connect_qp(side[e].qp[q], side[!e].qp[q]);
@@ -394,24 +395,24 @@ static void test_deregister_under_traffic(void **state)
 
 static void test_events(void **state)
 {
-    struct pollfd fd = {.fd = live_channel_fd(side[1].channel), .events = POLLIN};
-    struct live_cq *cq;
+    struct pollfd fd = {.fd = device_channel_fd(side[1].channel), .events = POLLIN};
+    struct device_cq *cq;
     struct nic_cqe cqe;
     void *app;
 
     (void)state;
     for (unsigned q = 0; q < QPS; q++) { /* one event for one arming, whichever shard it comes from */
-        assert_int_equal(live_cq_arm(side[1].cq, false), 0);
-        assert_int_equal(live_poll(side[1].cq, &cqe, 1), 0);
+        assert_int_equal(device_cq_arm(side[1].cq, false), 0);
+        assert_int_equal(device_poll(side[1].cq, &cqe, 1), 0);
         assert_int_equal(poll(&fd, 1, 0), 0);
         for (unsigned i = 0; i < 3; i++)
             assert_int_equal(receive(1, (q + i) % QPS, i), 0);
         for (unsigned i = 0; i < 3; i++)
-            assert_int_equal(post(0, (q + i) % QPS, NIC_SEND, i, 64, live_mr_key(side[0].mr), 0), 0);
-        assert_int_equal(live_channel_wait(side[1].channel, &cq, &app), 0);
+            assert_int_equal(post(0, (q + i) % QPS, NIC_SEND, i, 64, device_mr_key(side[0].mr), 0), 0);
+        assert_int_equal(device_channel_wait(side[1].channel, &cq, &app), 0);
         assert_ptr_equal(cq, side[1].cq);
         assert_ptr_equal(app, &side[1]);
-        live_cq_ack_events(cq, 1);
+        device_cq_ack_events(cq, 1);
         for (unsigned i = 0; i < 3; i++) {
             assert_true(wait_any(1).receive);
             assert_int_equal(wait_any(0).status, NIC_SUCCESS);
@@ -423,24 +424,25 @@ static void test_events(void **state)
 /* An asynchronous event of a queue pair of the last shard reaches the device's listener. */
 static void test_asynchronous(void **state)
 {
-    struct live_watch *watch;
-    struct live_event event;
+    struct device_watch *watch;
+    struct device_event event;
 
     (void)state;
-    assert_int_equal(live_watch_create(side[1].live, &watch), 0);
+    assert_int_equal(device_watch_create(side[1].live, &watch), 0);
     unsigned q = 0;
     while (side[1].qp[q]->live->number != SHARDS - 1)
         q++;
-    assert_int_equal(post(0, q, NIC_WRITE, 0, 64, live_mr_key(side[0].mr), 0xdead00), 0);
+    assert_int_equal(post(0, q, NIC_WRITE, 0, 64, device_mr_key(side[0].mr), 0xdead00), 0);
     assert_int_equal(wait_any(0).status, NIC_REM_ACCESS_ERR);
     do
-        assert_int_equal(live_watch_wait(watch, &event), 0);
-    while (event.kind != LIVE_EVENT_QP_ACCESS);
+        assert_int_equal(device_watch_wait(watch, &event), 0);
+    while (event.kind != DEVICE_EVENT_QP_ACCESS);
     assert_ptr_equal(event.app, &side[1]);
-    live_watch_destroy(watch);
+    device_watch_destroy(watch);
     for (int e = 0; e < 2; e++)
         assert_int_equal(
-            live_qp_modify(side[e].qp[q], &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+            device_qp_modify(side[e].qp[q], &(struct device_qp_attr){.mask = DEVICE_ATTR_STATE, .state = NIC_RESET}),
+            0);
     for (int e = 0; e < 2; e++)
         connect_qp(side[e].qp[q], side[!e].qp[q]);
 }
@@ -448,58 +450,58 @@ static void test_asynchronous(void **state)
 /* A window of type 2, bound through queue pairs of one shard after the other. */
 static void test_window_moves(void **state)
 {
-    struct live_mw *mw;
+    struct device_mw *mw;
 
     (void)state;
-    assert_int_equal(live_mw_create(side[1].live, PD, 2, &mw), 0);
+    assert_int_equal(device_mw_create(side[1].live, PD, 2, &mw), 0);
     for (unsigned q = 0; q < 2 * SHARDS; q++) {
-        struct live_send bind = {.wr = {.verb = NIC_BIND_MW, .flags = NIC_SIGNALED},
-                                 .mw = mw,
-                                 .mr = side[1].mr,
-                                 .mw_addr = (uintptr_t)side[1].memory + (QPS + q) * SLOT,
-                                 .mw_bytes = 4096,
-                                 .mw_access = NIC_REMOTE_WRITE,
-                                 .mw_key = (live_mw_key(mw) & ~255u) | ((live_mw_key(mw) + 1) & 255u)};
-        assert_int_equal(live_post_send(side[1].qp[q], &bind, false), 0);
+        struct device_send bind = {.wr = {.verb = NIC_BIND_MW, .flags = NIC_SIGNALED},
+                                   .mw = mw,
+                                   .mr = side[1].mr,
+                                   .mw_addr = (uintptr_t)side[1].memory + (QPS + q) * SLOT,
+                                   .mw_bytes = 4096,
+                                   .mw_access = NIC_REMOTE_WRITE,
+                                   .mw_key = (device_mw_key(mw) & ~255u) | ((device_mw_key(mw) + 1) & 255u)};
+        assert_int_equal(device_post_send(side[1].qp[q], &bind, false), 0);
         assert_int_equal(wait_any(1).status, NIC_SUCCESS);
         fill(side[0].memory + q * SLOT, 4096, q);
-        assert_int_equal(post(0, q, NIC_WRITE, 0, 4096, live_mr_key(side[0].mr), live_mw_key(mw)), 0);
+        assert_int_equal(post(0, q, NIC_WRITE, 0, 4096, device_mr_key(side[0].mr), device_mw_key(mw)), 0);
         assert_int_equal(wait_any(0).status, NIC_SUCCESS);
         assert_true(right(side[1].memory + (QPS + q) * SLOT, 4096, q));
-        struct live_send inv = {.wr = {.verb = NIC_LOCAL_INV, .flags = NIC_SIGNALED, .imm = live_mw_key(mw)}};
-        assert_int_equal(live_post_send(side[1].qp[q], &inv, false), 0);
+        struct device_send inv = {.wr = {.verb = NIC_LOCAL_INV, .flags = NIC_SIGNALED, .imm = device_mw_key(mw)}};
+        assert_int_equal(device_post_send(side[1].qp[q], &inv, false), 0);
         assert_int_equal(wait_any(1).status, NIC_SUCCESS);
     }
-    assert_int_equal(live_mw_destroy(mw), 0);
+    assert_int_equal(device_mw_destroy(mw), 0);
 }
 
-static void bind_window(unsigned q, struct live_mw *mw, unsigned bytes)
+static void bind_window(unsigned q, struct device_mw *mw, unsigned bytes)
 {
-    struct live_send bind = {.wr = {.verb = NIC_BIND_MW, .flags = NIC_SIGNALED},
-                             .mw = mw,
-                             .mr = side[1].mr,
-                             .mw_addr = (uintptr_t)side[1].memory + QPS * SLOT,
-                             .mw_bytes = bytes,
-                             .mw_access = NIC_REMOTE_WRITE};
-    assert_int_equal(live_post_send(side[1].qp[q], &bind, false), 0);
+    struct device_send bind = {.wr = {.verb = NIC_BIND_MW, .flags = NIC_SIGNALED},
+                               .mw = mw,
+                               .mr = side[1].mr,
+                               .mw_addr = (uintptr_t)side[1].memory + QPS * SLOT,
+                               .mw_bytes = bytes,
+                               .mw_access = NIC_REMOTE_WRITE};
+    assert_int_equal(device_post_send(side[1].qp[q], &bind, false), 0);
     assert_int_equal(wait_any(1).status, NIC_SUCCESS);
 }
 
 /* A window of type 1, bound through any queue pair: every queue pair may use it, and none the key it had before. */
 static void test_window_of_all(void **state)
 {
-    struct live_mw *mw;
+    struct device_mw *mw;
 
     (void)state;
-    assert_int_equal(live_mw_create(side[1].live, PD, 1, &mw), 0);
+    assert_int_equal(device_mw_create(side[1].live, PD, 1, &mw), 0);
     for (unsigned binder = 0; binder < SHARDS; binder++) {
-        uint32_t before = live_mw_key(mw);
+        uint32_t before = device_mw_key(mw);
         bind_window(binder, mw, QPS * SLOT);
-        assert_int_not_equal(live_mw_key(mw), before);
-        assert_int_equal(live_mr_destroy(side[1].mr), -EBUSY);
+        assert_int_not_equal(device_mw_key(mw), before);
+        assert_int_equal(device_mr_destroy(side[1].mr), -EBUSY);
         for (unsigned q = 0; q < 2 * SHARDS; q++) {
             fill(side[0].memory + q * SLOT, 4096, q + binder);
-            assert_int_equal(post(0, q, NIC_WRITE, 0, 4096, live_mr_key(side[0].mr), live_mw_key(mw)), 0);
+            assert_int_equal(post(0, q, NIC_WRITE, 0, 4096, device_mr_key(side[0].mr), device_mw_key(mw)), 0);
             assert_int_equal(wait_any(0).status, NIC_SUCCESS);
             assert_true(right(side[1].memory + (QPS + q) * SLOT, 4096, q + binder));
         }
@@ -512,16 +514,16 @@ static void test_window_of_all(void **state)
     bind_window(0, mw, 0); /* to nothing */
     for (unsigned i = 0; i < SHARDS; i++) {
         assert_int_equal(shard_enter_all(side[1].live), 0);
-        assert_int_equal(nic_mr_find(side[1].live->shard[i]->nic, live_mw_key(mw))->bytes, 0);
+        assert_int_equal(nic_mr_find(side[1].live->shard[i]->nic, device_mw_key(mw))->bytes, 0);
         shard_leave_all(side[1].live);
     }
-    assert_int_equal(live_mw_destroy(mw), 0);
+    assert_int_equal(device_mw_destroy(mw), 0);
 }
 
 /* Counted over all shards, here and for another process. */
 static void test_counters(void **state)
 {
-    struct live_counter_set *list;
+    struct device_counter_set *list;
     unsigned count, sets = 0;
     uint64_t sum = 0, slot = registry_slot(side[0].live->registry);
 
@@ -576,7 +578,7 @@ static void write_pid(const char *name, uint32_t pid)
 
 static unsigned sets_of(uint32_t pid)
 {
-    struct live_counter_set *list;
+    struct device_counter_set *list;
     unsigned count, sets = 0;
 
     assert_int_equal(live_counters_read(&list, &count), 0);
@@ -621,13 +623,13 @@ static void test_fork(void **state)
 
     (void)state;
     for (unsigned q = 0; q < QPS; q++)
-        assert_int_equal(post(0, q, NIC_WRITE, 0, SLOT, live_mr_key(side[0].mr), live_mr_key(side[1].mr)), 0);
+        assert_int_equal(post(0, q, NIC_WRITE, 0, SLOT, device_mr_key(side[0].mr), device_mr_key(side[1].mr)), 0);
     pid_t child = fork();
     if (child == 0) {
         struct nic_cqe cqe;
-        bool inert = live_poll(side[0].cq, &cqe, 1) == -ENODEV && live_cq_arm(side[0].cq, false) == -ENODEV &&
+        bool inert = device_poll(side[0].cq, &cqe, 1) == -ENODEV && device_cq_arm(side[0].cq, false) == -ENODEV &&
                      receive(0, 1, 1) == -ENODEV &&
-                     post(0, 1, NIC_WRITE, 0, 8, live_mr_key(side[0].mr), live_mr_key(side[1].mr)) == -ENODEV;
+                     post(0, 1, NIC_WRITE, 0, 8, device_mr_key(side[0].mr), device_mr_key(side[1].mr)) == -ENODEV;
         _exit(inert ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -24,7 +24,7 @@
 static const struct timespec guard = {.tv_sec = 60}, moment = {.tv_nsec = 1000000};
 
 static struct loop_pair pair;
-static struct live *live; /* of the second end */
+static struct device *live; /* of the second end */
 static int channel_fd, tube[2];
 
 static int set_up(void **state)
@@ -34,7 +34,7 @@ static int set_up(void **state)
     setenv("ROCELAB_WIRE", "udp", 1); /* through memory, the thread is needed to say who sleeps */
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
     live = pair.end[1].live;
-    channel_fd = live_channel_fd(pair.end[1].channel);
+    channel_fd = device_channel_fd(pair.end[1].channel);
     thread_stop(live);
     live->thread_runs = true;
     return pipe(tube);
@@ -52,21 +52,21 @@ static int tear_down(void **state)
 
 static void send_to_1(void)
 {
-    assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+    assert_int_equal(device_cq_arm(pair.end[1].cq, false), 0);
     assert_int_equal(pair_recv(&pair.end[1], 1, 0, 64), 0);
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.wr_id = 3, .verb = NIC_SEND}, 0, 8, 0), 0);
 }
 
 static void take_event(void)
 {
-    struct live_cq *told;
+    struct device_cq *told;
     struct nic_cqe none;
     void *app;
 
-    assert_int_equal(live_channel_wait(pair.end[1].channel, &told, &app), 0);
-    live_cq_ack_events(told, 1);
+    assert_int_equal(device_channel_wait(pair.end[1].channel, &told, &app), 0);
+    device_cq_ack_events(told, 1);
     assert_int_equal(pair_wait(&pair, 1).wr_id, 1);
-    assert_int_equal(live_poll(pair.end[1].cq, &none, 1), 0); /* sends the ACK, for which there is no thread */
+    assert_int_equal(device_poll(pair.end[1].cq, &none, 1), 0); /* sends the ACK, for which there is no thread */
     assert_int_equal(pair_wait(&pair, 0).wr_id, 3);
 }
 
@@ -114,7 +114,7 @@ static void test_others(void **state)
     struct pollfd both[] = {{.fd = tube[0], .events = POLLIN}, {.fd = channel_fd, .events = POLLIN}};
 
     (void)state;
-    assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+    assert_int_equal(device_cq_arm(pair.end[1].cq, false), 0);
     assert_int_equal(live_wait_poll(channel_fd, both, 2, &moment, NULL), 0);
     assert_int_equal(both[0].revents | both[1].revents, 0);
     assert_int_equal(write(tube[1], "", 1), 1);
@@ -147,7 +147,7 @@ static void test_not_armed(void **state)
     assert_int_equal(live_wait_poll(channel_fd, &wanted, 1, NULL, NULL), -1);
     assert_int_equal(errno, EINTR);
     assert_int_equal(wire_waited_for, 0);
-    assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+    assert_int_equal(device_cq_arm(pair.end[1].cq, false), 0);
     assert_int_equal(live_wait_poll(channel_fd, &wanted, 1, NULL, NULL), -1);
     assert_int_equal(wire_waited_for, 1);
     live_wait_with(ppoll);
@@ -167,7 +167,7 @@ static pthread_t waiter(void)
 {
     pthread_t thread;
 
-    assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+    assert_int_equal(device_cq_arm(pair.end[1].cq, false), 0);
     assert_int_equal(pthread_create(&thread, NULL, wait_for_both, NULL), 0);
     while (!__atomic_load_n(&pair.end[1].channel->waits, __ATOMIC_ACQUIRE))
         usleep(100);
@@ -188,17 +188,17 @@ static void test_cancelled(void **state)
 /* The channel goes while somebody waits for it: the wait goes on without it. */
 static void test_destroyed(void **state)
 {
-    struct live_channel *channel, *own = pair.end[1].channel;
+    struct device_channel *channel, *own = pair.end[1].channel;
     int own_fd = channel_fd;
     void *good;
 
     (void)state;
     for (int i = 0; i < TURNS / 4; i++) {
-        assert_int_equal(live_channel_create(live, &channel), 0);
+        assert_int_equal(device_channel_create(live, &channel), 0);
         pair.end[1].channel = channel;
-        channel_fd = live_channel_fd(channel);
+        channel_fd = device_channel_fd(channel);
         pthread_t thread = waiter();
-        assert_int_equal(live_channel_destroy(channel), 0);
+        assert_int_equal(device_channel_destroy(channel), 0);
         assert_false(live_channel_has(channel_fd));
         assert_false(__atomic_load_n(&live->driven, __ATOMIC_ACQUIRE));
         assert_int_equal(write(tube[1], "", 1), 1);

@@ -27,12 +27,12 @@
 #define TRIES 20000
 
 /* Polls one queue until something comes. */
-static struct nic_cqe wait_for(struct live_cq *cq)
+static struct nic_cqe wait_for(struct device_cq *cq)
 {
     struct nic_cqe cqe;
 
     for (unsigned i = 0; i < 20000000u; i++)
-        if (live_poll(cq, &cqe, 1) == 1) return cqe;
+        if (device_poll(cq, &cqe, 1) == 1) return cqe;
     fail_msg("no completion");
     return cqe;
 }
@@ -81,20 +81,20 @@ static void test_order_shm(void **state)
 static void test_events_in_order(void **state)
 {
     struct loop_pair pair;
-    struct live_cq *told;
+    struct device_cq *told;
     void *app;
 
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true, .two_queues = true});
     struct loop_end *a = &pair.end[0];
     for (int i = 0; i < TURNS; i++) {
-        assert_int_equal(live_cq_arm(i % 2 ? a->cq : a->recv_cq, false), 0);
-        assert_int_equal(live_cq_arm(i % 2 ? a->recv_cq : a->cq, false), 0);
+        assert_int_equal(device_cq_arm(i % 2 ? a->cq : a->recv_cq, false), 0);
+        assert_int_equal(device_cq_arm(i % 2 ? a->recv_cq : a->cq, false), 0);
         request_and_answer(&pair, 8, false);
         for (int event = 0; event < 2; event++) {
-            assert_int_equal(live_channel_wait(a->channel, &told, &app), 0);
+            assert_int_equal(device_channel_wait(a->channel, &told, &app), 0);
             assert_ptr_equal(told, event ? a->recv_cq : a->cq);
-            live_cq_ack_events(told, 1);
+            device_cq_ack_events(told, 1);
         }
         assert_int_equal(wait_for(a->cq).wr_id, 3);
         assert_int_equal(wait_for(a->recv_cq).wr_id, 1);
@@ -123,7 +123,7 @@ static void test_arming_ends_a_nap(void **state)
         for (int look = 0; look < 100 && !__atomic_load_n(&a->live->naps, __ATOMIC_RELAXED); look++)
             usleep(100);
         pthread_mutex_unlock(&a->live->lock);
-        assert_int_equal(live_cq_arm(a->cq, false), 0);
+        assert_int_equal(device_cq_arm(a->cq, false), 0);
         cut = __atomic_load_n(&a->live->naps_cut, __ATOMIC_RELAXED);
         assert_int_equal(pair_recv(a, 1, 0, 64), 0); /* an event, so that the queue is not armed next time */
         assert_int_equal(pair_send(&pair, 1, (struct nic_wr){.verb = NIC_SEND}, 0, 8, 0), 0);
@@ -137,13 +137,13 @@ static void test_arming_ends_a_nap(void **state)
 /* Waits for an event of `end`, whose thread alone is awake. */
 static void await_event(struct loop_end *end)
 {
-    struct pollfd fd = {.fd = live_channel_fd(end->channel), .events = POLLIN};
-    struct live_cq *told;
+    struct pollfd fd = {.fd = device_channel_fd(end->channel), .events = POLLIN};
+    struct device_cq *told;
     void *app;
 
     assert_int_equal(poll(&fd, 1, 60000), 1);
-    assert_int_equal(live_channel_wait(end->channel, &told, &app), 0);
-    live_cq_ack_events(told, 1);
+    assert_int_equal(device_channel_wait(end->channel, &told, &app), 0);
+    device_cq_ack_events(told, 1);
 }
 
 /* A datagram that the fault wire holds back: no timer of the adapter's, nobody polls. */
@@ -156,7 +156,7 @@ static void test_delayed(void **state)
     pair_open(&pair, &(struct loop_options){.transport = NIC_UD, .events = true});
     unsetenv("ROCELAB_FAULT");
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+        assert_int_equal(device_cq_arm(pair.end[1].cq, false), 0);
         assert_int_equal(pair_recv(&pair.end[1], 1, 0, 4096), 0);
         assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_SEND}, 0, 8, 0), 0);
         await_event(&pair.end[1]);
@@ -176,11 +176,11 @@ struct waiter {
 static void *wait_once(void *argument)
 {
     struct waiter *waiter = argument;
-    struct live_cq *told;
+    struct device_cq *told;
     void *app;
 
-    waiter->answer = live_channel_wait(waiter->end->channel, &told, &app);
-    if (waiter->answer == 0) live_cq_ack_events(told, 1);
+    waiter->answer = device_channel_wait(waiter->end->channel, &told, &app);
+    if (waiter->answer == 0) device_cq_ack_events(told, 1);
     __atomic_store_n(&waiter->done, true, __ATOMIC_RELEASE);
     return NULL;
 }
@@ -209,7 +209,7 @@ static void test_waiter_owes_no_ack(void **state)
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
     for (int i = 0; i < 40; i++) {
-        assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+        assert_int_equal(device_cq_arm(pair.end[1].cq, false), 0);
         waiter_start(&waiter, &pair.end[1]);
         send_to_1(&pair);
         pthread_join(waiter.thread, NULL);
@@ -237,7 +237,7 @@ static void test_waiter_answers(void **state)
         assert_int_equal(pair_wait(&pair, 0).wr_id, 7);
     }
     assert_int_equal(pair.end[1].live->owed_until, 0);
-    assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+    assert_int_equal(device_cq_arm(pair.end[1].cq, false), 0);
     send_to_1(&pair);
     pthread_join(waiter.thread, NULL);
     assert_int_equal(waiter.answer, 0);
@@ -246,7 +246,7 @@ static void test_waiter_answers(void **state)
     pair_close(&pair);
 }
 
-static int thread_state_of(struct live *live)
+static int thread_state_of(struct device *live)
 {
     pthread_mutex_lock(&live->lock);
     int state = live->turns.state;
@@ -263,11 +263,11 @@ static void test_thread_answers(void **state)
 
     (void)state;
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
-    assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+    assert_int_equal(device_cq_arm(pair.end[1].cq, false), 0);
     for (int i = 0; i < TURNS; i++) {
-        assert_int_equal(live_poll(pair.end[1].cq, &cqe, 1), 0);
+        assert_int_equal(device_poll(pair.end[1].cq, &cqe, 1), 0);
         assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_READ}, 0, 20000, 0), 0);
-        while ((got = live_poll(pair.end[0].cq, &cqe, 1)) == 0)
+        while ((got = device_poll(pair.end[0].cq, &cqe, 1)) == 0)
             assert_int_not_equal(thread_state_of(pair.end[1].live), TURN_OWES);
         assert_int_equal(got, 1);
     }
@@ -316,7 +316,7 @@ static void test_waiter_interrupted(void **state)
         usleep(1000);
     }
     assert_false(__atomic_load_n(&waiter.done, __ATOMIC_ACQUIRE));
-    assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+    assert_int_equal(device_cq_arm(pair.end[1].cq, false), 0);
     send_to_1(&pair);
     pthread_join(waiter.thread, NULL);
     assert_int_equal(waiter.answer, 0);
@@ -362,11 +362,11 @@ static void test_packet_wire_to_itself(void **state)
     pair_open(&pair, &(struct loop_options){.transport = NIC_UD, .events = true, .ifname = "rl0"});
     struct loop_end *a = &pair.end[0];
     for (int i = 0; i < 20; i++) {
-        struct live_sge sge = pair_sge(a, 0, 8);
-        struct nic_wr wr = {.verb = NIC_SEND, .dest = a->path, .dest_qp = live_qp_number(a->qp), .qkey = 0x11111111};
+        struct device_sge sge = pair_sge(a, 0, 8);
+        struct nic_wr wr = {.verb = NIC_SEND, .dest = a->path, .dest_qp = device_qp_number(a->qp), .qkey = 0x11111111};
         assert_int_equal(pair_recv(a, 1, 64, 4096), 0);
-        assert_int_equal(live_cq_arm(a->cq, false), 0);
-        assert_int_equal(live_post_send(a->qp, &(struct live_send){.wr = wr, .sge = &sge, .sges = 1}, false), 0);
+        assert_int_equal(device_cq_arm(a->cq, false), 0);
+        assert_int_equal(device_post_send(a->qp, &(struct device_send){.wr = wr, .sge = &sge, .sges = 1}, false), 0);
         await_event(a);
         assert_int_equal(pair_wait(&pair, 0).wr_id, 1);
     }

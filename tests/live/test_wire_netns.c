@@ -289,13 +289,13 @@ static void test_pfc(void **state)
     test_end_close(&right);
 }
 
-static void until_usable(struct live *live, struct live_cq *cq, unsigned index, bool usable)
+static void until_usable(struct device *live, struct device_cq *cq, unsigned index, bool usable)
 {
-    const struct live_device *device = live_device_of(live);
+    const struct device_info *device = device_info_of(live);
     struct nic_cqe cqe;
     for (int turn = 0; turn < TEST_TURNS; turn++) {
         if (index < device->gids && device->gid[index].usable == usable) return;
-        assert_int_equal(live_poll(cq, &cqe, 1), 0);
+        assert_int_equal(device_poll(cq, &cqe, 1), 0);
         poll(NULL, 0, 1);
     }
     fail_msg("GID %u is not %s", index, usable ? "there" : "gone");
@@ -306,32 +306,32 @@ static void test_polls_see_addresses(void **state)
 {
     (void)state;
     if (!have_namespace) skip();
-    struct live_device *found;
-    struct live *live;
-    struct live_watch *watch;
-    struct live_cq *cq;
+    struct device_info *found;
+    struct device *live;
+    struct device_watch *watch;
+    struct device_cq *cq;
     unsigned count;
     char why[200];
     setenv("ROCELAB_DEVICE", "rl0", 1);
     setenv("ROCELAB_THREAD", "off", 1);
     setenv("ROCELAB_WIRE", "udp", 1);
-    assert_int_equal(live_devices(&found, &count), 0);
+    assert_int_equal(device_list(&found, &count), 0);
     assert_int_equal(count, 1);
     unsigned index = found->gids; /* the next */
-    if (live_open(found, &live, why, sizeof why) != 0) fail_msg("%s", why);
+    if (device_open(found, &live, why, sizeof why) != 0) fail_msg("%s", why);
     free(found);
-    assert_int_equal(live_watch_create(live, &watch), 0);
-    assert_int_equal(live_cq_create(live, 8, NULL, NULL, &cq), 0);
+    assert_int_equal(device_watch_create(live, &watch), 0);
+    assert_int_equal(device_cq_create(live, 8, NULL, NULL, &cq), 0);
     for (int turn = 0; turn < 2; turn++) {
-        struct live_event event = {.kind = LIVE_EVENT_CQ_ERROR};
+        struct device_event event = {.kind = DEVICE_EVENT_CQ_ERROR};
         assert_int_equal(RUN("ip", "addr", turn ? "del" : "add", "10.72.1.1/24", "dev", "rl0"), 0);
         until_usable(live, cq, index, turn == 0);
-        assert_int_equal(live_watch_wait(watch, &event), 0);
-        assert_int_equal(event.kind, LIVE_EVENT_GID_CHANGE);
+        assert_int_equal(device_watch_wait(watch, &event), 0);
+        assert_int_equal(event.kind, DEVICE_EVENT_GID_CHANGE);
     }
-    assert_int_equal(live_cq_destroy(cq), 0);
-    live_watch_destroy(watch);
-    live_close(live);
+    assert_int_equal(device_cq_destroy(cq), 0);
+    device_watch_destroy(watch);
+    device_close(live);
     unsetenv("ROCELAB_WIRE");
     unsetenv("ROCELAB_THREAD");
 }

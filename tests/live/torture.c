@@ -34,12 +34,12 @@
 
 static uint8_t retries = NIC_RETRY_FOREVER;
 
-static struct live_device loopback(void)
+static struct device_info loopback(void)
 {
-    struct live_device *list, found = {.gids = 0};
+    struct device_info *list, found = {.gids = 0};
     unsigned count;
 
-    REQUIRE(live_devices(&list, &count) == 0);
+    REQUIRE(device_list(&list, &count) == 0);
     for (unsigned i = 0; i < count; i++)
         if (list[i].loopback) found = list[i];
     free(list);
@@ -49,21 +49,21 @@ static struct live_device loopback(void)
 
 static void open_end(int e, const char *fault)
 {
-    struct live_device device = loopback();
+    struct device_info device = loopback();
     char why[200], text[300];
 
     snprintf(text, sizeof text, "%s,seed=%llu", fault, (unsigned long long)(2 * seed + (uint64_t)e + 1));
     if (fault[0]) setenv("ROCELAB_FAULT", text, 1);
-    if (device_open_alone(&device, &end[e].live, why, sizeof why) < 0) wrong("open: %s", why);
+    if (live_open_alone(&device, &end[e].live, why, sizeof why) < 0) wrong("open: %s", why);
     unsetenv("ROCELAB_FAULT");
     end[e].memory =
         mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     REQUIRE(end[e].memory != MAP_FAILED);
-    REQUIRE(live_mr_create(end[e].live, 7, end[e].memory, MEMORY_BYTES, (uintptr_t)end[e].memory,
-                           NIC_REMOTE_ALL | LIVE_LOCAL_WRITE | LIVE_MW_BIND, &end[e].mr) == 0);
+    REQUIRE(device_mr_create(end[e].live, 7, end[e].memory, MEMORY_BYTES, (uintptr_t)end[e].memory,
+                             NIC_REMOTE_ALL | DEVICE_LOCAL_WRITE | DEVICE_MW_BIND, &end[e].mr) == 0);
     for (unsigned g = 0; g < GROUPS; g++)
-        REQUIRE(live_cq_create(end[e].live, 4096, NULL, NULL, &end[e].cq[g]) == 0);
-    REQUIRE(live_srq_create(end[e].live, 7, SRQ_ENTRIES, 1, NULL, &end[e].srq) == 0);
+        REQUIRE(device_cq_create(end[e].live, 4096, NULL, NULL, &end[e].cq[g]) == 0);
+    REQUIRE(device_srq_create(end[e].live, 7, SRQ_ENTRIES, 1, NULL, &end[e].srq) == 0);
     end[e].srq_memory = take_memory(&end[e], SRQ_ENTRIES * (SRQ_BYTES + 2 * GUARD));
     end[e].shared = (uint64_t *)(void *)take_memory(&end[e], 8);
     for (uint64_t i = 0; i < SRQ_ENTRIES; i++)
@@ -81,23 +81,23 @@ static void make_side(unsigned q, int s)
 {
     static const uint8_t transport[] = {NIC_RC, NIC_RC, NIC_UC, NIC_UD};
     struct side *side = &pair[q].side[s];
-    struct live_qp_init init = {.transport = transport[pair[q].model],
-                                .pd = 7,
-                                .send_entries = 2 * DEPTH,
-                                .recv_entries = RECVS,
-                                .send_sges = 4,
-                                .recv_sges = 4,
-                                .inline_bytes = 256,
-                                .send_cq = end[s].cq[q % GROUPS],
-                                .recv_cq = end[s].cq[q % GROUPS],
-                                .srq = pair[q].model == MODEL_SRQ ? end[s].srq : NULL};
+    struct device_qp_init init = {.transport = transport[pair[q].model],
+                                  .pd = 7,
+                                  .send_entries = 2 * DEPTH,
+                                  .recv_entries = RECVS,
+                                  .send_sges = 4,
+                                  .recv_sges = 4,
+                                  .inline_bytes = 256,
+                                  .send_cq = end[s].cq[q % GROUPS],
+                                  .recv_cq = end[s].cq[q % GROUPS],
+                                  .srq = pair[q].model == MODEL_SRQ ? end[s].srq : NULL};
 
-    REQUIRE(live_qp_create(end[s].live, &init, &side->qp) == 0);
+    REQUIRE(device_qp_create(end[s].live, &init, &side->qp) == 0);
     side->source = take_memory(&end[s], DEPTH * SLOT_BYTES);
     side->target = take_memory(&end[!s], DEPTH * SLOT_BYTES);
     side->word = (uint64_t *)(void *)take_memory(&end[!s], WORDS * 8);
     side->result = (uint64_t *)(void *)take_memory(&end[s], DEPTH * 8);
-    if (pair[q].model <= MODEL_SRQ) REQUIRE(live_mw_create(end[!s].live, 7, 2, &side->mw) == 0);
+    if (pair[q].model <= MODEL_SRQ) REQUIRE(device_mw_create(end[!s].live, 7, 2, &side->mw) == 0);
     if (pair[q].model >= MODEL_UC) side->recv = take_memory(&end[!s], RECVS * (UC_BYTES + 4 * GUARD));
 }
 
@@ -105,34 +105,35 @@ static void connect_side(unsigned q, int s)
 {
     struct side *side = &pair[q].side[s];
     bool ud = pair[q].model == MODEL_UD;
-    struct live_path path = {.remote = live_device_of(end[!s].live)->gid[0].addr, .hop_limit = 64};
-    struct live_qp_attr init = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_ACCESS | LIVE_ATTR_QKEY,
-                                .state = NIC_INIT,
-                                .access = NIC_REMOTE_ALL,
-                                .qkey = 0x11111111};
-    struct live_qp_attr rtr = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_MTU | LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP |
-                                       LIVE_ATTR_EXPECT_PSN | LIVE_ATTR_MIN_RNR | LIVE_ATTR_MAX_READ_ACCEPT,
-                               .state = NIC_RTR,
-                               .mtu = pair[q].mtu,
-                               .path = path,
-                               .remote_qp = live_qp_number(pair[q].side[!s].qp),
-                               .expect_psn = 0xffff00u + q,
-                               .min_rnr_timer = 1,
-                               .max_read_accept = (uint8_t)(1 + q % 16)};
-    struct live_qp_attr rts = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN | LIVE_ATTR_TIMEOUT | LIVE_ATTR_RETRY |
-                                       LIVE_ATTR_RNR_RETRY | LIVE_ATTR_MAX_READ,
-                               .state = NIC_RTS,
-                               .send_psn = 0xffff00u + q,
-                               .timeout = 14,
-                               .retry = retries,
-                               .rnr_retry = 7,
-                               .max_read = (uint8_t)(1 + q % 16)};
+    struct device_path path = {.remote = device_info_of(end[!s].live)->gid[0].addr, .hop_limit = 64};
+    struct device_qp_attr init = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_ACCESS | DEVICE_ATTR_QKEY,
+                                  .state = NIC_INIT,
+                                  .access = NIC_REMOTE_ALL,
+                                  .qkey = 0x11111111};
+    struct device_qp_attr rtr = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_MTU | DEVICE_ATTR_PATH |
+                                         DEVICE_ATTR_REMOTE_QP | DEVICE_ATTR_EXPECT_PSN | DEVICE_ATTR_MIN_RNR |
+                                         DEVICE_ATTR_MAX_READ_ACCEPT,
+                                 .state = NIC_RTR,
+                                 .mtu = pair[q].mtu,
+                                 .path = path,
+                                 .remote_qp = device_qp_number(pair[q].side[!s].qp),
+                                 .expect_psn = 0xffff00u + q,
+                                 .min_rnr_timer = 1,
+                                 .max_read_accept = (uint8_t)(1 + q % 16)};
+    struct device_qp_attr rts = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_SEND_PSN | DEVICE_ATTR_TIMEOUT |
+                                         DEVICE_ATTR_RETRY | DEVICE_ATTR_RNR_RETRY | DEVICE_ATTR_MAX_READ,
+                                 .state = NIC_RTS,
+                                 .send_psn = 0xffff00u + q,
+                                 .timeout = 14,
+                                 .retry = retries,
+                                 .rnr_retry = 7,
+                                 .max_read = (uint8_t)(1 + q % 16)};
 
-    if (ud) rtr.mask = LIVE_ATTR_STATE;
-    if (ud) rts.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN;
-    REQUIRE(live_qp_modify(side->qp, &init) == 0);
-    REQUIRE(live_qp_modify(side->qp, &rtr) == 0);
-    REQUIRE(live_qp_modify(side->qp, &rts) == 0);
+    if (ud) rtr.mask = DEVICE_ATTR_STATE;
+    if (ud) rts.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_SEND_PSN;
+    REQUIRE(device_qp_modify(side->qp, &init) == 0);
+    REQUIRE(device_qp_modify(side->qp, &rtr) == 0);
+    REQUIRE(device_qp_modify(side->qp, &rts) == 0);
 }
 
 static void make_all(const char *fault)
@@ -142,8 +143,8 @@ static void make_all(const char *fault)
     for (int e = 0; e < 2; e++)
         open_end(e, fault);
     for (int e = 0; e < 2; e++) {
-        struct live_path path = {.remote = live_device_of(end[!e].live)->gid[0].addr, .hop_limit = 64};
-        REQUIRE(live_path_get(end[e].live, &path, &end[e].path) == 0);
+        struct device_path path = {.remote = device_info_of(end[!e].live)->gid[0].addr, .hop_limit = 64};
+        REQUIRE(device_path_get(end[e].live, &path, &end[e].path) == 0);
     }
     for (unsigned q = 0; q < QPS; q++) {
         pair[q].model = model_of(q);
@@ -162,16 +163,16 @@ static void make_all(const char *fault)
 static void flush_all(void)
 {
     uint32_t flushed[QPS][2] = {{0}};
-    struct live_qp_attr error = {.mask = LIVE_ATTR_STATE, .state = NIC_ERROR};
+    struct device_qp_attr error = {.mask = DEVICE_ATTR_STATE, .state = NIC_ERROR};
 
     for (unsigned q = 0; q < QPS; q++)
         for (int s = 0; s < 2; s++)
-            REQUIRE(live_qp_modify(pair[q].side[s].qp, &error) == 0);
+            REQUIRE(device_qp_modify(pair[q].side[s].qp, &error) == 0);
     for (unsigned round = 0; round < 64; round++)
         for (unsigned g = 0; g < GROUPS; g++)
             for (int e = 0; e < 2; e++) {
                 struct nic_cqe cqe[16];
-                int count = live_poll(end[e].cq[g], cqe, 16);
+                int count = device_poll(end[e].cq[g], cqe, 16);
                 for (int i = 0; i < count; i++) {
                     struct pair *p = pair_of(e, cqe[i].qpn, g);
                     REQUIRE(cqe[i].receive);
@@ -194,7 +195,7 @@ static void check_sums(void)
                 REQUIRE(pair[q].side[s].word[w] == pair[q].side[s].model[w]);
 }
 
-static void require_empty(const struct live *shard)
+static void require_empty(const struct device *shard)
 {
     REQUIRE(shard->qps == NULL && nic_qp_count(shard->nic) == 0);
     REQUIRE(shard->pool.free_count == LIVE_POOL);
@@ -207,23 +208,23 @@ static void close_all(void)
 {
     for (unsigned q = 0; q < QPS; q++)
         for (int s = 0; s < 2; s++) {
-            REQUIRE(live_qp_destroy(pair[q].side[s].qp) == 0);
-            if (pair[q].side[s].mw) REQUIRE(live_mw_destroy(pair[q].side[s].mw) == 0);
+            REQUIRE(device_qp_destroy(pair[q].side[s].qp) == 0);
+            if (pair[q].side[s].mw) REQUIRE(device_mw_destroy(pair[q].side[s].mw) == 0);
         }
     for (int e = 0; e < 2; e++) {
-        struct live *live = end[e].live;
-        live_path_put(live, end[e].path);
-        REQUIRE(live_srq_destroy(end[e].srq) == 0);
+        struct device *live = end[e].live;
+        device_path_put(live, end[e].path);
+        REQUIRE(device_srq_destroy(end[e].srq) == 0);
         for (unsigned g = 0; g < GROUPS; g++)
-            REQUIRE(live_cq_destroy(end[e].cq[g]) == 0);
-        live_mr_destroy(end[e].mr);
+            REQUIRE(device_cq_destroy(end[e].cq[g]) == 0);
+        device_mr_destroy(end[e].mr);
         REQUIRE(shard_enter_all(live) == 0);
         for (unsigned i = 0; i < live->shards; i++)
             if (live->shard[i]) require_empty(live->shard[i]);
         for (uint32_t i = 0; i < live->keys.slots; i++)
             REQUIRE(live->key[i].mr == NULL && live->key[i].mw == NULL);
         shard_leave_all(live);
-        live_close(live);
+        device_close(live);
         end[e].live = NULL;
         munmap(end[e].memory, MEMORY_BYTES);
     }
@@ -243,7 +244,7 @@ static unsigned entries(const char *path)
 
 static unsigned own_pages(void)
 {
-    struct live_counter_set *set;
+    struct device_counter_set *set;
     unsigned count, own = 0;
 
     REQUIRE(live_counters_read(&set, &count) == 0);

@@ -39,13 +39,13 @@ struct op {
 };
 
 struct side { /* one direction of a queue pair: the requester is end `e`, the responder the other */
-    struct live_qp *qp;
+    struct device_qp *qp;
     uint8_t *source, *target; /* DEPTH slots: source in the requester's memory, target in the responder's */
     uint64_t *word, *result;  /* WORDS in the responder's, DEPTH in the requester's */
     uint64_t model[WORDS];
     struct op op[DEPTH];
     uint64_t posted, done, received; /* operations: sequence numbers */
-    struct live_mw *mw;              /* at the responder */
+    struct device_mw *mw;            /* at the responder */
     uint32_t mw_key;
     enum { UNBOUND, BINDING, BOUND, LEAVING } window;
     uint8_t *recv; /* UC, UD: RECVS buffers in the responder's memory */
@@ -58,12 +58,12 @@ struct pair {
 };
 
 struct end {
-    struct live *live;
-    struct live_mr *mr;
+    struct device *live;
+    struct device_mr *mr;
     uint8_t *memory;
     size_t used;
-    struct live_cq *cq[GROUPS];
-    struct live_srq *srq;
+    struct device_cq *cq[GROUPS];
+    struct device_srq *srq;
     uint8_t *srq_memory;
     uint64_t *shared; /* a word that all queue pairs of the other side add to */
     uint32_t path;

@@ -118,14 +118,14 @@ static uint32_t draw_bytes(struct rng *rng, const struct pair *p)
 /* --- posting --- */
 
 /* The bytes in one to four pieces. */
-static unsigned pieces(struct rng *rng, struct live_sge sge[4], uint8_t *at, uint32_t bytes, uint32_t key)
+static unsigned pieces(struct rng *rng, struct device_sge sge[4], uint8_t *at, uint32_t bytes, uint32_t key)
 {
     unsigned count = rng_chance(rng, 700000) ? 1 : 1 + (unsigned)rng_below(rng, 4);
 
     if (bytes == 0 && rng_chance(rng, 500000)) return 0;
     for (unsigned i = 0; i < count; i++) {
         uint32_t part = i + 1 == count ? bytes : (uint32_t)rng_below(rng, bytes + 1);
-        sge[i] = (struct live_sge){.addr = (uintptr_t)at, .length = part, .key = key};
+        sge[i] = (struct device_sge){.addr = (uintptr_t)at, .length = part, .key = key};
         at += part;
         bytes -= part;
     }
@@ -137,46 +137,46 @@ static void post_receive(struct rng *rng, struct pair *p, int s, uint64_t sequen
 {
     struct side *side = &p->side[s];
     struct op *op = &side->op[sequence % DEPTH];
-    struct live_sge sge[4];
+    struct device_sge sge[4];
     uint32_t room = op->verb == NIC_WRITE_IMM ? 0 : op->bytes;
 
     op->posted = true;
     if (p->model == MODEL_SRQ) return;
-    struct live_recv recv = {.wr_id = sequence, .sge = sge};
-    recv.sges = pieces(rng, sge, slot(side->target, sequence) + op->at, room, live_mr_key(end[!s].mr));
+    struct device_recv recv = {.wr_id = sequence, .sge = sge};
+    recv.sges = pieces(rng, sge, slot(side->target, sequence) + op->at, room, device_mr_key(end[!s].mr));
     if (op->verb == NIC_WRITE_IMM) recv.sges = 0;
-    REQUIRE(live_post_recv(p->side[!s].qp, &recv) == 0);
+    REQUIRE(device_post_recv(p->side[!s].qp, &recv) == 0);
 }
 
 void post_srq(int e, uint64_t index)
 {
-    struct live_sge sge = {.addr = (uintptr_t)end[e].srq_memory + index * (SRQ_BYTES + 2 * GUARD) + GUARD,
-                           .length = SRQ_BYTES,
-                           .key = live_mr_key(end[e].mr)};
-    struct live_recv recv = {.wr_id = index, .sge = &sge, .sges = 1};
+    struct device_sge sge = {.addr = (uintptr_t)end[e].srq_memory + index * (SRQ_BYTES + 2 * GUARD) + GUARD,
+                             .length = SRQ_BYTES,
+                             .key = device_mr_key(end[e].mr)};
+    struct device_recv recv = {.wr_id = index, .sge = &sge, .sges = 1};
 
     guard((uint8_t *)(uintptr_t)sge.addr, SRQ_BYTES);
-    REQUIRE(live_post_srq(end[e].srq, &recv) == 0);
+    REQUIRE(device_post_srq(end[e].srq, &recv) == 0);
 }
 
 void post_datagram_recv(struct pair *p, int s, uint64_t index)
 {
     uint32_t room = UC_BYTES + 2 * GUARD;
-    struct live_sge sge = {.addr = (uintptr_t)p->side[s].recv + index * (room + 2 * GUARD) + GUARD,
-                           .length = room,
-                           .key = live_mr_key(end[!s].mr)};
-    struct live_recv recv = {.wr_id = index, .sge = &sge, .sges = 1};
+    struct device_sge sge = {.addr = (uintptr_t)p->side[s].recv + index * (room + 2 * GUARD) + GUARD,
+                             .length = room,
+                             .key = device_mr_key(end[!s].mr)};
+    struct device_recv recv = {.wr_id = index, .sge = &sge, .sges = 1};
 
-    REQUIRE(live_post_recv(p->side[!s].qp, &recv) == 0);
+    REQUIRE(device_post_recv(p->side[!s].qp, &recv) == 0);
 }
 
-static void prepare_atomic(struct rng *rng, struct side *side, int s, struct op *op, struct live_send *send,
-                           struct live_sge *sge)
+static void prepare_atomic(struct rng *rng, struct side *side, int s, struct op *op, struct device_send *send,
+                           struct device_sge *sge)
 {
     uint32_t w = (uint32_t)rng_below(rng, WORDS);
 
-    *sge =
-        (struct live_sge){.addr = (uintptr_t)&side->result[op - side->op], .length = 8, .key = live_mr_key(end[s].mr)};
+    *sge = (struct device_sge){
+        .addr = (uintptr_t)&side->result[op - side->op], .length = 8, .key = device_mr_key(end[s].mr)};
     send->sges = 1;
     send->wr.remote_va = (uintptr_t)&side->word[w];
     op->expect = side->model[w];
@@ -198,15 +198,15 @@ static void prepare_atomic(struct rng *rng, struct side *side, int s, struct op 
 }
 
 /* What lies where before the work request is posted. */
-static void prepare(struct rng *rng, struct pair *p, int s, struct op *op, struct live_send *send,
-                    struct live_sge sge[4])
+static void prepare(struct rng *rng, struct pair *p, int s, struct op *op, struct device_send *send,
+                    struct device_sge sge[4])
 {
     struct side *side = &p->side[s];
     uint8_t *source = slot(side->source, op->number / (2 * QPS)) + op->at;
     uint8_t *target = slot(side->target, op->number / (2 * QPS)) + op->at;
     bool reads = op->verb == NIC_READ;
 
-    send->wr.rkey = live_mr_key(end[!s].mr);
+    send->wr.rkey = device_mr_key(end[!s].mr);
     send->wr.remote_va = (uintptr_t)target;
     /* not READs: a copy of its request that the network keeps back may come when the window is closed again */
     if (side->window == BOUND && !reads && rng_chance(rng, 500000)) send->wr.rkey = side->mw_key;
@@ -217,7 +217,7 @@ static void prepare(struct rng *rng, struct pair *p, int s, struct op *op, struc
     fill(reads ? target : source, op->bytes, op->number);
     guard(reads ? source : target, op->bytes);
     send->copy = op->verb <= NIC_WRITE_IMM && op->bytes <= 256 && rng_chance(rng, 300000);
-    send->sges = pieces(rng, sge, source, op->bytes, live_mr_key(end[s].mr));
+    send->sges = pieces(rng, sge, source, op->bytes, device_mr_key(end[s].mr));
 }
 
 static uint8_t draw_verb(struct rng *rng, struct pair *p, int s)
@@ -233,7 +233,7 @@ static uint8_t draw_verb(struct rng *rng, struct pair *p, int s)
     return back->window == UNBOUND ? KIND_BIND : NIC_SEND;
 }
 
-static void post_bind(struct pair *p, int s, struct live_send *send)
+static void post_bind(struct pair *p, int s, struct device_send *send)
 {
     struct side *back = &p->side[!s];
 
@@ -242,7 +242,7 @@ static void post_bind(struct pair *p, int s, struct live_send *send)
     send->mw_addr = (uintptr_t)end[s].memory;
     send->mw_bytes = MEMORY_BYTES;
     send->mw_access = NIC_REMOTE_ALL;
-    back->mw_key = (live_mw_key(back->mw) & ~255u) | ((live_mw_key(back->mw) + 1) & 255u);
+    back->mw_key = (device_mw_key(back->mw) & ~255u) | ((device_mw_key(back->mw) + 1) & 255u);
     send->mw_key = back->mw_key;
     back->window = BINDING;
 }
@@ -257,7 +257,7 @@ static void post_rc(struct rng *rng, struct pair *p, int s, bool tell)
     struct side *side = &p->side[s];
     uint64_t sequence = side->posted;
     struct op *op = &side->op[sequence % DEPTH];
-    struct live_sge sge[4];
+    struct device_sge sge[4];
 
     *op = (struct op){.busy = true, .number = number_of(p, s, sequence), .imm = (uint32_t)sequence};
     op->verb = draw_verb(rng, p, s);
@@ -266,7 +266,7 @@ static void post_rc(struct rng *rng, struct pair *p, int s, bool tell)
     if (p->model == MODEL_SRQ && wants_receive(op->verb) && op->bytes > SRQ_BYTES) op->bytes = SRQ_BYTES;
     op->signaled = tell || side->op[(sequence + 1) % DEPTH].busy || rng_chance(rng, 700000);
     op->received = !wants_receive(op->verb);
-    struct live_send send = {.wr = {.wr_id = sequence, .verb = op->verb, .imm = op->imm}, .sge = sge};
+    struct device_send send = {.wr = {.wr_id = sequence, .verb = op->verb, .imm = op->imm}, .sge = sge};
     if (op->signaled) send.wr.flags |= NIC_SIGNALED;
     if (rng_chance(rng, 50000)) send.wr.flags |= NIC_FENCE;
     if (op->verb == NIC_CAS || op->verb == NIC_FETCH_ADD) op->imm = 0;
@@ -286,7 +286,7 @@ static void post_rc(struct rng *rng, struct pair *p, int s, bool tell)
     __atomic_fetch_add(&verbs[op->verb], 1, __ATOMIC_RELAXED);
     bool late = wants_receive(op->verb) && rng_chance(rng, 100000);
     if (wants_receive(op->verb) && !late) post_receive(rng, p, s, sequence);
-    REQUIRE(live_post_send(side->qp, &send, rng_chance(rng, 100000)) == 0);
+    REQUIRE(device_post_send(side->qp, &send, rng_chance(rng, 100000)) == 0);
     if (late) post_receive(rng, p, s, sequence);
 }
 
@@ -302,16 +302,16 @@ static void post_unreliable(struct rng *rng, struct pair *p, int s, bool tell)
     op->bytes = draw_bytes(&own, p);
     op->signaled = tell || side->op[(sequence + 1) % DEPTH].busy || rng_chance(rng, 700000);
     fill(slot(side->source, sequence), op->bytes, op->number);
-    struct live_sge sge = {
-        .addr = (uintptr_t)slot(side->source, sequence), .length = op->bytes, .key = live_mr_key(end[s].mr)};
-    struct live_send send = {
+    struct device_sge sge = {
+        .addr = (uintptr_t)slot(side->source, sequence), .length = op->bytes, .key = device_mr_key(end[s].mr)};
+    struct device_send send = {
         .wr = {.wr_id = sequence, .verb = op->verb, .imm = (uint32_t)sequence}, .sge = &sge, .sges = 1};
     if (op->signaled) send.wr.flags |= NIC_SIGNALED;
     send.wr.dest = end[s].path;
-    send.wr.dest_qp = live_qp_number(p->side[!s].qp);
+    send.wr.dest_qp = device_qp_number(p->side[!s].qp);
     send.wr.qkey = 0x11111111;
     __atomic_fetch_add(&datagrams, 1, __ATOMIC_RELAXED);
-    REQUIRE(live_post_send(side->qp, &send, false) == 0);
+    REQUIRE(device_post_send(side->qp, &send, false) == 0);
 }
 
 /* --- completions --- */
@@ -451,14 +451,14 @@ static void on_datagram(struct pair *p, int s, const struct nic_cqe *cqe)
 struct pair *pair_of(int e, uint32_t qpn, unsigned group)
 {
     for (unsigned q = group; q < QPS; q += GROUPS)
-        if (live_qp_number(pair[q].side[e].qp) == qpn) return &pair[q];
+        if (device_qp_number(pair[q].side[e].qp) == qpn) return &pair[q];
     wrong("a completion of queue pair %x, which is none of this queue", qpn);
 }
 
 static unsigned drain(int e, unsigned group)
 {
     struct nic_cqe cqe[16];
-    int count = live_poll(end[e].cq[group], cqe, 16);
+    int count = device_poll(end[e].cq[group], cqe, 16);
 
     REQUIRE(count >= 0);
     for (int i = 0; i < count; i++) {
@@ -497,7 +497,7 @@ static void report_stall(unsigned thread)
                 if (side->op[i].busy)
                     fprintf(stderr, "qp %u side %d model %d: verb %u bytes %u sent %d received %d, state %d\n", q, s,
                             pair[q].model, side->op[i].verb, side->op[i].bytes, side->op[i].sent, side->op[i].received,
-                            (int)live_qp_state(side->qp));
+                            (int)device_qp_state(side->qp));
         }
     wrong("nothing has completed for %d seconds", STALL_S);
 }

@@ -110,7 +110,7 @@ static bool hook_sends(void *owner, uint32_t host, uint32_t adapter, pkt_t id, p
 
 static void hook_link(void *owner, uint32_t host, uint32_t adapter, bool link_up, ps_t now)
 {
-    device_link(&((struct rig *)owner)->host[host], adapter, link_up, now);
+    up_device_link(&((struct rig *)owner)->host[host], adapter, link_up, now);
 }
 
 static void hook_completed(void *owner, uint32_t host, ps_t now, struct node_io *io)
@@ -155,7 +155,7 @@ static void open_program(struct rig *rig, unsigned number)
         program->memory[i] = (uint8_t)(i * 31 + (i >> 8) + number * 7);
     assert_int_equal(ask(program, ATTACH_OP_OPEN, 0, NULL, 0), 0);
     assert_int_equal(ask(program, ATTACH_OP_WATCH, 0, NULL, 0), 0);
-    program->key = make_region(program, NIC_REMOTE_ALL | LIVE_LOCAL_WRITE | LIVE_MW_BIND);
+    program->key = make_region(program, NIC_REMOTE_ALL | DEVICE_LOCAL_WRITE | DEVICE_MW_BIND);
 }
 
 void rig_open(struct rig *rig, const char *nics)
@@ -203,7 +203,7 @@ void rig_close(struct rig *rig)
 {
     for (unsigned i = 0; i < RIG_PROGRAMS; i++) {
         struct program *program = &rig->program[i];
-        device_close_all(&program->process, engine_now(sim_engine(rig->sim)), io_of(rig));
+        up_device_close_all(&program->process, engine_now(sim_engine(rig->sim)), io_of(rig));
         adopt_release(&program->process);
         munmap(program->process.segment, SEGMENT);
         munmap(program->memory, RIG_MEMORY);
@@ -217,7 +217,7 @@ void rig_close(struct rig *rig)
         assert_int_equal(adapter->slot_used[0], 1);
         for (uint32_t i = 0; i < adapter->keys.slots; i++)
             assert_false(adapter->keys.slot[i].used);
-        device_free(&rig->host[h]);
+        up_device_free(&rig->host[h]);
     }
     cm_release(&rig->host[2]); /* it may have had to refuse */
     sim_audit(rig->sim);
@@ -249,7 +249,7 @@ int ask(struct program *program, uint32_t op, uint32_t object, const void *data,
     if (bytes) memcpy(program->request.data, data, bytes);
     ps_t now = rig->sim ? engine_now(sim_engine(rig->sim)) : 0;
     if (op == ATTACH_OP_ADOPT || op == ATTACH_OP_RELEASE) return adopt_request(&program->process, &program->request);
-    return device_request(&program->process, &program->request, now, io_of(rig));
+    return up_device_request(&program->process, &program->request, now, io_of(rig));
 }
 
 int ask_cm(struct rig *rig, struct program *program, uint32_t op, const void *data, size_t bytes)
@@ -305,36 +305,37 @@ uint32_t make_qp(struct program *program, uint8_t transport, const struct cq *cq
     return program->request.object;
 }
 
-struct live_path path_to(const struct rig *rig, uint32_t host)
+struct device_path path_to(const struct rig *rig, uint32_t host)
 {
-    return (struct live_path){.remote = pkt_addr_ipv4(load_be32(rig->fabric->endpoint[host].address))};
+    return (struct device_path){.remote = pkt_addr_ipv4(load_be32(rig->fabric->endpoint[host].address))};
 }
 
-void connect_qp(struct program *program, uint32_t qpn, const struct live_path *path, uint32_t remote_qpn)
+void connect_qp(struct program *program, uint32_t qpn, const struct device_path *path, uint32_t remote_qpn)
 {
-    struct live_qp_attr attr = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_ACCESS | LIVE_ATTR_QKEY,
-                                .state = NIC_INIT,
-                                .access = NIC_REMOTE_ALL,
-                                .qkey = 0x1111};
+    struct device_qp_attr attr = {.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_ACCESS | DEVICE_ATTR_QKEY,
+                                  .state = NIC_INIT,
+                                  .access = NIC_REMOTE_ALL,
+                                  .qkey = 0x1111};
 
     assert_int_equal(ask(program, ATTACH_OP_QP_MODIFY, qpn, &attr, sizeof attr), 0);
-    attr = (struct live_qp_attr){.mask = LIVE_ATTR_STATE | LIVE_ATTR_REMOTE_QP | LIVE_ATTR_EXPECT_PSN |
-                                         LIVE_ATTR_MAX_READ_ACCEPT | (path ? LIVE_ATTR_PATH | LIVE_ATTR_MTU : 0u),
-                                 .state = NIC_RTR,
-                                 .mtu = 1024,
-                                 .remote_qp = remote_qpn,
-                                 .expect_psn = 77,
-                                 .max_read_accept = 16};
+    attr =
+        (struct device_qp_attr){.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_REMOTE_QP | DEVICE_ATTR_EXPECT_PSN |
+                                        DEVICE_ATTR_MAX_READ_ACCEPT | (path ? DEVICE_ATTR_PATH | DEVICE_ATTR_MTU : 0u),
+                                .state = NIC_RTR,
+                                .mtu = 1024,
+                                .remote_qp = remote_qpn,
+                                .expect_psn = 77,
+                                .max_read_accept = 16};
     if (path) attr.path = *path;
     assert_int_equal(ask(program, ATTACH_OP_QP_MODIFY, qpn, &attr, sizeof attr), 0);
-    attr = (struct live_qp_attr){.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN | LIVE_ATTR_TIMEOUT | LIVE_ATTR_RETRY |
-                                         LIVE_ATTR_RNR_RETRY | LIVE_ATTR_MAX_READ,
-                                 .state = NIC_RTS,
-                                 .send_psn = 77,
-                                 .timeout = 14,
-                                 .retry = 7,
-                                 .rnr_retry = 7,
-                                 .max_read = 16};
+    attr = (struct device_qp_attr){.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_SEND_PSN | DEVICE_ATTR_TIMEOUT |
+                                           DEVICE_ATTR_RETRY | DEVICE_ATTR_RNR_RETRY | DEVICE_ATTR_MAX_READ,
+                                   .state = NIC_RTS,
+                                   .send_psn = 77,
+                                   .timeout = 14,
+                                   .retry = 7,
+                                   .rnr_retry = 7,
+                                   .max_read = 16};
     assert_int_equal(ask(program, ATTACH_OP_QP_MODIFY, qpn, &attr, sizeof attr), 0);
 }
 
@@ -386,21 +387,21 @@ struct attach_post *put_record(struct program *program, const struct attach_post
     return put;
 }
 
-void post_send(struct program *program, uint32_t qpn, struct nic_wr wr, const struct live_sge *sge, uint32_t sges)
+void post_send(struct program *program, uint32_t qpn, struct nic_wr wr, const struct device_sge *sge, uint32_t sges)
 {
     const struct attach_post post = {.kind = ATTACH_POST_SEND, .object = qpn, .sges = sges, .wr = wr};
 
     put_record(program, &post, sge, sges * sizeof *sge);
 }
 
-void post_receive(struct program *program, uint32_t qpn, uint64_t wr_id, struct live_sge sge)
+void post_receive(struct program *program, uint32_t qpn, uint64_t wr_id, struct device_sge sge)
 {
     const struct attach_post post = {.kind = ATTACH_POST_RECV, .object = qpn, .sges = 1, .wr = {.wr_id = wr_id}};
 
     put_record(program, &post, &sge, sizeof sge);
 }
 
-struct live_sge sge_of(const struct program *program, uint64_t offset, uint32_t bytes)
+struct device_sge sge_of(const struct program *program, uint64_t offset, uint32_t bytes)
 {
-    return (struct live_sge){.addr = (uintptr_t)program->memory + offset, .length = bytes, .key = program->key};
+    return (struct device_sge){.addr = (uintptr_t)program->memory + offset, .length = bytes, .key = program->key};
 }

@@ -56,8 +56,8 @@ uint32_t make_region(struct program *program, uint32_t access);
 struct cq make_cq(struct program *program, uint32_t entries, uint32_t channel);
 /* Number of the queue pair. */
 uint32_t make_qp(struct program *program, uint8_t transport, const struct cq *cq, uint32_t srq);
-struct live_path path_to(const struct rig *rig, uint32_t host);
-void connect_qp(struct program *program, uint32_t qpn, const struct live_path *path, uint32_t remote_qpn);
+struct device_path path_to(const struct rig *rig, uint32_t host);
+void connect_qp(struct program *program, uint32_t qpn, const struct device_path *path, uint32_t remote_qpn);
 /* The next completion that the program has not polled; false: none. */
 bool next_completion(struct cq *cq, struct nic_cqe *ret);
 void expect_completion(struct cq *cq, uint64_t wr_id, enum nic_status status);
@@ -66,8 +66,8 @@ bool next_event(struct program *program, struct attach_event *ret);
 /* Room for a record in the ring of posts, filled as `post` says, with its list or `data` behind it. */
 struct attach_post *put_record(struct program *program, const struct attach_post *post, const void *behind,
                                size_t bytes);
-void post_send(struct program *program, uint32_t qpn, struct nic_wr wr, const struct live_sge *sge, uint32_t sges);
-void post_receive(struct program *program, uint32_t qpn, uint64_t wr_id, struct live_sge sge);
-struct live_sge sge_of(const struct program *program, uint64_t offset, uint32_t bytes);
+void post_send(struct program *program, uint32_t qpn, struct nic_wr wr, const struct device_sge *sge, uint32_t sges);
+void post_receive(struct program *program, uint32_t qpn, uint64_t wr_id, struct device_sge sge);
+struct device_sge sge_of(const struct program *program, uint64_t offset, uint32_t bytes);
 
 #endif

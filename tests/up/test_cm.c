@@ -35,15 +35,15 @@ static int say(struct program *from, uint32_t to_host, struct cm_msg msg)
 }
 
 /* The next that its manager reads; false: none. */
-static bool hears(struct program *program, struct cm_msg *ret, struct live_mad *ret_mad)
+static bool hears(struct program *program, struct cm_msg *ret, struct device_mad *ret_mad)
 {
     const struct up_device *device = program->process.device[0];
     struct attach_ring *ring = up_ring(&program->process, device->mads);
-    const struct live_mad *entry = up_ring_entries(&program->process, device->mads);
+    const struct device_mad *entry = up_ring_entries(&program->process, device->mads);
 
     if (ring->head == ring->tail) return false;
     if (ret_mad) *ret_mad = entry[ring->head % ATTACH_MADS];
-    assert_int_equal(cm_parse(entry[ring->head % ATTACH_MADS].data, LIVE_MAD_BYTES, ret), 0);
+    assert_int_equal(cm_parse(entry[ring->head % ATTACH_MADS].data, DEVICE_MAD_BYTES, ret), 0);
     ring->head++;
     return true;
 }
@@ -79,13 +79,13 @@ static void test_refused(void **state)
 /* To who listens, and then by the slots that both sides have named; as packets of the fabric. */
 static void test_connection(void **state)
 {
-    struct live_mad mad;
+    struct device_mad mad;
     struct cm_msg msg;
     eventfd_t count;
 
     (void)state;
     rig_open(&rig, PLAIN);
-    const struct live_path to0 = path_to(&rig, 0), to1 = path_to(&rig, 1);
+    const struct device_path to0 = path_to(&rig, 0), to1 = path_to(&rig, 1);
     assert_int_equal(ask_cm(&rig, p0, ATTACH_OP_CM_SLOT, NULL, 0), 1);
     assert_int_equal(ask_cm(&rig, p1, ATTACH_OP_CM_SLOT, NULL, 0), 1);
     assert_int_equal(ask_cm(&rig, p2, ATTACH_OP_CM_SLOT, NULL, 0), 2);
@@ -172,7 +172,7 @@ static void test_listeners(void **state)
 
     (void)state;
     rig_open(&rig, PLAIN);
-    const struct live_path to1 = path_to(&rig, 1);
+    const struct device_path to1 = path_to(&rig, 1);
     assert_int_equal(listen_at(p1, PKT_FAMILY_IPV4, NULL), 0);
     assert_int_equal(listen_at(p2, PKT_FAMILY_IPV4, NULL), -EADDRINUSE);
     assert_int_equal(listen_at(p2, 0, &to1.remote), -EADDRINUSE);
@@ -221,7 +221,7 @@ static void test_wrong(void **state)
     const struct cm_msg ready = {
         .mad = {.base_version = 1, .mgmt_class = MAD_CLASS_CM, .class_version = 2, .attribute = CM_RTU},
         .remote_id = 1u << CM_SLOT_SHIFT};
-    struct live_mad come = {0};
+    struct device_mad come = {0};
     struct cm_msg msg;
     assert_int_equal(cm_emit(&ready, come.data), 0);
     cm_deliver(&rig.host[0], ATTACH_NICS, &come, &mad.path, 0, NULL);
@@ -239,8 +239,8 @@ static void test_bounds(void **state)
     assert_int_equal(ask_cm(&rig, p1, ATTACH_OP_CM_SLOT, NULL, 0), 1);
     assert_int_equal(listen_at(p1, PKT_FAMILY_IPV4, NULL), 0);
     struct attach_mad mad = {0};
-    struct live_mad come = {.dst = path_to(&rig, 1).remote};
-    struct live_path back = path_to(&rig, 0);
+    struct device_mad come = {.dst = path_to(&rig, 1).remote};
+    struct device_path back = path_to(&rig, 0);
     struct cm_msg msg = request;
     msg.mad.base_version = 1;
     msg.mad.mgmt_class = MAD_CLASS_CM;

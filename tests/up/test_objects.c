@@ -30,7 +30,7 @@ static uint32_t qp0, qp1;
 
 static void connected(const char *nics, uint8_t transport)
 {
-    struct live_path to0, to1;
+    struct device_path to0, to1;
 
     rig_open(&rig, nics);
     to0 = path_to(&rig, 0);
@@ -53,7 +53,7 @@ static void test_write(void **state)
 {
     (void)state;
     connected(PLAIN, NIC_RC);
-    const struct live_sge list[] = {sge_of(p0, 5, 70000), sge_of(p0, 200001, 30001)};
+    const struct device_sge list[] = {sge_of(p0, 5, 70000), sge_of(p0, 200001, 30001)};
     uint8_t behind = p1->memory[1000 + 100001];
     post_send(p0, qp0, write_to(p1, 42, 1000), list, 2);
     p1->told = 0;
@@ -72,7 +72,7 @@ static void test_selective_repeat(void **state)
 {
     (void)state;
     connected(LOSSY, NIC_RC);
-    const struct live_sge list = sge_of(p0, 0, 1u << 20);
+    const struct device_sge list = sge_of(p0, 0, 1u << 20);
     post_send(p0, qp0, write_to(p1, 1, 0), &list, 1);
     rig_run(&rig);
     expect_completion(&cq0, 1, NIC_SUCCESS);
@@ -92,7 +92,7 @@ static void test_send(void **state)
     post_receive(p1, qp1, 7, sge_of(p1, 0, 5000));
     post_receive(p1, qp1, 8, sge_of(p1, 10000, 5000));
     rig_run(&rig);
-    const struct live_sge list = sge_of(p0, 0, 4000);
+    const struct device_sge list = sge_of(p0, 0, 4000);
     post_send(p0, qp0, (struct nic_wr){.wr_id = 1, .verb = NIC_SEND_IMM, .imm = 0xabcd}, &list, 1);
     memset(data, 0x5a, sizeof data);
     const struct attach_post inlined = {.kind = ATTACH_POST_SEND,
@@ -118,7 +118,7 @@ static void test_read_and_atomics(void **state)
 
     (void)state;
     connected(PLAIN, NIC_RC);
-    struct live_sge list = sge_of(p0, 0, 50000);
+    struct device_sge list = sge_of(p0, 0, 50000);
     struct nic_wr wr = write_to(p1, 1, 3);
     wr.verb = NIC_READ;
     post_send(p0, qp0, wr, &list, 1);
@@ -158,14 +158,14 @@ static void test_datagram(void **state)
 
     (void)state;
     connected(PLAIN, NIC_UD);
-    struct live_path path = path_to(&rig, 1);
+    struct device_path path = path_to(&rig, 1);
     path.tos = 10 << 2;
     int number = ask(p0, ATTACH_OP_PATH_GET, 0, &path, sizeof path);
     assert_true(number > 0);
     assert_int_equal(ask(p0, ATTACH_OP_PATH_GET, 0, &path, sizeof path), number);
     post_receive(p1, qp1, 7, sge_of(p1, 0, 5000));
     rig_run(&rig);
-    const struct live_sge list = sge_of(p0, 99, 2000);
+    const struct device_sge list = sge_of(p0, 99, 2000);
     struct nic_wr wr = {.wr_id = 1, .verb = NIC_SEND, .dest = (uint32_t)number, .dest_qp = qp1, .qkey = 0x1111};
     post_send(p0, qp0, wr, &list, 1);
     rig_run(&rig);
@@ -174,7 +174,7 @@ static void test_datagram(void **state)
     assert_true(cqe.wr_id == 7 && cqe.bytes == 2040 && cqe.src_qp == qp0 && cqe.status == NIC_SUCCESS);
     assert_memory_equal(p1->memory + 40, p0->memory + 99, 2000);
     codec_grh_parse(p1->memory, &envelope);
-    struct live_path back = path_to(&rig, 0);
+    struct device_path back = path_to(&rig, 0);
     assert_memory_equal(&envelope.src, &back.remote, sizeof back.remote);
     assert_memory_equal(&envelope.dst, &path.remote, sizeof path.remote);
     assert_int_equal(envelope.tos >> 2, 10);
@@ -188,7 +188,7 @@ static void test_shared_receives(void **state)
 
     (void)state;
     rig_open(&rig, PLAIN);
-    struct live_path to0 = path_to(&rig, 0), to1 = path_to(&rig, 1);
+    struct device_path to0 = path_to(&rig, 0), to1 = path_to(&rig, 1);
     cq0 = make_cq(p0, 16, 0);
     cq1 = make_cq(p1, 16, 0);
     assert_int_equal(ask(p1, ATTACH_OP_SRQ_CREATE, 0, &srq, sizeof srq), 0);
@@ -201,11 +201,11 @@ static void test_shared_receives(void **state)
         for (unsigned i = 0; i < 4; i++) {
             struct attach_post post = {
                 .kind = ATTACH_POST_SRQ, .object = number, .sges = 1, .wr = {.wr_id = 100 * round + i}};
-            struct live_sge sge = sge_of(p1, 1000 * i, 1000);
+            struct device_sge sge = sge_of(p1, 1000 * i, 1000);
             put_record(p1, &post, &sge, sizeof sge);
         }
         rig_run(&rig);
-        const struct live_sge list = sge_of(p0, 10 * round, 64);
+        const struct device_sge list = sge_of(p0, 10 * round, 64);
         for (unsigned i = 0; i < 4; i++)
             post_send(p0, qp0, (struct nic_wr){.verb = NIC_SEND}, &list, 1);
         rig_run(&rig);
@@ -216,7 +216,7 @@ static void test_shared_receives(void **state)
         }
     }
     assert_int_equal(ask(p1, ATTACH_OP_SRQ_DESTROY, number, NULL, 0), -EBUSY);
-    struct attach_srq change = {.entries = LIVE_SRQ_KEEP, .limit = LIVE_SRQ_KEEP};
+    struct attach_srq change = {.entries = DEVICE_SRQ_KEEP, .limit = DEVICE_SRQ_KEEP};
     assert_int_equal(ask(p1, ATTACH_OP_SRQ_CHANGE, number, &change, sizeof change), 0);
     memcpy(&change, p1->request.data, sizeof change);
     assert_int_equal(change.taken, 12);
@@ -228,7 +228,7 @@ static void test_local_keys(void **state)
 {
     (void)state;
     connected(PLAIN, NIC_RC);
-    struct live_sge good = sge_of(p0, 0, 100), bad = good;
+    struct device_sge good = sge_of(p0, 0, 100), bad = good;
     bad.key = good.key + 1;
     post_send(p0, qp0, write_to(p1, 1, 0), &good, 1);
     post_send(p0, qp0, write_to(p1, 2, 0), &bad, 1);
@@ -245,7 +245,7 @@ static void test_memory_gone(void **state)
 {
     (void)state;
     connected(PLAIN, NIC_RC);
-    const struct live_sge list = sge_of(p0, 0, 100);
+    const struct device_sge list = sge_of(p0, 0, 100);
     munmap(p1->memory, RIG_MEMORY);
     post_send(p0, qp0, write_to(p1, 1, 0), &list, 1);
     rig_run(&rig);
@@ -262,7 +262,7 @@ static void test_remote_keys(void **state)
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
         connected(PLAIN, NIC_RC);
-        const struct live_sge list = sge_of(p0, 0, 100);
+        const struct device_sge list = sge_of(p0, 0, 100);
         uint32_t key = p2->key;
         if (i == 1) key = make_region(p1, NIC_REMOTE_READ);
         if (i == 2) {
@@ -276,7 +276,7 @@ static void test_remote_keys(void **state)
         expect_completion(&cq0, 1, NIC_REM_ACCESS_ERR);
         bool told = false;
         while (next_event(p1, &event))
-            told |= event.kind == LIVE_EVENT_QP_ACCESS && event.object == qp1 && event.of == ATTACH_QP;
+            told |= event.kind == DEVICE_EVENT_QP_ACCESS && event.object == qp1 && event.of == ATTACH_QP;
         assert_true(told);
         assert_memory_not_equal(p2->memory, p0->memory, 100);
         rig_close(&rig);
@@ -306,7 +306,7 @@ static void test_window(void **state)
     assert_int_equal(key >> 8, made >> 8);
     assert_int_not_equal(key, made);
     assert_int_equal(ask(p1, ATTACH_OP_MR_DESTROY, p1->key, NULL, 0), -EBUSY);
-    const struct live_sge list = sge_of(p0, 0, 100);
+    const struct device_sge list = sge_of(p0, 0, 100);
     struct nic_wr wr = write_to(p1, 1, 64);
     wr.rkey = key;
     post_send(p0, qp0, wr, &list, 1);
@@ -323,7 +323,7 @@ static void test_window(void **state)
 /* Objects by number: only one's own. */
 static void test_numbers(void **state)
 {
-    const struct live_qp_attr reset = {.mask = LIVE_ATTR_STATE, .state = NIC_RESET};
+    const struct device_qp_attr reset = {.mask = DEVICE_ATTR_STATE, .state = NIC_RESET};
 
     (void)state;
     connected(PLAIN, NIC_RC);
@@ -346,9 +346,9 @@ static void test_numbers(void **state)
         memset(data, 0, sizeof data);
         (void)ask(p2, op, 0, data, sizeof data);
     }
-    struct live_path nobody = {.remote = pkt_addr_ipv4(0x0a0000ff)};
+    struct device_path nobody = {.remote = pkt_addr_ipv4(0x0a0000ff)};
     assert_int_equal(ask(p1, ATTACH_OP_PATH_GET, 0, &nobody, sizeof nobody), -EHOSTUNREACH);
-    const struct live_sge list = sge_of(p2, 0, 100);
+    const struct device_sge list = sge_of(p2, 0, 100);
     struct nic_wr wr = write_to(p0, 1, 0);
     post_send(p2, qp1, wr, &list, 1); /* its neighbour's: not posted */
     rig_run(&rig);
@@ -366,7 +366,7 @@ static void test_spoilt_ring(void **state)
     connected(PLAIN, NIC_RC);
     struct attach_head *head = p0->process.head;
     struct attach_post post = {.kind = ATTACH_POST_SEND, .object = qp0, .sges = 1, .wr = write_to(p1, 9, 0)};
-    struct live_sge list = sge_of(p0, 0, 100);
+    struct device_sge list = sge_of(p0, 0, 100);
     for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         put_record(p0, &post, &list, sizeof list)->bytes = lengths[i];
         rig_run(&rig);
@@ -402,7 +402,7 @@ static void test_long_records(void **state)
 {
     (void)state;
     connected(PLAIN, NIC_RC);
-    const struct live_sge list = sge_of(p0, 0, 100);
+    const struct device_sge list = sge_of(p0, 0, 100);
     const struct attach_post post = {
         .kind = ATTACH_POST_SEND, .object = qp0, .at = PS_S, .sges = 1, .wr = write_to(p1, 9, 0)};
     size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
@@ -426,7 +426,7 @@ static void test_full_queue(void **state)
 
     (void)state;
     connected(PLAIN, NIC_RC);
-    const struct live_sge list = sge_of(p0, 0, 100);
+    const struct device_sge list = sge_of(p0, 0, 100);
     for (unsigned i = 0; i < 17; i++)
         post_send(p0, qp0, write_to(p1, i, 0), &list, 1);
     rig_run(&rig);
@@ -434,7 +434,7 @@ static void test_full_queue(void **state)
         expect_completion(&cq0, i, NIC_WR_FLUSH_ERR);
     assert_false(next_completion(&cq0, &cqe));
     assert_true(next_event(p0, &event));
-    assert_true(event.kind == LIVE_EVENT_QP_FATAL && event.object == qp0);
+    assert_true(event.kind == DEVICE_EVENT_QP_FATAL && event.object == qp0);
     eventfd_t count = 0;
     assert_int_equal(eventfd_read(p0->last_fd, &count), 0);
     assert_true(count >= 1);
@@ -450,14 +450,14 @@ static void test_overrun(void **state)
     (void)state;
     for (unsigned polls = 0; polls < 2; polls++) {
         rig_open(&rig, PLAIN);
-        struct live_path to0 = path_to(&rig, 0), to1 = path_to(&rig, 1);
+        struct device_path to0 = path_to(&rig, 0), to1 = path_to(&rig, 1);
         cq0 = make_cq(p0, 4, 0);
         cq1 = make_cq(p1, 4, 0);
         qp0 = make_qp(p0, NIC_RC, &cq0, 0);
         qp1 = make_qp(p1, NIC_RC, &cq1, 0);
         connect_qp(p0, qp0, &to1, qp1);
         connect_qp(p1, qp1, &to0, qp0);
-        const struct live_sge list = sge_of(p0, 0, 100);
+        const struct device_sge list = sge_of(p0, 0, 100);
         for (unsigned i = 0; i < 10; i++) {
             post_send(p0, qp0, write_to(p1, i, 0), &list, 1);
             rig_run(&rig);
@@ -467,7 +467,7 @@ static void test_overrun(void **state)
         }
         bool overrun = false;
         while (next_event(p0, &event))
-            overrun |= event.kind == LIVE_EVENT_CQ_ERROR && event.object == cq0.number && event.of == ATTACH_CQ;
+            overrun |= event.kind == DEVICE_EVENT_CQ_ERROR && event.object == cq0.number && event.of == ATTACH_CQ;
         assert_int_equal(overrun, !polls);
         for (unsigned i = 0; !polls && i < 4; i++)
             expect_completion(&cq0, i, NIC_SUCCESS);
@@ -483,7 +483,7 @@ static void test_resize(void **state)
 
     (void)state;
     connected(PLAIN, NIC_RC);
-    const struct live_sge list = sge_of(p0, 0, 100);
+    const struct device_sge list = sge_of(p0, 0, 100);
     for (unsigned i = 0; i < 10; i++)
         post_send(p0, qp0, write_to(p1, i, 0), &list, 1);
     rig_run(&rig);
@@ -517,7 +517,7 @@ static void test_channel(void **state)
 
     (void)state;
     rig_open(&rig, PLAIN);
-    struct live_path to0 = path_to(&rig, 0), to1 = path_to(&rig, 1);
+    struct device_path to0 = path_to(&rig, 0), to1 = path_to(&rig, 1);
     cq0 = make_cq(p0, 16, 0);
     assert_int_equal(ask(p1, ATTACH_OP_CHANNEL_CREATE, 0, NULL, 0), 0);
     memcpy(&made, p1->request.data, sizeof made);
@@ -534,7 +534,7 @@ static void test_channel(void **state)
         post_receive(p1, qp1, i, sge_of(p1, 0, 100));
     arm(p1, cq1.number, true);
     rig_run(&rig);
-    const struct live_sge list = sge_of(p0, 0, 10);
+    const struct device_sge list = sge_of(p0, 0, 10);
     for (unsigned i = 0; i < 3; i++) { /* only the second is solicited; nothing is armed for the third */
         struct nic_wr wr = {.verb = NIC_SEND, .flags = i == 1 ? NIC_SOLICITED : 0};
         post_send(p0, qp0, wr, &list, 1);
@@ -561,7 +561,7 @@ static void test_order_of_posts(void **state)
 
     (void)state;
     connected(PLAIN, NIC_RC);
-    const struct live_sge list = sge_of(p0, 0, 10);
+    const struct device_sge list = sge_of(p0, 0, 10);
     ps_t now = engine_now(sim_engine(rig.sim));
     for (unsigned i = 0; i < 4; i++) {
         struct attach_post record = {.kind = ATTACH_POST_SEND,
@@ -618,7 +618,7 @@ static void test_adopted(void **state)
     assert_ptr_equal(at, p1->memory + 8192);
     assert_int_equal(ask(p1, ATTACH_OP_ADOPT, 0, &adopt, sizeof adopt), 0);
     const pid_t pid = p1->process.pid;
-    const struct live_sge list = sge_of(p0, 0, 3 * 4096), across = sge_of(p0, 0, 40000);
+    const struct device_sge list = sge_of(p0, 0, 3 * 4096), across = sge_of(p0, 0, 40000);
     p1->process.pid = 0; /* the kernel is not asked */
     post_send(p0, qp0, write_to(p1, 1, 8192), &list, 1);
     rig_run(&rig);
@@ -646,12 +646,12 @@ static void test_adopted(void **state)
 /* RESET forgets completions that wait, in the program's ring too; then it begins anew. */
 static void test_reset(void **state)
 {
-    const struct live_qp_attr reset = {.mask = LIVE_ATTR_STATE, .state = NIC_RESET};
+    const struct device_qp_attr reset = {.mask = DEVICE_ATTR_STATE, .state = NIC_RESET};
     struct attach_qp_state known;
 
     (void)state;
     connected(PLAIN, NIC_RC);
-    const struct live_sge list = sge_of(p0, 0, 100);
+    const struct device_sge list = sge_of(p0, 0, 100);
     for (unsigned i = 0; i < 3; i++)
         post_send(p0, qp0, write_to(p1, i, 0), &list, 1);
     rig_run(&rig);
@@ -662,7 +662,7 @@ static void test_reset(void **state)
     assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, qp0, &reset, sizeof reset), 0);
     assert_int_equal(ask(p1, ATTACH_OP_QP_MODIFY, qp1, &reset, sizeof reset), 0);
     assert_int_equal(cq0.ring->tail, cq0.ring->head);
-    struct live_path to0 = path_to(&rig, 0), to1 = path_to(&rig, 1);
+    struct device_path to0 = path_to(&rig, 0), to1 = path_to(&rig, 1);
     connect_qp(p0, qp0, &to1, qp1);
     connect_qp(p1, qp1, &to0, qp0);
     post_send(p0, qp0, write_to(p1, 8, 0), &list, 1);
@@ -680,15 +680,15 @@ static void test_link(void **state)
 
     (void)state;
     connected(PLAIN "faults: [{down: h0, at: 10us, for: 20us}]\n", NIC_RC);
-    const struct live_sge list = sge_of(p0, 0, 1u << 20);
+    const struct device_sge list = sge_of(p0, 0, 1u << 20);
     assert_int_equal(p0->process.head->nic[0].up, 0); /* the rig says nothing of it; the fault will */
     post_send(p0, qp0, write_to(p1, 1, 0), &list, 1);
     rig_run(&rig);
     expect_completion(&cq0, 1, NIC_SUCCESS);
     assert_memory_equal(p1->memory, p0->memory, 1u << 20);
     assert_int_equal(p0->process.head->nic[0].up, 1);
-    assert_true(next_event(p0, &event) && event.kind == LIVE_EVENT_PORT_DOWN && event.of == ATTACH_PORT);
-    assert_true(next_event(p0, &event) && event.kind == LIVE_EVENT_PORT_ACTIVE && event.of == ATTACH_PORT);
+    assert_true(next_event(p0, &event) && event.kind == DEVICE_EVENT_PORT_DOWN && event.of == ATTACH_PORT);
+    assert_true(next_event(p0, &event) && event.kind == DEVICE_EVENT_PORT_ACTIVE && event.of == ATTACH_PORT);
     assert_false(next_event(p0, &event));
     rig_close(&rig);
 }
@@ -700,26 +700,27 @@ static void test_jobs_are_apart(void **state)
     connected(PLAIN "jobs: [{flows: [{src: h0, dst: h1, size: 1MB}]}]\n", NIC_RC);
     assert_int_equal(rig.pairs[1], 1);
     uint32_t other = make_qp(p0, NIC_RC, &cq0, 0);
-    struct live_qp_attr attr = {.mask = LIVE_ATTR_STATE, .state = NIC_INIT};
+    struct device_qp_attr attr = {.mask = DEVICE_ATTR_STATE, .state = NIC_INIT};
     assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, other, &attr, sizeof attr), 0);
-    attr = (struct live_qp_attr){.mask = LIVE_ATTR_STATE | LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP | LIVE_ATTR_MTU,
-                                 .state = NIC_RTR,
-                                 .path = path_to(&rig, 1),
-                                 .remote_qp = 0x11,
-                                 .mtu = 1024};
+    attr =
+        (struct device_qp_attr){.mask = DEVICE_ATTR_STATE | DEVICE_ATTR_PATH | DEVICE_ATTR_REMOTE_QP | DEVICE_ATTR_MTU,
+                                .state = NIC_RTR,
+                                .path = path_to(&rig, 1),
+                                .remote_qp = 0x11,
+                                .mtu = 1024};
     assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, other, &attr, sizeof attr), -EINVAL);
     attr.remote_qp = qp1;
     assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, other, &attr, sizeof attr), 0);
     /* Nor is it by another way to a number that was good elsewhere. */
     uint32_t turned = make_qp(p0, NIC_RC, &cq0, 0);
-    struct live_path elsewhere = path_to(&rig, 2);
+    struct device_path elsewhere = path_to(&rig, 2);
     connect_qp(p0, turned, &elsewhere, 0x11);
-    attr = (struct live_qp_attr){.mask = LIVE_ATTR_PATH, .path = path_to(&rig, 1)};
+    attr = (struct device_qp_attr){.mask = DEVICE_ATTR_PATH, .path = path_to(&rig, 1)};
     assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, turned, &attr, sizeof attr), -EINVAL);
-    attr.mask |= LIVE_ATTR_REMOTE_QP;
+    attr.mask |= DEVICE_ATTR_REMOTE_QP;
     attr.remote_qp = qp1;
     assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, turned, &attr, sizeof attr), -EINVAL);
-    const struct live_sge list = sge_of(p0, 0, 1u << 20);
+    const struct device_sge list = sge_of(p0, 0, 1u << 20);
     post_send(p0, qp0, write_to(p1, 1, 0), &list, 1);
     rig_run(&rig);
     expect_completion(&cq0, 1, NIC_SUCCESS);
@@ -745,7 +746,7 @@ static void test_hostile_neighbour(void **state)
     connected(PLAIN, NIC_RC);
     rng_init(&rng, 7, 0);
     struct cq own = make_cq(p2, 8, 0);
-    const struct live_sge list = sge_of(p0, 0, 3000);
+    const struct device_sge list = sge_of(p0, 0, 3000);
     for (unsigned i = 0; i < 20000; i++) {
         random_bytes(&rng, data, sizeof data);
         uint32_t op = (uint32_t)rng_below(&rng, ATTACH_OPS);

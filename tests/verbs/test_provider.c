@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Another device under the verbs library: one in the memory of this test, which has no adapter, wire or thread, named
- * to live_provider().  A program's calls of libibverbs reach it, and nothing of the live adapter is opened.
+ * to device_provider().  A program's calls of libibverbs reach it, and nothing of the live adapter is opened.
  *
  * It does what the test needs: RC, SEND and WRITE between two of its own queue pairs, done when they are posted.
  */
@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "live/live.h"
+#include "device/device.h"
 
 #define OBJECTS 8u
 #define RING 16u
@@ -49,7 +49,7 @@ struct memory_qp {
     enum nic_state state;
     struct {
         uint64_t wr_id;
-        struct live_sge sge;
+        struct device_sge sge;
     } recv[RING];
     unsigned recv_head, recv_tail;
 };
@@ -59,24 +59,24 @@ struct memory_watch {
     int fd;
 };
 
-static struct memory_device { /* as a struct live */
+static struct memory_device { /* as a struct device */
     const struct device_ops *ops;
-    struct live_device device;
+    struct device_info device;
     struct memory_mr *mr[OBJECTS];
     struct memory_qp *qp[OBJECTS];
     unsigned mrs, qps, opens, posts, polls;
 } the_device;
 
-static void fill(struct live_device *device)
+static void fill(struct device_info *device)
 {
-    *device = (struct live_device){.ops = &memory_ops, .ifindex = 1, .if_mtu = 9000, .guid = 7, .up = true, .gids = 1};
+    *device = (struct device_info){.ops = &memory_ops, .ifindex = 1, .if_mtu = 9000, .guid = 7, .up = true, .gids = 1};
     device->line_bps = 100000000000u;
     snprintf(device->name, sizeof device->name, "memory0");
     snprintf(device->ifname, sizeof device->ifname, "none");
-    device->gid[0] = (struct live_gid){.addr = {{0xfd, [15] = 1}}, .net = PKT_NET_IPV6, .usable = true};
+    device->gid[0] = (struct device_gid){.addr = {{0xfd, [15] = 1}}, .net = PKT_NET_IPV6, .usable = true};
 }
 
-static int memory_devices(struct live_device **ret, unsigned *ret_count)
+static int memory_devices(struct device_info **ret, unsigned *ret_count)
 {
     *ret = calloc(1, sizeof **ret);
     if (*ret == NULL) return -ENOMEM;
@@ -85,36 +85,36 @@ static int memory_devices(struct live_device **ret, unsigned *ret_count)
     return 0;
 }
 
-static int memory_device_refresh(struct live_device *device)
+static int memory_device_refresh(struct device_info *device)
 {
     fill(device);
     return 0;
 }
 
-static int memory_open(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)
+static int memory_open(const struct device_info *device, struct device **ret, char *why, size_t why_bytes)
 {
     (void)why;
     (void)why_bytes;
     the_device.ops = &memory_ops;
     the_device.device = *device;
     the_device.opens++;
-    *ret = (struct live *)&the_device;
+    *ret = (struct device *)&the_device;
     return 0;
 }
 
-static void memory_close(struct live *live)
+static void memory_close(struct device *live)
 {
     assert_ptr_equal(live, &the_device);
     the_device.opens--;
 }
 
-static const struct live_device *memory_device_of(const struct live *live)
+static const struct device_info *memory_info_of(const struct device *live)
 {
     return &((const struct memory_device *)live)->device;
 }
 
-static int memory_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
-                            struct live_mr **ret)
+static int memory_mr_create(struct device *live, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova,
+                            uint32_t access, struct device_mr **ret)
 {
     struct memory_device *device = (struct memory_device *)live;
     struct memory_mr *mr = malloc(sizeof *mr);
@@ -124,23 +124,23 @@ static int memory_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t
     assert_true(mr && device->mrs < OBJECTS);
     *mr = (struct memory_mr){&memory_ops, addr, iova, bytes, FIRST_KEY + device->mrs};
     device->mr[device->mrs++] = mr;
-    *ret = (struct live_mr *)mr;
+    *ret = (struct device_mr *)mr;
     return 0;
 }
 
-static int memory_mr_destroy(struct live_mr *mr)
+static int memory_mr_destroy(struct device_mr *mr)
 {
     free(mr);
     return 0;
 }
 
-static uint32_t memory_mr_key(const struct live_mr *mr)
+static uint32_t memory_mr_key(const struct device_mr *mr)
 {
     return ((const struct memory_mr *)mr)->key;
 }
 
-static int memory_cq_create(struct live *live, uint32_t entries, struct live_channel *channel, void *app,
-                            struct live_cq **ret)
+static int memory_cq_create(struct device *live, uint32_t entries, struct device_channel *channel, void *app,
+                            struct device_cq **ret)
 {
     struct memory_cq *cq = calloc(1, sizeof *cq);
 
@@ -148,25 +148,25 @@ static int memory_cq_create(struct live *live, uint32_t entries, struct live_cha
     (void)app;
     assert_true(cq && entries <= RING && channel == NULL);
     cq->ops = &memory_ops;
-    *ret = (struct live_cq *)cq;
+    *ret = (struct device_cq *)cq;
     return 0;
 }
 
-static int memory_cq_destroy(struct live_cq *cq)
+static int memory_cq_destroy(struct device_cq *cq)
 {
     free(cq);
     return 0;
 }
 
-static uint32_t memory_cq_entries(const struct live_cq *cq)
+static uint32_t memory_cq_entries(const struct device_cq *cq)
 {
     (void)cq;
     return RING;
 }
 
-static int memory_poll(struct live_cq *live_cq, struct nic_cqe *ret, unsigned max)
+static int memory_poll(struct device_cq *device_cq, struct nic_cqe *ret, unsigned max)
 {
-    struct memory_cq *cq = (struct memory_cq *)live_cq;
+    struct memory_cq *cq = (struct memory_cq *)device_cq;
     unsigned count = 0;
 
     the_device.polls++;
@@ -175,7 +175,7 @@ static int memory_poll(struct live_cq *live_cq, struct nic_cqe *ret, unsigned ma
     return (int)count;
 }
 
-static int memory_qp_create(struct live *live, const struct live_qp_init *init, struct live_qp **ret)
+static int memory_qp_create(struct device *live, const struct device_qp_init *init, struct device_qp **ret)
 {
     struct memory_device *device = (struct memory_device *)live;
     struct memory_qp *qp = calloc(1, sizeof *qp);
@@ -186,30 +186,30 @@ static int memory_qp_create(struct live *live, const struct live_qp_init *init, 
                              .recv_cq = (struct memory_cq *)init->recv_cq,
                              .qpn = FIRST_QPN + device->qps};
     device->qp[device->qps++] = qp;
-    *ret = (struct live_qp *)qp;
+    *ret = (struct device_qp *)qp;
     return 0;
 }
 
-static int memory_qp_modify(struct live_qp *live_qp, const struct live_qp_attr *attr)
+static int memory_qp_modify(struct device_qp *device_qp, const struct device_qp_attr *attr)
 {
-    struct memory_qp *qp = (struct memory_qp *)live_qp;
+    struct memory_qp *qp = (struct memory_qp *)device_qp;
 
-    if (attr->mask & LIVE_ATTR_STATE) qp->state = attr->state;
-    if (attr->mask & LIVE_ATTR_REMOTE_QP) qp->remote = attr->remote_qp;
+    if (attr->mask & DEVICE_ATTR_STATE) qp->state = attr->state;
+    if (attr->mask & DEVICE_ATTR_REMOTE_QP) qp->remote = attr->remote_qp;
     return 0;
 }
 
-static enum nic_state memory_qp_state(struct live_qp *qp)
+static enum nic_state memory_qp_state(struct device_qp *qp)
 {
     return ((struct memory_qp *)qp)->state;
 }
 
-static uint32_t memory_qp_number(const struct live_qp *qp)
+static uint32_t memory_qp_number(const struct device_qp *qp)
 {
     return ((const struct memory_qp *)qp)->qpn;
 }
 
-static int memory_qp_destroy(struct live_qp *qp)
+static int memory_qp_destroy(struct device_qp *qp)
 {
     free(qp);
     return 0;
@@ -221,9 +221,9 @@ static void complete(struct memory_cq *cq, const struct nic_cqe *cqe)
     cq->ring[cq->tail++ % RING] = *cqe;
 }
 
-static int memory_post_recv(struct live_qp *live_qp, const struct live_recv *recv)
+static int memory_post_recv(struct device_qp *device_qp, const struct device_recv *recv)
 {
-    struct memory_qp *qp = (struct memory_qp *)live_qp;
+    struct memory_qp *qp = (struct memory_qp *)device_qp;
 
     assert_int_equal(recv->sges, 1);
     qp->recv[qp->recv_tail % RING].wr_id = recv->wr_id;
@@ -231,9 +231,9 @@ static int memory_post_recv(struct live_qp *live_qp, const struct live_recv *rec
     return 0;
 }
 
-static int memory_post_send(struct live_qp *live_qp, const struct live_send *send, bool more)
+static int memory_post_send(struct device_qp *device_qp, const struct device_send *send, bool more)
 {
-    struct memory_qp *qp = (struct memory_qp *)live_qp, *peer = the_device.qp[qp->remote - FIRST_QPN];
+    struct memory_qp *qp = (struct memory_qp *)device_qp, *peer = the_device.qp[qp->remote - FIRST_QPN];
     struct nic_cqe sent = {.wr_id = send->wr.wr_id, .qpn = qp->qpn, .verb = send->wr.verb, .bytes = send->sge->length};
 
     (void)more;
@@ -256,40 +256,40 @@ static int memory_post_send(struct live_qp *live_qp, const struct live_send *sen
     return 0;
 }
 
-static int memory_watch_create(struct live *live, struct live_watch **ret)
+static int memory_watch_create(struct device *live, struct device_watch **ret)
 {
     struct memory_watch *watch = malloc(sizeof *watch);
 
     (void)live;
     assert_non_null(watch);
     *watch = (struct memory_watch){&memory_ops, eventfd(0, EFD_CLOEXEC)};
-    *ret = (struct live_watch *)watch;
+    *ret = (struct device_watch *)watch;
     return 0;
 }
 
-static void memory_watch_hook(struct live_watch *watch, const struct live_watch_hooks *hooks)
+static void memory_watch_hook(struct device_watch *watch, const struct device_watch_hooks *hooks)
 {
     (void)watch;
     (void)hooks;
 }
 
-static void memory_watch_destroy(struct live_watch *watch)
+static void memory_watch_destroy(struct device_watch *watch)
 {
     close(((struct memory_watch *)watch)->fd);
     free(watch);
 }
 
-static int memory_watch_fd(const struct live_watch *watch)
+static int memory_watch_fd(const struct device_watch *watch)
 {
     return ((const struct memory_watch *)watch)->fd;
 }
 
 static const struct device_ops memory_ops = {
-    .devices = memory_devices,
-    .device_refresh = memory_device_refresh,
+    .list = memory_devices,
+    .refresh = memory_device_refresh,
     .open = memory_open,
     .close = memory_close,
-    .device_of = memory_device_of,
+    .info_of = memory_info_of,
     .mr_create = memory_mr_create,
     .mr_destroy = memory_mr_destroy,
     .mr_key = memory_mr_key,
@@ -395,7 +395,7 @@ static void test_program(void **state)
     int count = 0;
 
     (void)state;
-    live_provider(&memory_ops);
+    device_provider(&memory_ops);
     struct ibv_device **list = ibv_get_device_list(&count);
     assert_int_equal(count, 1);
     assert_string_equal(ibv_get_device_name(list[0]), "memory0");
@@ -418,7 +418,7 @@ static void test_live_again(void **state)
     int count = 0;
 
     (void)state;
-    live_provider(NULL);
+    device_provider(NULL);
     setenv("ROCELAB_DEVICE", "lo", 1);
     struct ibv_device **list = ibv_get_device_list(&count);
     assert_int_equal(count, 1);

@@ -11,32 +11,33 @@
 
 #include "attach/device/device_int.h"
 
-static int tell(struct live_channel *channel)
+static int tell(struct device_channel *channel)
 {
-    struct live *live = channel->live;
+    struct device *device = channel->device;
     struct attach_made made = {.ring = 0};
-    int error = device_enter(live);
+    int error = attached_enter(device);
 
     if (error < 0) return error;
-    error = device_ask_with(live, ATTACH_OP_CHANNEL_CREATE, channel->fd, &made, sizeof made, NULL);
+    error = attached_ask_with(device, ATTACH_OP_CHANNEL_CREATE, channel->fd, &made, sizeof made, NULL);
     if (error >= 0) {
         channel->number = made.number;
-        channel->ring = device_ring(live, made.ring, made.entries);
-        pthread_mutex_lock(&live->lock);
-        channel->next = live->channels;
-        live->channels = channel;
-        pthread_mutex_unlock(&live->lock);
+        channel->ring = attached_ring(device, made.ring, made.entries);
+        pthread_mutex_lock(&device->lock);
+        channel->next = device->channels;
+        device->channels = channel;
+        pthread_mutex_unlock(&device->lock);
     }
-    device_leave();
+    attached_leave();
     return error < 0 ? error : 0;
 }
 
-int attached_channel_create(struct live *live, struct live_channel **ret)
+int attached_channel_create(struct device *device, struct device_channel **ret)
 {
-    struct live_channel *channel = malloc(sizeof *channel);
+    struct device_channel *channel = malloc(sizeof *channel);
 
     if (channel == NULL) return -ENOMEM;
-    *channel = (struct live_channel){.ops = live->ops, .live = live, .fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)};
+    *channel =
+        (struct device_channel){.ops = device->ops, .device = device, .fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)};
     pthread_mutex_init(&channel->lock, NULL);
     int error = channel->fd < 0 ? -errno : tell(channel);
     if (error < 0) {
@@ -48,19 +49,19 @@ int attached_channel_create(struct live *live, struct live_channel **ret)
     return 0;
 }
 
-int attached_channel_destroy(struct live_channel *channel)
+int attached_channel_destroy(struct device_channel *channel)
 {
-    struct live *live = channel->live;
+    struct device *device = channel->device;
 
     if (__atomic_load_n(&channel->users, __ATOMIC_ACQUIRE)) return -EBUSY;
-    if (!device_inert(live)) {
-        (void)device_ask_once(live, ATTACH_OP_CHANNEL_DESTROY, channel->number, NULL, 0);
-        struct live_channel **at = &live->channels;
-        pthread_mutex_lock(&live->lock);
+    if (!attached_inert(device)) {
+        (void)attached_ask_once(device, ATTACH_OP_CHANNEL_DESTROY, channel->number, NULL, 0);
+        struct device_channel **at = &device->channels;
+        pthread_mutex_lock(&device->lock);
         while (*at != channel)
             at = &(*at)->next;
         *at = channel->next;
-        pthread_mutex_unlock(&live->lock);
+        pthread_mutex_unlock(&device->lock);
     }
     close(channel->fd);
     pthread_mutex_destroy(&channel->lock);
@@ -68,21 +69,21 @@ int attached_channel_destroy(struct live_channel *channel)
     return 0;
 }
 
-int attached_channel_fd(const struct live_channel *channel)
+int attached_channel_fd(const struct device_channel *channel)
 {
     return channel->fd;
 }
 
-void attached_channel_gone(struct live *live)
+void attached_channel_gone(struct device *device)
 {
-    pthread_mutex_lock(&live->lock);
-    for (struct live_channel *channel = live->channels; channel; channel = channel->next)
+    pthread_mutex_lock(&device->lock);
+    for (struct device_channel *channel = device->channels; channel; channel = channel->next)
         (void)eventfd_write(channel->fd, 1);
-    pthread_mutex_unlock(&live->lock);
+    pthread_mutex_unlock(&device->lock);
 }
 
 /* The next event's queue; 0: there is none, or the queue has gone. */
-static uint32_t next_number(struct live_channel *channel)
+static uint32_t next_number(struct device_channel *channel)
 {
     struct attach_ring *index = channel->ring.index;
     uint32_t number = 0;
@@ -97,30 +98,30 @@ static uint32_t next_number(struct live_channel *channel)
     return number;
 }
 
-static struct live_cq *cq_find(struct live *live, uint32_t number)
+static struct device_cq *cq_find(struct device *device, uint32_t number)
 {
-    struct live_cq *cq;
+    struct device_cq *cq;
 
-    pthread_mutex_lock(&live->lock);
-    for (cq = live->cqs; cq && cq->number != number; cq = cq->next)
+    pthread_mutex_lock(&device->lock);
+    for (cq = device->cqs; cq && cq->number != number; cq = cq->next)
         ;
     if (cq) __atomic_fetch_add(&cq->delivered, 1, __ATOMIC_ACQ_REL);
-    pthread_mutex_unlock(&live->lock);
+    pthread_mutex_unlock(&device->lock);
     return cq;
 }
 
-int attached_channel_wait(struct live_channel *channel, struct live_cq **ret, void **ret_app)
+int attached_channel_wait(struct device_channel *channel, struct device_cq **ret, void **ret_app)
 {
-    struct live *live = channel->live;
+    struct device *device = channel->device;
 
     for (;;) {
-        if (device_inert(live)) return -ENODEV; /* before an event is taken that is the parent's */
-        int error = device_read_fd(channel->fd);
-        if (error == 0) error = device_enter(live);
+        if (attached_inert(device)) return -ENODEV; /* before an event is taken that is the parent's */
+        int error = attached_read_fd(channel->fd);
+        if (error == 0) error = attached_enter(device);
         if (error < 0) return error;
         uint32_t number = next_number(channel);
-        struct live_cq *cq = number ? cq_find(live, number) : NULL;
-        device_leave();
+        struct device_cq *cq = number ? cq_find(device, number) : NULL;
+        attached_leave();
         if (cq == NULL) continue;
         *ret = cq;
         *ret_app = cq->app;
@@ -128,12 +129,12 @@ int attached_channel_wait(struct live_channel *channel, struct live_cq **ret, vo
     }
 }
 
-void attached_cq_ack_events(struct live_cq *cq, unsigned events)
+void attached_cq_ack_events(struct device_cq *cq, unsigned events)
 {
     __atomic_fetch_add(&cq->acked, events, __ATOMIC_ACQ_REL);
 }
 
-void attached_channel_forget(struct live_channel *channel, const struct live_cq *cq)
+void attached_channel_forget(struct device_channel *channel, const struct device_cq *cq)
 {
     const struct attach_ring *index = channel->ring.index;
 

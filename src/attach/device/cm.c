@@ -7,58 +7,58 @@
 
 #include <string.h>
 
-int attached_mad_send(struct live *live, const struct live_path *path, const uint8_t mad[LIVE_MAD_BYTES])
+int attached_mad_send(struct device *device, const struct device_path *path, const uint8_t mad[DEVICE_MAD_BYTES])
 {
     struct attach_mad told = {.path = *path};
 
-    if (path->gid_index >= live->device.gids) return -EINVAL;
-    memcpy(told.data, mad, LIVE_MAD_BYTES);
-    int error = device_ask_once(live, ATTACH_OP_MAD_SEND, 0, &told, sizeof told);
+    if (path->gid_index >= device->info.gids) return -EINVAL;
+    memcpy(told.data, mad, DEVICE_MAD_BYTES);
+    int error = attached_ask_once(device, ATTACH_OP_MAD_SEND, 0, &told, sizeof told);
     return error < 0 ? error : 0;
 }
 
-static bool take(struct live *live, struct live_mad *ret)
+static bool take(struct device *device, struct device_mad *ret)
 {
-    struct attach_ring *index = live->mads.index;
+    struct attach_ring *index = device->mads.index;
 
-    pthread_mutex_lock(&live->lock);
+    pthread_mutex_lock(&device->lock);
     const uint32_t head = index->head;
     bool found = head != __atomic_load_n(&index->tail, __ATOMIC_ACQUIRE);
     if (found) {
-        *ret = ((const struct live_mad *)live->mads.entry)[head & live->mads.mask];
+        *ret = ((const struct device_mad *)device->mads.entry)[head & device->mads.mask];
         __atomic_store_n(&index->head, head + 1, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&live->lock);
+    pthread_mutex_unlock(&device->lock);
     return found;
 }
 
-int attached_mad_receive(struct live *live, struct live_mad *ret)
+int attached_mad_receive(struct device *device, struct device_mad *ret)
 {
-    int error = device_enter(live);
+    int error = attached_enter(device);
 
     if (error < 0) return error;
-    bool found = take(live, ret);
+    bool found = take(device, ret);
     if (!found) {
-        (void)device_read_fd(live->mad_fd); /* does not wait */
-        found = take(live, ret);            /* that came between the look and the read */
+        (void)attached_read_fd(device->mad_fd); /* does not wait */
+        found = take(device, ret);              /* that came between the look and the read */
     }
-    device_leave();
+    attached_leave();
     return found;
 }
 
-int attached_mad_fd(struct live *live)
+int attached_mad_fd(struct device *device)
 {
-    return device_inert(live) ? -ENODEV : live->mad_fd;
+    return attached_inert(device) ? -ENODEV : device->mad_fd;
 }
 
-uint32_t attached_cm_slot(struct live *live)
+uint32_t attached_cm_slot(struct device *device)
 {
-    uint32_t slot = __atomic_load_n(&live->slot, __ATOMIC_RELAXED);
+    uint32_t slot = __atomic_load_n(&device->slot, __ATOMIC_RELAXED);
 
     if (slot == 0) {
-        int result = device_ask_once(live, ATTACH_OP_CM_SLOT, 0, NULL, 0);
+        int result = attached_ask_once(device, ATTACH_OP_CM_SLOT, 0, NULL, 0);
         slot = result > 0 ? (uint32_t)result : 0;
-        __atomic_store_n(&live->slot, slot, __ATOMIC_RELAXED);
+        __atomic_store_n(&device->slot, slot, __ATOMIC_RELAXED);
     }
     return slot;
 }
@@ -74,32 +74,32 @@ static struct attach_service service(uint64_t id, const struct pkt_addr *address
     return told;
 }
 
-int attached_cm_listen(struct live *live, uint64_t service_id, const struct pkt_addr *address)
+int attached_cm_listen(struct device *device, uint64_t service_id, const struct pkt_addr *address)
 {
     struct attach_service told = service(service_id, address);
-    int error = device_ask_once(live, ATTACH_OP_CM_LISTEN, 0, &told, sizeof told);
+    int error = attached_ask_once(device, ATTACH_OP_CM_LISTEN, 0, &told, sizeof told);
 
     return error < 0 ? error : 0;
 }
 
-void attached_cm_unlisten(struct live *live, uint64_t service_id, const struct pkt_addr *address)
+void attached_cm_unlisten(struct device *device, uint64_t service_id, const struct pkt_addr *address)
 {
     struct attach_service told = service(service_id, address);
 
-    (void)device_ask_once(live, ATTACH_OP_CM_UNLISTEN, 0, &told, sizeof told);
+    (void)attached_ask_once(device, ATTACH_OP_CM_UNLISTEN, 0, &told, sizeof told);
 }
 
-int32_t attached_cm_alive(struct live *live, uint32_t slot, const struct pkt_addr *address)
+int32_t attached_cm_alive(struct device *device, uint32_t slot, const struct pkt_addr *address)
 {
     struct attach_service told = {.slot = slot, .address = *address};
-    int result = device_ask_once(live, ATTACH_OP_CM_ALIVE, 0, &told, sizeof told);
+    int result = attached_ask_once(device, ATTACH_OP_CM_ALIVE, 0, &told, sizeof told);
 
     return result < 0 ? 0 : result;
 }
 
 int attached_source(const struct pkt_addr *to, struct pkt_addr *ret)
 {
-    const struct attach_api *api = device_api();
+    const struct attach_api *api = attached_api();
     struct attach_request request = {.op = ATTACH_OP_HOST};
     struct attach_host *host = (struct attach_host *)(void *)request.data;
     const struct attach_head *head = api->head;

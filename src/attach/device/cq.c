@@ -13,80 +13,80 @@
 /* Of a completion that is to be told nobody: an entry of the ring that is passed over. */
 #define VOID_VERB NIC_VERBS
 
-int attached_cq_create(struct live *live, uint32_t entries, struct live_channel *channel, void *app,
-                       struct live_cq **ret)
+int attached_cq_create(struct device *device, uint32_t entries, struct device_channel *channel, void *app,
+                       struct device_cq **ret)
 {
     union {
         struct attach_cq asked;
         struct attach_made made;
     } told = {.asked = {.entries = entries, .channel = channel ? channel->number : 0}};
 
-    if (entries == 0 || entries > LIVE_CQ_MAX) return -EINVAL;
-    struct live_cq *cq = malloc(sizeof *cq);
-    int error = cq ? device_enter(live) : -ENOMEM;
+    if (entries == 0 || entries > DEVICE_CQ_MAX) return -EINVAL;
+    struct device_cq *cq = malloc(sizeof *cq);
+    int error = cq ? attached_enter(device) : -ENOMEM;
     if (error < 0) {
         free(cq);
         return error;
     }
-    error = device_ask(live, ATTACH_OP_CQ_CREATE, 0, &told, sizeof told, NULL);
+    error = attached_ask(device, ATTACH_OP_CQ_CREATE, 0, &told, sizeof told, NULL);
     if (error >= 0) {
-        *cq = (struct live_cq){.ops = live->ops,
-                               .live = live,
-                               .number = told.made.number,
-                               .ring = device_ring(live, told.made.ring, told.made.entries),
-                               .channel = channel,
-                               .app = app};
+        *cq = (struct device_cq){.ops = device->ops,
+                                 .device = device,
+                                 .number = told.made.number,
+                                 .ring = attached_ring(device, told.made.ring, told.made.entries),
+                                 .channel = channel,
+                                 .app = app};
         pthread_mutex_init(&cq->lock, NULL);
-        pthread_mutex_lock(&live->lock);
-        cq->next = live->cqs;
-        live->cqs = cq;
-        pthread_mutex_unlock(&live->lock);
+        pthread_mutex_lock(&device->lock);
+        cq->next = device->cqs;
+        device->cqs = cq;
+        pthread_mutex_unlock(&device->lock);
         if (channel) __atomic_fetch_add(&channel->users, 1, __ATOMIC_RELAXED);
         *ret = cq;
     } else {
         free(cq);
     }
-    device_leave();
+    attached_leave();
     return error < 0 ? error : 0;
 }
 
-int attached_cq_resize(struct live_cq *cq, uint32_t entries)
+int attached_cq_resize(struct device_cq *cq, uint32_t entries)
 {
     union {
         struct attach_cq asked;
         struct attach_made made;
     } told = {.asked = {.entries = entries}};
 
-    if (entries == 0 || entries > LIVE_CQ_MAX) return -EINVAL;
-    int error = device_enter(cq->live);
+    if (entries == 0 || entries > DEVICE_CQ_MAX) return -EINVAL;
+    int error = attached_enter(cq->device);
     if (error < 0) return error;
     /* With the real clock others poll meanwhile; with the virtual one who waits for a lock would keep the turn. */
-    const bool locks = cq->live->head->clock == ATTACH_REAL;
+    const bool locks = cq->device->head->clock == ATTACH_REAL;
     if (locks) pthread_mutex_lock(&cq->lock);
-    error = device_ask(cq->live, ATTACH_OP_CQ_RESIZE, cq->number, &told, sizeof told, NULL);
-    if (error >= 0) cq->ring = device_ring(cq->live, told.made.ring, told.made.entries);
+    error = attached_ask(cq->device, ATTACH_OP_CQ_RESIZE, cq->number, &told, sizeof told, NULL);
+    if (error >= 0) cq->ring = attached_ring(cq->device, told.made.ring, told.made.entries);
     if (locks) pthread_mutex_unlock(&cq->lock);
-    device_leave();
+    attached_leave();
     return error < 0 ? error : 0;
 }
 
-static void unlink_cq(struct live_cq *cq)
+static void unlink_cq(struct device_cq *cq)
 {
-    struct live_cq **at = &cq->live->cqs;
+    struct device_cq **at = &cq->device->cqs;
 
-    pthread_mutex_lock(&cq->live->lock);
+    pthread_mutex_lock(&cq->device->lock);
     while (*at != cq)
         at = &(*at)->next;
     *at = cq->next;
-    pthread_mutex_unlock(&cq->live->lock);
+    pthread_mutex_unlock(&cq->device->lock);
 }
 
-int attached_cq_destroy(struct live_cq *cq)
+int attached_cq_destroy(struct device_cq *cq)
 {
-    if (!device_inert(cq->live)) {
+    if (!attached_inert(cq->device)) {
         if (__atomic_load_n(&cq->users, __ATOMIC_ACQUIRE)) return -EBUSY;
-        (void)device_ask_once(cq->live, ATTACH_OP_CQ_DESTROY, cq->number, NULL, 0);
-        attached_events_forget(cq->live, cq->app);
+        (void)attached_ask_once(cq->device, ATTACH_OP_CQ_DESTROY, cq->number, NULL, 0);
+        attached_events_forget(cq->device, cq->app);
         unlink_cq(cq);
         if (cq->channel) attached_channel_forget(cq->channel, cq);
         while (__atomic_load_n(&cq->acked, __ATOMIC_ACQUIRE) != __atomic_load_n(&cq->delivered, __ATOMIC_ACQUIRE))
@@ -98,12 +98,12 @@ int attached_cq_destroy(struct live_cq *cq)
     return 0;
 }
 
-uint32_t attached_cq_entries(const struct live_cq *cq)
+uint32_t attached_cq_entries(const struct device_cq *cq)
 {
     return cq->ring.mask + 1;
 }
 
-static unsigned take(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
+static unsigned take(struct device_cq *cq, struct nic_cqe *ret, unsigned max)
 {
     unsigned count = 0;
 
@@ -119,18 +119,18 @@ static unsigned take(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
     if (head != index->head) __atomic_store_n(&index->head, head, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&cq->lock);
     if (count == 0) return 0;
-    pthread_mutex_lock(&cq->live->lock);
+    pthread_mutex_lock(&cq->device->lock);
     for (unsigned i = 0; i < count; i++)
-        attached_qp_completed(cq->live, &ret[i]);
-    pthread_mutex_unlock(&cq->live->lock);
+        attached_qp_completed(cq->device, &ret[i]);
+    pthread_mutex_unlock(&cq->device->lock);
     return count;
 }
 
-int attached_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
+int attached_poll(struct device_cq *cq, struct nic_cqe *ret, unsigned max)
 {
-    const struct attach_api *api = device_api();
-    struct attach_head *head = cq->live->head;
-    int error = device_enter(cq->live);
+    const struct attach_api *api = attached_api();
+    struct attach_head *head = cq->device->head;
+    int error = attached_enter(cq->device);
 
     if (error < 0) return error;
     __atomic_store_n(&head->counters.polls, head->counters.polls + 1, __ATOMIC_RELAXED);
@@ -143,11 +143,11 @@ int attached_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
         api->charge(head->cost.poll);
         api->poll_found();
     }
-    device_leave();
+    attached_leave();
     return (int)count;
 }
 
-void attached_cq_forget(struct live_cq *cq, uint32_t qpn)
+void attached_cq_forget(struct device_cq *cq, uint32_t qpn)
 {
     pthread_mutex_lock(&cq->lock);
     struct attach_cqe *slot = cq->ring.entry;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "attach/device/device_int.h"
-#include "live/counters.h"
+#include "device/counters.h"
 #include "nic/counters.h"
 
 #define IF_HEADERS 80u /* of a frame beside its payload: what verbs take off an interface's MTU */
@@ -23,7 +23,7 @@ const struct device_ops attached_ops;
 
 /* Taken outside of enter and leave.  Recursive: who has it may be the one that finds the fabric gone. */
 static pthread_mutex_t list_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static struct live *list;
+static struct device *list;
 
 /* The preloaded library's table; NULL: there is none. */
 static struct attach_api *find_api(void)
@@ -34,73 +34,74 @@ static struct attach_api *find_api(void)
     return found && found->version == ATTACH_API_VERSION ? found : NULL;
 }
 
-const struct attach_api *device_api(void)
+const struct attach_api *attached_api(void)
 {
     return find_api();
 }
 
-bool device_inert(const struct live *live)
+bool attached_inert(const struct device *device)
 {
-    return __atomic_load_n(&live->inert, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&device->inert, __ATOMIC_ACQUIRE);
 }
 
-int device_enter(struct live *live)
+int attached_enter(struct device *device)
 {
-    return device_inert(live) ? -ENODEV : device_api()->enter();
+    return attached_inert(device) ? -ENODEV : attached_api()->enter();
 }
 
-void device_leave(void)
+void attached_leave(void)
 {
-    device_api()->leave();
+    attached_api()->leave();
 }
 
-static int ask(struct live *live, enum attach_op op, uint32_t *object, void *data, size_t bytes, const int *fd)
+static int ask(struct device *device, enum attach_op op, uint32_t *object, void *data, size_t bytes, const int *fd)
 {
-    struct attach_request request = {.op = op, .nic = live->nic, .object = *object};
+    struct attach_request request = {.op = op, .nic = device->nic, .object = *object};
 
     if (bytes) memcpy(request.data, data, bytes);
-    int result = device_api()->request(&request, fd, fd ? 1 : 0);
+    int result = attached_api()->request(&request, fd, fd ? 1 : 0);
     if (result < 0) return result;
     if (bytes) memcpy(data, request.data, bytes);
     *object = request.object;
     return result;
 }
 
-int device_ask(struct live *live, enum attach_op op, uint32_t object, void *data, size_t bytes, uint32_t *ret_object)
+int attached_ask(struct device *device, enum attach_op op, uint32_t object, void *data, size_t bytes,
+                 uint32_t *ret_object)
 {
-    int result = ask(live, op, &object, data, bytes, NULL);
+    int result = ask(device, op, &object, data, bytes, NULL);
 
     if (result >= 0 && ret_object) *ret_object = object;
     return result;
 }
 
-int device_ask_with(struct live *live, enum attach_op op, int fd, void *data, size_t bytes, uint32_t *ret_object)
+int attached_ask_with(struct device *device, enum attach_op op, int fd, void *data, size_t bytes, uint32_t *ret_object)
 {
     uint32_t object = 0;
-    int result = ask(live, op, &object, data, bytes, &fd);
+    int result = ask(device, op, &object, data, bytes, &fd);
 
     if (result >= 0 && ret_object) *ret_object = object;
     return result;
 }
 
-int device_ask_once(struct live *live, enum attach_op op, uint32_t object, void *data, size_t bytes)
+int attached_ask_once(struct device *device, enum attach_op op, uint32_t object, void *data, size_t bytes)
 {
-    int result = device_enter(live);
+    int result = attached_enter(device);
 
     if (result < 0) return result;
-    result = device_ask(live, op, object, data, bytes, NULL);
-    device_leave();
+    result = attached_ask(device, op, object, data, bytes, NULL);
+    attached_leave();
     return result;
 }
 
-struct ring device_ring(const struct live *live, uint64_t offset, uint32_t entries)
+struct ring attached_ring(const struct device *device, uint64_t offset, uint32_t entries)
 {
-    struct attach_ring *index = attach_at(live->head, offset);
+    struct attach_ring *index = attach_at(device->head, offset);
 
     return (struct ring){.index = index, .entry = (uint8_t *)index + ATTACH_RING_HEAD, .mask = entries - 1};
 }
 
-int device_read_fd(int fd)
+int attached_read_fd(int fd)
 {
     uint64_t count;
 
@@ -109,11 +110,11 @@ int device_read_fd(int fd)
 
 /* --- found --- */
 
-static void describe(const struct attach_head *head, uint32_t number, struct live_device *ret)
+static void describe(const struct attach_head *head, uint32_t number, struct device_info *ret)
 {
     const struct attach_nic *nic = &head->nic[number];
 
-    *ret = (struct live_device){.ops = &attached_ops,
+    *ret = (struct device_info){.ops = &attached_ops,
                                 .ifindex = FIRST_IFINDEX + number,
                                 .if_mtu = nic->mtu + IF_HEADERS,
                                 .guid = nic->guid,
@@ -126,60 +127,70 @@ static void describe(const struct attach_head *head, uint32_t number, struct liv
     memcpy(ret->gid, nic->gid, nic->gids * sizeof nic->gid[0]);
 }
 
-static int attached_devices(struct live_device **ret, unsigned *ret_count)
+static int attached_list(struct device_info **ret, unsigned *ret_count)
 {
-    const struct attach_head *head = device_api()->head;
-    struct live_device *device = calloc(head->nics ? head->nics : 1, sizeof *device);
+    const struct attach_head *head = attached_api()->head;
+    struct device_info *info = calloc(head->nics ? head->nics : 1, sizeof *info);
 
-    if (device == NULL) return -ENOMEM;
+    if (info == NULL) return -ENOMEM;
     for (uint32_t i = 0; i < head->nics; i++)
-        describe(head, i, &device[i]);
-    *ret = device;
+        describe(head, i, &info[i]);
+    *ret = info;
     *ret_count = head->nics;
     return 0;
 }
 
 /* The adapter of that name; head->nics: there is none. */
-static uint32_t number_of(const struct attach_head *head, const struct live_device *device)
+static uint32_t number_of(const struct attach_head *head, const struct device_info *info)
 {
     uint32_t number = 0;
 
-    while (number < head->nics && strncmp(head->nic[number].name, device->name, sizeof device->name) != 0)
+    while (number < head->nics && strncmp(head->nic[number].name, info->name, sizeof info->name) != 0)
         number++;
     return number;
 }
 
-static int attached_device_refresh(struct live_device *device)
+static int attached_refresh(struct device_info *info)
 {
-    const struct attach_head *head = device_api()->head;
-    uint32_t number = head ? number_of(head, device) : 0;
+    const struct attach_head *head = attached_api()->head;
+    uint32_t number = head ? number_of(head, info) : 0;
 
     if (head == NULL || number == head->nics) return -ENODEV;
-    describe(head, number, device);
+    describe(head, number, info);
     return 0;
 }
 
-static int attached_counters(const struct live_device *device, struct live_counter_set *ret)
+static void name_counters(const struct attach_counts *counts, struct device_counter_set *ret)
 {
-    const struct attach_head *head = device_api()->head;
-    struct attach_request request = {.op = ATTACH_OP_COUNTERS, .nic = head ? number_of(head, device) : 0};
+    const unsigned most = sizeof counts->value / sizeof counts->value[0];
+
+    for (unsigned i = 0; i < most && nic_counter_list[i].name; i++) {
+        struct device_counter *counter = &ret->counter[ret->counters++];
+        snprintf(counter->name, sizeof counter->name, "%s", nic_counter_list[i].name);
+        counter->value = counts->value[i];
+    }
+}
+
+static int attached_counters(const struct device_info *info, struct device_counter_set **ret, unsigned *ret_count)
+{
+    const struct attach_head *head = attached_api()->head;
+    struct attach_request request = {.op = ATTACH_OP_COUNTERS, .nic = head ? number_of(head, info) : 0};
     struct attach_counts counts;
 
     if (head == NULL || request.nic == head->nics) return -ENODEV;
-    int result = device_api()->enter();
+    int result = attached_api()->enter();
     if (result == 0) {
-        result = device_api()->request(&request, NULL, 0);
-        device_api()->leave();
+        result = attached_api()->request(&request, NULL, 0);
+        attached_api()->leave();
     }
     if (result < 0) return result;
+    struct device_counter_set *set = calloc(1, sizeof *set);
+    if (set == NULL) return -ENOMEM;
     memcpy(&counts, request.data, sizeof counts);
-    memcpy(ret->ifname, device->ifname, sizeof ret->ifname);
-    const unsigned most = sizeof counts.value / sizeof counts.value[0];
-    for (unsigned i = 0; i < most && nic_counter_list[i].name; i++) {
-        struct live_counter *counter = &ret->counter[ret->counters++];
-        snprintf(counter->name, sizeof counter->name, "%s", nic_counter_list[i].name);
-        counter->value = counts.value[i];
-    }
+    memcpy(set->ifname, info->ifname, sizeof set->ifname);
+    name_counters(&counts, set);
+    *ret = set;
+    *ret_count = 1;
     return 0;
 }
 
@@ -187,20 +198,20 @@ static int attached_counters(const struct live_device *device, struct live_count
 
 static void tell_gone(void)
 {
-    static const struct live_event event = {.kind = LIVE_EVENT_DEVICE_FATAL};
+    static const struct device_event event = {.kind = DEVICE_EVENT_DEVICE_FATAL};
 
     pthread_mutex_lock(&list_lock);
-    for (struct live *live = list; live; live = live->next) {
-        listeners_push(&live->listeners, &event, true);
-        attached_channel_gone(live);
+    for (struct device *device = list; device; device = device->next) {
+        listeners_push(&device->listeners, &event, true);
+        attached_channel_gone(device);
     }
     pthread_mutex_unlock(&list_lock);
 }
 
 static void forked(void)
 {
-    for (struct live *live = list; live; live = live->next)
-        __atomic_store_n(&live->inert, true, __ATOMIC_RELEASE);
+    for (struct device *device = list; device; device = device->next)
+        __atomic_store_n(&device->inert, true, __ATOMIC_RELEASE);
     list = NULL;
     list_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }
@@ -213,104 +224,99 @@ static void install(void)
 
 /* --- opened --- */
 
-static void release(struct live *live)
+static void release(struct device *device)
 {
-    if (live->mad_fd >= 0) close(live->mad_fd);
-    pthread_mutex_destroy(&live->lock);
-    free(live);
+    if (device->mad_fd >= 0) close(device->mad_fd);
+    pthread_mutex_destroy(&device->lock);
+    free(device);
 }
 
-static int open_new(const struct live_device *device, struct live **ret)
+static int open_new(const struct device_info *info, struct device **ret)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct attach_head *head = device_api()->head;
-    struct live *live = calloc(1, sizeof *live);
+    struct attach_head *head = attached_api()->head;
+    struct device *device = calloc(1, sizeof *device);
 
-    if (live == NULL) return -ENOMEM;
+    if (device == NULL) return -ENOMEM;
     pthread_once(&once, install);
-    live->ops = &attached_ops;
-    live->users = 1;
-    live->head = head;
-    live->device = *device;
-    live->nic = number_of(head, device);
-    pthread_mutex_init(&live->lock, NULL);
-    listeners_init(&live->listeners);
-    live->mad_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int error = live->nic == head->nics ? -ENODEV : live->mad_fd < 0 ? -errno : device_enter(live);
+    device->ops = &attached_ops;
+    device->users = 1;
+    device->head = head;
+    device->info = *info;
+    device->nic = number_of(head, info);
+    pthread_mutex_init(&device->lock, NULL);
+    listeners_init(&device->listeners);
+    device->mad_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int error = device->nic == head->nics ? -ENODEV : device->mad_fd < 0 ? -errno : attached_enter(device);
     if (error == 0) {
-        error = device_ask_with(live, ATTACH_OP_OPEN, live->mad_fd, NULL, 0, NULL);
-        device_leave();
+        error = attached_ask_with(device, ATTACH_OP_OPEN, device->mad_fd, NULL, 0, NULL);
+        attached_leave();
     }
     if (error < 0) {
-        release(live);
+        release(device);
         return error;
     }
-    live->events = device_ring(live, head->nic[live->nic].events, ATTACH_EVENTS);
-    live->mads = device_ring(live, head->nic[live->nic].mads, ATTACH_MADS);
-    live->next = list;
-    list = live;
-    *ret = live;
+    device->events = attached_ring(device, head->nic[device->nic].events, ATTACH_EVENTS);
+    device->mads = attached_ring(device, head->nic[device->nic].mads, ATTACH_MADS);
+    device->next = list;
+    list = device;
+    *ret = device;
     return 0;
 }
 
-static int attached_open(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)
+static int attached_open(const struct device_info *info, struct device **ret, char *why, size_t why_bytes)
 {
     int error = 0;
 
     snprintf(why, why_bytes, "%s", "");
     pthread_mutex_lock(&list_lock);
-    struct live *live = list;
-    while (live && strcmp(live->device.name, device->name) != 0)
-        live = live->next;
-    if (live) {
-        live->users++;
-        *ret = live;
+    struct device *device = list;
+    while (device && strcmp(device->info.name, info->name) != 0)
+        device = device->next;
+    if (device) {
+        device->users++;
+        *ret = device;
     } else {
-        error = device_api()->head ? open_new(device, ret) : -ENODEV;
+        error = attached_api()->head ? open_new(info, ret) : -ENODEV;
         if (error < 0) snprintf(why, why_bytes, "the fabric does not open it: %s", strerror(-error));
     }
     pthread_mutex_unlock(&list_lock);
     return error;
 }
 
-void attached_close(struct live *live)
+void attached_close(struct device *device)
 {
-    if (device_inert(live)) return;
+    if (attached_inert(device)) return;
     pthread_mutex_lock(&list_lock);
-    bool last = --live->users == 0;
+    bool last = --device->users == 0;
     if (last) {
-        struct live **at = &list;
-        while (*at != live)
+        struct device **at = &list;
+        while (*at != device)
             at = &(*at)->next;
-        *at = live->next;
-        (void)device_ask_once(live, ATTACH_OP_CLOSE, 0, NULL, 0);
+        *at = device->next;
+        (void)attached_ask_once(device, ATTACH_OP_CLOSE, 0, NULL, 0);
     }
     pthread_mutex_unlock(&list_lock);
-    if (last) release(live);
+    if (last) release(device);
 }
 
-const struct live_device *attached_device_of(const struct live *live)
+const struct device_info *attached_info_of(const struct device *device)
 {
-    return &live->device;
+    return &device->info;
 }
 
 const struct device_ops attached_ops = {
-    .devices = attached_devices,
-    .device_refresh = attached_device_refresh,
+    .list = attached_list,
+    .refresh = attached_refresh,
     .open = attached_open,
     .source = attached_source,
     .counters = attached_counters,
 #define OP(type, name, object, parameters, arguments) .name = attached_##name,
 #define OP_VOID(name, object, parameters, arguments) .name = attached_##name,
-#include "live/device_ops.def"
+#include "device/device_ops.def"
 };
 
-/* device_ops_of() */
-_Static_assert(offsetof(struct live, ops) == 0 && offsetof(struct live_mr, ops) == 0 &&
-                   offsetof(struct live_mw, ops) == 0 && offsetof(struct live_channel, ops) == 0 &&
-                   offsetof(struct live_cq, ops) == 0 && offsetof(struct live_srq, ops) == 0 &&
-                   offsetof(struct live_qp, ops) == 0 && offsetof(struct live_watch, ops) == 0,
-               "every object begins with its table");
+DEVICE_OPS_FIRST;
 
 /* Whether this process is attached: it may be so later than this library is loaded, and a child may not be. */
 static const struct device_ops *attached(void)
@@ -322,5 +328,5 @@ static const struct device_ops *attached(void)
 
 __attribute__((constructor)) static void offer(void)
 {
-    live_provider_asked(attached);
+    device_provider_asked(attached);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The adapters of a fabric as an attached program has them: the second implementation of live.h's table.
+ * The adapters of a fabric as an attached program has them: the second implementation of device.h's table.
  *
  * No adapter, wire or thread is here.  Objects are made by asking the fabric (attach/session.h); work requests are put
  * into the ring of posts; completions, events and datagrams are read from rings that the fabric fills.  What a caller
  * must be told at once, that a request is not allowed or a queue full, is decided here.
  *
- * Locks.  While our own code runs (between device_enter and device_leave) a lock is libc's, and a thread that waits
+ * Locks.  While our own code runs (between attached_enter and attached_leave) a lock is libc's, and a thread that waits
  * for it keeps its turn: such a lock is never held while the fabric is asked.  The list of devices is locked outside,
  * where a thread that waits lets others run.
  *
@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #include "attach/session.h"
-#include "live/listeners.h"
-#include "live/live.h"
+#include "device/device.h"
+#include "device/listeners.h"
 
 #define DEVICE_BUCKETS 256u /* queue pairs by number */
 
@@ -33,12 +33,12 @@ struct ring { /* one of the segment's, with entries of one size behind it */
     uint32_t mask;
 };
 
-struct live { /* an opened adapter of the host */
+struct device { /* an opened adapter of the host */
     const struct device_ops *ops;
-    struct live *next; /* of all opened; this and users under the list's lock */
+    struct device *next; /* of all opened; this and users under the list's lock */
     unsigned users;
     bool inert; /* atomic: this process is a child of the one that opened it */
-    struct live_device device;
+    struct device_info info;
     struct attach_head *head;
     uint32_t nic; /* of the host */
     int mad_fd;
@@ -46,53 +46,53 @@ struct live { /* an opened adapter of the host */
     struct ring events, mads;
     struct listeners listeners;
     pthread_mutex_t lock; /* of what follows, and of the heads of the two rings */
-    struct live_qp *qp[DEVICE_BUCKETS];
-    struct live_cq *cqs;
-    struct live_srq *srqs;
-    struct live_channel *channels;
+    struct device_qp *qp[DEVICE_BUCKETS];
+    struct device_cq *cqs;
+    struct device_srq *srqs;
+    struct device_channel *channels;
 };
 
-struct live_mr {
+struct device_mr {
     const struct device_ops *ops;
-    struct live *live;
+    struct device *device;
     uint32_t key;
 };
 
-struct live_mw {
+struct device_mw {
     const struct device_ops *ops;
-    struct live *live;
+    struct device *device;
     uint32_t key; /* as of the last binding that was posted */
     uint32_t made;
     int type;
 };
 
-struct live_channel {
+struct device_channel {
     const struct device_ops *ops;
-    struct live *live;
-    struct live_channel *next; /* of the device's */
+    struct device *device;
+    struct device_channel *next; /* of the device's */
     int fd;
     uint32_t number, users; /* users: atomic */
     pthread_mutex_t lock;   /* the ring's head */
     struct ring ring;       /* of uint32_t: numbers of completion queues; 0: one that has gone */
 };
 
-struct live_cq {
+struct device_cq {
     const struct device_ops *ops;
-    struct live *live;
-    struct live_cq *next; /* of the device's */
+    struct device *device;
+    struct device_cq *next; /* of the device's */
     uint32_t number;
     pthread_mutex_t lock; /* the ring */
     struct ring ring;
-    struct live_channel *channel;
+    struct device_channel *channel;
     void *app;
     uint32_t users;            /* atomic: queue pairs */
     uint32_t delivered, acked; /* atomic: events */
 };
 
-struct live_srq {
+struct device_srq {
     const struct device_ops *ops;
-    struct live *live;
-    struct live_srq *next;
+    struct device *device;
+    struct device_srq *next;
     uint32_t number, entries, sges, limit;
     uint32_t users; /* atomic */
     /* receives, ever; under the device's lock.  Done are those whose completions were polled, or that the fabric says
@@ -103,10 +103,10 @@ struct live_srq {
 
 /* Work requests are counted since RESET, modulo 2^32.  What is done with them is known from completions that were
  * polled, or asked of the fabric when the queue seems full: never more than is. */
-struct live_qp {
+struct device_qp {
     const struct device_ops *ops;
-    struct live *live;
-    struct live_qp *next; /* of its bucket */
+    struct device *device;
+    struct device_qp *next; /* of its bucket */
     uint32_t number, pd;
     uint8_t transport; /* enum nic_transport */
     uint8_t state;     /* as it was last modified: what the fabric has done since allows no less */
@@ -114,8 +114,8 @@ struct live_qp {
     bool signal_all;
     uint16_t mtu;
     uint32_t send_size, recv_size, send_sges, recv_sges, inline_bytes;
-    struct live_cq *send_cq, *recv_cq;
-    struct live_srq *srq;
+    struct device_cq *send_cq, *recv_cq;
+    struct device_srq *srq;
     void *app;
     /* under the device's lock: */
     uint32_t room_taken;   /* by sends; `posted` of them are in the ring of posts */
@@ -128,48 +128,49 @@ struct live_qp {
 
 /* device.c */
 extern const struct device_ops attached_ops;
-const struct attach_api *device_api(void); /* of an opened device: it is there */
-bool device_inert(const struct live *live);
+const struct attach_api *attached_api(void); /* of an opened device: it is there */
+bool attached_inert(const struct device *device);
 /* -ENODEV: inert; -EIO: the fabric is gone. */
-int device_enter(struct live *live);
-void device_leave(void);
+int attached_enter(struct device *device);
+void attached_leave(void);
 /* Within them.  The request's number is answered where ret_object is not NULL; `data` is sent and answered. */
-int device_ask(struct live *live, enum attach_op op, uint32_t object, void *data, size_t bytes, uint32_t *ret_object);
-int device_ask_with(struct live *live, enum attach_op op, int fd, void *data, size_t bytes, uint32_t *ret_object);
+int attached_ask(struct device *device, enum attach_op op, uint32_t object, void *data, size_t bytes,
+                 uint32_t *ret_object);
+int attached_ask_with(struct device *device, enum attach_op op, int fd, void *data, size_t bytes, uint32_t *ret_object);
 /* The same with both around it. */
-int device_ask_once(struct live *live, enum attach_op op, uint32_t object, void *data, size_t bytes);
-struct ring device_ring(const struct live *live, uint64_t offset, uint32_t entries); /* a power of two */
+int attached_ask_once(struct device *device, enum attach_op op, uint32_t object, void *data, size_t bytes);
+struct ring attached_ring(const struct device *device, uint64_t offset, uint32_t entries); /* a power of two */
 /* A descriptor's count is taken, as its flags say: outside of enter and leave, since it may wait.  -errno */
-int device_read_fd(int fd);
+int attached_read_fd(int fd);
 
 /* cm.c: our address that reaches another: of the same rail, where both hosts have it; -ENETUNREACH */
 int attached_source(const struct pkt_addr *to, struct pkt_addr *ret);
 
 /* cq.c */
 /* Completions of a queue pair that begins anew are not told any more. */
-void attached_cq_forget(struct live_cq *cq, uint32_t qpn);
+void attached_cq_forget(struct device_cq *cq, uint32_t qpn);
 /* channel.c: events of a queue that goes; and who waits is woken, since nobody else will */
-void attached_channel_forget(struct live_channel *channel, const struct live_cq *cq);
-void attached_channel_gone(struct live *live);
+void attached_channel_forget(struct device_channel *channel, const struct device_cq *cq);
+void attached_channel_gone(struct device *device);
 
 /* qp.c */
-struct live_qp *attached_qp_find(struct live *live, uint32_t number); /* the device is locked; NULL: it is gone */
+struct device_qp *attached_qp_find(struct device *device, uint32_t number); /* the device is locked; NULL: it is gone */
 /* A completion was polled; the device is locked. */
-void attached_qp_completed(struct live *live, const struct nic_cqe *cqe);
+void attached_qp_completed(struct device *device, const struct nic_cqe *cqe);
 
 /* Asks the fabric, within enter and leave; what is done is known afterwards. */
-int attached_qp_ask(struct live_qp *qp, struct attach_qp_state *ret);
+int attached_qp_ask(struct device_qp *qp, struct attach_qp_state *ret);
 /* srq.c: the same; `change` is sent and answered */
-int attached_srq_ask(struct live_srq *srq, struct attach_srq *change);
+int attached_srq_ask(struct device_srq *srq, struct attach_srq *change);
 
 /* memory.c: fills in what the fabric is told of a binding; -EINVAL */
-int attached_bind(const struct live_send *send, struct nic_wr *wr);
+int attached_bind(const struct device_send *send, struct nic_wr *wr);
 
 /* events.c */
-void attached_events_forget(struct live *live, const void *app);
+void attached_events_forget(struct device *device, const void *app);
 
 #define OP(type, name, object, parameters, arguments) type attached_##name parameters;
 #define OP_VOID(name, object, parameters, arguments) void attached_##name parameters;
-#include "live/device_ops.def"
+#include "device/device_ops.def"
 
 #endif

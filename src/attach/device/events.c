@@ -10,15 +10,15 @@
 #include "attach/device/device_int.h"
 
 /* The program's word for the object; false: it has gone. */
-static bool find_app(struct live *live, const struct attach_event *event, void **ret)
+static bool find_app(struct device *device, const struct attach_event *event, void **ret)
 {
-    const struct live_qp *qp;
-    const struct live_cq *cq = live->cqs;
-    const struct live_srq *srq = live->srqs;
+    const struct device_qp *qp;
+    const struct device_cq *cq = device->cqs;
+    const struct device_srq *srq = device->srqs;
 
     switch ((enum attach_object)event->of) {
     case ATTACH_QP:
-        qp = attached_qp_find(live, event->object);
+        qp = attached_qp_find(device, event->object);
         if (qp) *ret = qp->app;
         return qp != NULL;
     case ATTACH_CQ:
@@ -38,86 +38,86 @@ static bool find_app(struct live *live, const struct attach_event *event, void *
 }
 
 /* The next event; false: none. */
-static bool next_event(struct live *live, struct live_event *ret)
+static bool next_event(struct device *device, struct device_event *ret)
 {
-    struct attach_ring *index = live->events.index;
+    struct attach_ring *index = device->events.index;
     bool found = false;
 
-    pthread_mutex_lock(&live->lock);
+    pthread_mutex_lock(&device->lock);
     while (!found && index->head != __atomic_load_n(&index->tail, __ATOMIC_ACQUIRE)) {
         const struct attach_event *event =
-            &((const struct attach_event *)live->events.entry)[index->head & live->events.mask];
-        ret->kind = (enum live_event_kind)event->kind;
-        found = event->kind <= LIVE_EVENT_DEVICE_FATAL && find_app(live, event, &ret->app);
+            &((const struct attach_event *)device->events.entry)[index->head & device->events.mask];
+        ret->kind = (enum device_event_kind)event->kind;
+        found = event->kind <= DEVICE_EVENT_DEVICE_FATAL && find_app(device, event, &ret->app);
         __atomic_store_n(&index->head, index->head + 1, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&live->lock);
+    pthread_mutex_unlock(&device->lock);
     return found;
 }
 
-static void collect(struct live *live)
+static void collect(struct device *device)
 {
-    struct live_event event;
+    struct device_event event;
 
-    while (next_event(live, &event))
-        listeners_push(&live->listeners, &event, false);
+    while (next_event(device, &event))
+        listeners_push(&device->listeners, &event, false);
 }
 
-void attached_events_forget(struct live *live, const void *app)
+void attached_events_forget(struct device *device, const void *app)
 {
-    collect(live);
-    listeners_forget(&live->listeners, app);
+    collect(device);
+    listeners_forget(&device->listeners, app);
 }
 
-int attached_watch_create(struct live *live, struct live_watch **ret)
+int attached_watch_create(struct device *device, struct device_watch **ret)
 {
-    struct live_watch *watch;
-    int error = listener_create(live->ops, live, &watch);
+    struct device_watch *watch;
+    int error = listener_create(device->ops, device, &watch);
 
     if (error < 0) return error;
-    error = device_enter(live);
+    error = attached_enter(device);
     if (error == 0) {
-        error = device_ask_with(live, ATTACH_OP_WATCH, watch->fd, NULL, 0, &watch->number);
-        device_leave();
+        error = attached_ask_with(device, ATTACH_OP_WATCH, watch->fd, NULL, 0, &watch->number);
+        attached_leave();
     }
     if (error < 0) {
         listener_free(watch);
         return error;
     }
-    listeners_add(&live->listeners, watch);
+    listeners_add(&device->listeners, watch);
     *ret = watch;
     return 0;
 }
 
-void attached_watch_hook(struct live_watch *watch, const struct live_watch_hooks *hooks)
+void attached_watch_hook(struct device_watch *watch, const struct device_watch_hooks *hooks)
 {
-    if (device_inert(watch->live)) return;
-    listeners_hook(&watch->live->listeners, watch, hooks);
+    if (attached_inert(watch->device)) return;
+    listeners_hook(&watch->device->listeners, watch, hooks);
 }
 
-void attached_watch_destroy(struct live_watch *watch)
+void attached_watch_destroy(struct device_watch *watch)
 {
-    if (!device_inert(watch->live)) {
-        (void)device_ask_once(watch->live, ATTACH_OP_UNWATCH, watch->number, NULL, 0);
-        listeners_remove(&watch->live->listeners, watch);
+    if (!attached_inert(watch->device)) {
+        (void)attached_ask_once(watch->device, ATTACH_OP_UNWATCH, watch->number, NULL, 0);
+        listeners_remove(&watch->device->listeners, watch);
     }
     listener_free(watch);
 }
 
-int attached_watch_fd(const struct live_watch *watch)
+int attached_watch_fd(const struct device_watch *watch)
 {
     return watch->fd;
 }
 
-int attached_watch_wait(struct live_watch *watch, struct live_event *ret)
+int attached_watch_wait(struct device_watch *watch, struct device_event *ret)
 {
-    struct live *live = watch->live;
+    struct device *device = watch->device;
 
     for (;;) {
-        if (device_inert(live)) return -ENODEV; /* before an event is taken that is the parent's */
-        int error = device_read_fd(watch->fd);
+        if (attached_inert(device)) return -ENODEV; /* before an event is taken that is the parent's */
+        int error = attached_read_fd(watch->fd);
         if (error < 0) return error;
-        collect(live);
-        if (listeners_take(&live->listeners, watch, ret)) return 0;
+        collect(device);
+        if (listeners_take(&device->listeners, watch, ret)) return 0;
     }
 }

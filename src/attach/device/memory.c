@@ -11,25 +11,25 @@
 
 enum { CHANGE_PD = 1, CHANGE_MEMORY = 2, CHANGE_ACCESS = 4 }; /* attach_mr.mask */
 
-int attached_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
-                       struct live_mr **ret)
+int attached_mr_create(struct device *device, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
+                       struct device_mr **ret)
 {
     struct attach_mr told = {.addr = (uintptr_t)addr,
                              .bytes = bytes,
-                             .iova = access & LIVE_ZERO_BASED ? 0 : iova,
+                             .iova = access & DEVICE_ZERO_BASED ? 0 : iova,
                              .pd = pd,
                              .access = access};
-    struct live_mr *mr = malloc(sizeof *mr);
-    int error = mr ? device_enter(live) : -ENOMEM;
+    struct device_mr *mr = malloc(sizeof *mr);
+    int error = mr ? attached_enter(device) : -ENOMEM;
 
     if (error < 0) {
         free(mr);
         return error;
     }
-    *mr = (struct live_mr){.ops = live->ops, .live = live};
-    if (bytes) device_api()->adopt(addr, bytes);
-    error = device_ask(live, ATTACH_OP_MR_CREATE, 0, &told, sizeof told, &mr->key);
-    device_leave();
+    *mr = (struct device_mr){.ops = device->ops, .device = device};
+    if (bytes) attached_api()->adopt(addr, bytes);
+    error = attached_ask(device, ATTACH_OP_MR_CREATE, 0, &told, sizeof told, &mr->key);
+    attached_leave();
     if (error < 0)
         free(mr);
     else
@@ -37,53 +37,53 @@ int attached_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t byte
     return error < 0 ? error : 0;
 }
 
-int attached_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr, uint64_t bytes,
+int attached_mr_change(struct device_mr *mr, const uint32_t *pd, void *const *addr, uint64_t bytes,
                        const uint32_t *access)
 {
     struct attach_mr told = {.mask =
                                  (pd ? CHANGE_PD : 0u) | (addr ? CHANGE_MEMORY : 0u) | (access ? CHANGE_ACCESS : 0u),
                              .pd = pd ? *pd : 0,
                              .access = access ? *access : 0};
-    int error = device_enter(mr->live);
+    int error = attached_enter(mr->device);
 
     if (error < 0) return error;
     if (addr) {
         told.addr = told.iova = (uintptr_t)*addr;
         told.bytes = bytes;
-        device_api()->adopt(*addr, bytes);
+        attached_api()->adopt(*addr, bytes);
     }
-    error = device_ask(mr->live, ATTACH_OP_MR_CHANGE, mr->key, &told, sizeof told, &mr->key);
-    device_leave();
+    error = attached_ask(mr->device, ATTACH_OP_MR_CHANGE, mr->key, &told, sizeof told, &mr->key);
+    attached_leave();
     return error < 0 ? error : 0;
 }
 
-int attached_mr_destroy(struct live_mr *mr)
+int attached_mr_destroy(struct device_mr *mr)
 {
-    int error = device_ask_once(mr->live, ATTACH_OP_MR_DESTROY, mr->key, NULL, 0);
+    int error = attached_ask_once(mr->device, ATTACH_OP_MR_DESTROY, mr->key, NULL, 0);
 
     if (error == -EBUSY) return error;
     free(mr);
     return 0;
 }
 
-uint32_t attached_mr_key(const struct live_mr *mr)
+uint32_t attached_mr_key(const struct device_mr *mr)
 {
     return mr->key;
 }
 
-int attached_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **ret)
+int attached_mw_create(struct device *device, uint32_t pd, int type, struct device_mw **ret)
 {
     struct attach_mr told = {.pd = pd, .access = (uint32_t)type};
-    struct live_mw *mw = malloc(sizeof *mw);
-    int error = mw ? device_enter(live) : -ENOMEM;
+    struct device_mw *mw = malloc(sizeof *mw);
+    int error = mw ? attached_enter(device) : -ENOMEM;
 
     if (error < 0) {
         free(mw);
         return error;
     }
-    *mw = (struct live_mw){.ops = live->ops, .live = live, .type = type};
-    error = device_ask(live, ATTACH_OP_MW_CREATE, 0, &told, sizeof told, &mw->key);
-    device_leave();
+    *mw = (struct device_mw){.ops = device->ops, .device = device, .type = type};
+    error = attached_ask(device, ATTACH_OP_MW_CREATE, 0, &told, sizeof told, &mw->key);
+    attached_leave();
     if (error < 0) {
         free(mw);
         return error;
@@ -93,21 +93,21 @@ int attached_mw_create(struct live *live, uint32_t pd, int type, struct live_mw 
     return 0;
 }
 
-int attached_mw_destroy(struct live_mw *mw)
+int attached_mw_destroy(struct device_mw *mw)
 {
-    (void)device_ask_once(mw->live, ATTACH_OP_MW_DESTROY, mw->made, NULL, 0);
+    (void)attached_ask_once(mw->device, ATTACH_OP_MW_DESTROY, mw->made, NULL, 0);
     free(mw);
     return 0;
 }
 
-uint32_t attached_mw_key(const struct live_mw *mw)
+uint32_t attached_mw_key(const struct device_mw *mw)
 {
     return mw->key;
 }
 
-int attached_bind(const struct live_send *send, struct nic_wr *wr)
+int attached_bind(const struct device_send *send, struct nic_wr *wr)
 {
-    struct live_mw *mw = send->mw;
+    struct device_mw *mw = send->mw;
 
     if (mw == NULL || (send->mr == NULL && send->mw_bytes)) return -EINVAL;
     if (mw->type == 2 && send->mw_key >> 8 != mw->key >> 8) return -EINVAL;

@@ -19,28 +19,28 @@ static uint32_t record_bytes(uint32_t behind)
 }
 
 /* A record in the ring, its head filled; NULL: the fabric is gone.  It is told by posted(). */
-static struct attach_post *begin(struct live *live, enum attach_post_kind kind, uint32_t object, uint32_t behind,
+static struct attach_post *begin(struct device *device, enum attach_post_kind kind, uint32_t object, uint32_t behind,
                                  uint64_t cost)
 {
-    const struct attach_api *api = device_api();
-    struct attach_head *head = live->head;
+    const struct attach_api *api = attached_api();
+    struct attach_head *head = device->head;
 
     api->charge(cost);
     struct attach_post *post = api->post(record_bytes(behind));
     if (post == NULL) return NULL;
     *post = (struct attach_post){
-        .bytes = record_bytes(behind), .kind = (uint16_t)kind, .nic = live->nic, .object = object, .at = api->now()};
+        .bytes = record_bytes(behind), .kind = (uint16_t)kind, .nic = device->nic, .object = object, .at = api->now()};
     __atomic_store_n(&head->counters.posts, head->counters.posts + 1, __ATOMIC_RELAXED);
     return post;
 }
 
-static void add_sges(struct attach_post *post, const struct live_sge *sge, unsigned sges)
+static void add_sges(struct attach_post *post, const struct device_sge *sge, unsigned sges)
 {
     post->sges = sges;
     if (sges) memcpy(post + 1, sge, sges * sizeof *sge);
 }
 
-static void add_bytes(struct attach_post *post, const struct live_sge *sge, unsigned sges)
+static void add_bytes(struct attach_post *post, const struct device_sge *sge, unsigned sges)
 {
     uint8_t *at = (uint8_t *)(post + 1);
 
@@ -55,7 +55,7 @@ static void add_bytes(struct attach_post *post, const struct live_sge *sge, unsi
 /* --- sends --- */
 
 /* The work request as the fabric is to have it; -EINVAL. */
-static int prepare(const struct live_qp *qp, const struct live_send *send, struct nic_wr *ret)
+static int prepare(const struct device_qp *qp, const struct device_send *send, struct nic_wr *ret)
 {
     uint64_t bytes = 0;
     int error = 0;
@@ -75,16 +75,16 @@ static int prepare(const struct live_qp *qp, const struct live_send *send, struc
     return error;
 }
 
-static bool take_room(struct live_qp *qp)
+static bool take_room(struct device_qp *qp)
 {
-    pthread_mutex_lock(&qp->live->lock);
+    pthread_mutex_lock(&qp->device->lock);
     bool room = qp->room_taken - qp->sent < qp->send_size;
     qp->room_taken += room;
-    pthread_mutex_unlock(&qp->live->lock);
+    pthread_mutex_unlock(&qp->device->lock);
     return room;
 }
 
-static int take_room_or_ask(struct live_qp *qp)
+static int take_room_or_ask(struct device_qp *qp)
 {
     struct attach_qp_state is;
 
@@ -94,23 +94,23 @@ static int take_room_or_ask(struct live_qp *qp)
 }
 
 /* In the order of the ring: whose completion is told next. */
-static void count(struct live_qp *qp, bool told)
+static void count(struct device_qp *qp, bool told)
 {
-    pthread_mutex_lock(&qp->live->lock);
+    pthread_mutex_lock(&qp->device->lock);
     if (told) qp->signaled[qp->signaled_tail++ & (qp->send_size - 1)] = qp->posted;
     qp->posted++;
-    pthread_mutex_unlock(&qp->live->lock);
+    pthread_mutex_unlock(&qp->device->lock);
 }
 
-static int post_send(struct live_qp *qp, const struct live_send *send, const struct nic_wr *wr)
+static int post_send(struct device_qp *qp, const struct device_send *send, const struct nic_wr *wr)
 {
     const bool local = wr->verb >= NIC_BIND_MW, copied = send->copy && !local;
     const unsigned sges = local ? 0 : send->sges;
-    const uint32_t behind = copied ? (uint32_t)wr->length : sges * (uint32_t)sizeof(struct live_sge);
+    const uint32_t behind = copied ? (uint32_t)wr->length : sges * (uint32_t)sizeof(struct device_sge);
     int error = take_room_or_ask(qp);
 
     if (error < 0) return error;
-    struct attach_post *post = begin(qp->live, ATTACH_POST_SEND, qp->number, behind, qp->live->head->cost.post);
+    struct attach_post *post = begin(qp->device, ATTACH_POST_SEND, qp->number, behind, qp->device->head->cost.post);
     if (post == NULL) return -EIO;
     count(qp, wr->flags & NIC_SIGNALED);
     post->wr = *wr;
@@ -118,21 +118,21 @@ static int post_send(struct live_qp *qp, const struct live_send *send, const str
         add_bytes(post, send->sge, sges);
     else
         add_sges(post, send->sge, sges);
-    device_api()->posted(post);
+    attached_api()->posted(post);
     if (wr->verb == NIC_BIND_MW) send->mw->key = wr->new_key;
     return 0;
 }
 
-int attached_post_send(struct live_qp *qp, const struct live_send *send, bool more)
+int attached_post_send(struct device_qp *qp, const struct device_send *send, bool more)
 {
     struct nic_wr wr;
     int error = prepare(qp, send, &wr);
 
     (void)more;
-    if (error == 0 || device_inert(qp->live)) error = device_enter(qp->live);
+    if (error == 0 || attached_inert(qp->device)) error = attached_enter(qp->device);
     if (error < 0) return error;
     error = post_send(qp, send, &wr);
-    device_leave();
+    attached_leave();
     return error;
 }
 
@@ -145,81 +145,81 @@ static bool more_than(uint32_t posted, uint32_t polled, uint32_t told, uint32_t 
     return posted - done >= size;
 }
 
-static bool recv_room(struct live_qp *qp)
+static bool recv_room(struct device_qp *qp)
 {
-    pthread_mutex_lock(&qp->live->lock);
+    pthread_mutex_lock(&qp->device->lock);
     bool full = more_than(qp->recv_posted, qp->recv_polled, qp->recv_told, qp->recv_size);
     qp->recv_posted += !full;
-    pthread_mutex_unlock(&qp->live->lock);
+    pthread_mutex_unlock(&qp->device->lock);
     return !full;
 }
 
-static int put_recv(struct live *live, enum attach_post_kind kind, uint32_t object, const struct live_recv *recv)
+static int put_recv(struct device *device, enum attach_post_kind kind, uint32_t object, const struct device_recv *recv)
 {
     struct attach_post *post =
-        begin(live, kind, object, recv->sges * (uint32_t)sizeof *recv->sge, live->head->cost.post / 2);
+        begin(device, kind, object, recv->sges * (uint32_t)sizeof *recv->sge, device->head->cost.post / 2);
 
     if (post == NULL) return -EIO;
     post->wr.wr_id = recv->wr_id;
     add_sges(post, recv->sge, recv->sges);
-    device_api()->posted(post);
+    attached_api()->posted(post);
     return 0;
 }
 
-int attached_post_recv(struct live_qp *qp, const struct live_recv *recv)
+int attached_post_recv(struct device_qp *qp, const struct device_recv *recv)
 {
     struct attach_qp_state is;
 
     if (qp->recv_size == 0 || recv->sges > qp->recv_sges || qp->state < NIC_INIT) return -EINVAL;
-    int error = device_enter(qp->live);
+    int error = attached_enter(qp->device);
     if (error < 0) return error;
     if (!recv_room(qp)) {
         error = attached_qp_ask(qp, &is);
         if (error == 0 && !recv_room(qp)) error = -ENOMEM;
     }
-    if (error == 0) error = put_recv(qp->live, ATTACH_POST_RECV, qp->number, recv);
-    device_leave();
+    if (error == 0) error = put_recv(qp->device, ATTACH_POST_RECV, qp->number, recv);
+    attached_leave();
     return error;
 }
 
-static bool srq_room(struct live_srq *srq)
+static bool srq_room(struct device_srq *srq)
 {
-    pthread_mutex_lock(&srq->live->lock);
+    pthread_mutex_lock(&srq->device->lock);
     bool full = more_than(srq->posted, srq->polled, srq->told, srq->entries);
     srq->posted += !full;
-    pthread_mutex_unlock(&srq->live->lock);
+    pthread_mutex_unlock(&srq->device->lock);
     return !full;
 }
 
-int attached_post_srq(struct live_srq *srq, const struct live_recv *recv)
+int attached_post_srq(struct device_srq *srq, const struct device_recv *recv)
 {
-    struct attach_srq is = {.entries = LIVE_SRQ_KEEP, .limit = LIVE_SRQ_KEEP};
+    struct attach_srq is = {.entries = DEVICE_SRQ_KEEP, .limit = DEVICE_SRQ_KEEP};
 
     if (recv->sges > srq->sges) return -EINVAL;
-    int error = device_enter(srq->live);
+    int error = attached_enter(srq->device);
     if (error < 0) return error;
     if (!srq_room(srq)) {
         error = attached_srq_ask(srq, &is);
         if (error == 0 && !srq_room(srq)) error = -ENOMEM;
     }
-    if (error == 0) error = put_recv(srq->live, ATTACH_POST_SRQ, srq->number, recv);
-    device_leave();
+    if (error == 0) error = put_recv(srq->device, ATTACH_POST_SRQ, srq->number, recv);
+    attached_leave();
     return error;
 }
 
 /* --- notification --- */
 
-int attached_cq_arm(struct live_cq *cq, bool solicited_only)
+int attached_cq_arm(struct device_cq *cq, bool solicited_only)
 {
-    int error = device_enter(cq->live);
+    int error = attached_enter(cq->device);
 
     if (error < 0) return error;
-    struct attach_post *post = begin(cq->live, ATTACH_POST_ARM, cq->number, 0, cq->live->head->cost.post / 2);
+    struct attach_post *post = begin(cq->device, ATTACH_POST_ARM, cq->number, 0, cq->device->head->cost.post / 2);
     if (post) {
         post->flags = solicited_only;
         post->data_bytes = __atomic_load_n(&cq->ring.index->tail, __ATOMIC_ACQUIRE);
-        device_api()->posted(post);
+        attached_api()->posted(post);
     }
-    device_leave();
+    attached_leave();
     return post ? 0 : -EIO;
 }

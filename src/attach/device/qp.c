@@ -8,28 +8,27 @@
 
 #include "attach/device/device_int.h"
 #include "base/bits.h"
-#include "live/environment.h"
 
-static struct live_qp **bucket_of(struct live *live, uint32_t number)
+static struct device_qp **bucket_of(struct device *device, uint32_t number)
 {
-    return &live->qp[number % DEVICE_BUCKETS];
+    return &device->qp[number % DEVICE_BUCKETS];
 }
 
-struct live_qp *attached_qp_find(struct live *live, uint32_t number)
+struct device_qp *attached_qp_find(struct device *device, uint32_t number)
 {
-    struct live_qp *qp = *bucket_of(live, number);
+    struct device_qp *qp = *bucket_of(device, number);
 
     while (qp && qp->number != number)
         qp = qp->next;
     return qp;
 }
 
-static uint32_t cq_number(const struct live_cq *cq)
+static uint32_t cq_number(const struct device_cq *cq)
 {
     return cq ? cq->number : 0;
 }
 
-static void count_users(const struct live_qp *qp, int by)
+static void count_users(const struct device_qp *qp, int by)
 {
     if (qp->send_cq) __atomic_fetch_add(&qp->send_cq->users, (uint32_t)by, __ATOMIC_ACQ_REL);
     if (qp->recv_cq) __atomic_fetch_add(&qp->recv_cq->users, (uint32_t)by, __ATOMIC_ACQ_REL);
@@ -37,41 +36,41 @@ static void count_users(const struct live_qp *qp, int by)
 }
 
 /* A record of what the fabric is about to make. */
-static struct live_qp *qp_new(struct live *live, const struct live_qp_init *init)
+static struct device_qp *qp_new(struct device *device, const struct device_qp_init *init)
 {
     const uint32_t sends = init->send_entries ? power_of_two_up(init->send_entries) : 0;
-    struct live_qp *qp = malloc(sizeof *qp);
+    struct device_qp *qp = malloc(sizeof *qp);
 
     if (qp == NULL) return NULL;
-    *qp = (struct live_qp){.ops = live->ops,
-                           .live = live,
-                           .pd = init->pd,
-                           .transport = init->transport,
-                           .state = NIC_RESET,
-                           .signal_all = init->signal_all,
-                           .mtu = (uint16_t)live->head->nic[live->nic].mtu,
-                           .send_size = sends,
-                           .recv_size = init->recv_entries && !init->srq ? power_of_two_up(init->recv_entries) : 0,
-                           .send_sges = init->send_sges,
-                           .recv_sges = init->recv_sges,
-                           .inline_bytes = init->inline_bytes,
-                           .send_cq = init->send_cq,
-                           .recv_cq = init->recv_cq,
-                           .srq = init->srq,
-                           .app = init->app,
-                           .signaled = calloc(sends ? sends : 1, sizeof(uint32_t))};
+    *qp = (struct device_qp){.ops = device->ops,
+                             .device = device,
+                             .pd = init->pd,
+                             .transport = init->transport,
+                             .state = NIC_RESET,
+                             .signal_all = init->signal_all,
+                             .mtu = (uint16_t)device->head->nic[device->nic].mtu,
+                             .send_size = sends,
+                             .recv_size = init->recv_entries && !init->srq ? power_of_two_up(init->recv_entries) : 0,
+                             .send_sges = init->send_sges,
+                             .recv_sges = init->recv_sges,
+                             .inline_bytes = init->inline_bytes,
+                             .send_cq = init->send_cq,
+                             .recv_cq = init->recv_cq,
+                             .srq = init->srq,
+                             .app = init->app,
+                             .signaled = calloc(sends ? sends : 1, sizeof(uint32_t))};
     if (qp->signaled) return qp;
     free(qp);
     return NULL;
 }
 
-static void qp_free(struct live_qp *qp)
+static void qp_free(struct device_qp *qp)
 {
     free(qp->signaled);
     free(qp);
 }
 
-int attached_qp_create(struct live *live, const struct live_qp_init *init, struct live_qp **ret)
+int attached_qp_create(struct device *device, const struct device_qp_init *init, struct device_qp **ret)
 {
     union {
         struct attach_qp asked;
@@ -88,145 +87,148 @@ int attached_qp_create(struct live *live, const struct live_qp_init *init, struc
                         .transport = init->transport,
                         .signal_all = init->signal_all}};
 
-    if (init->transport > NIC_UD || init->send_entries > LIVE_ENTRIES_MAX || init->recv_entries > LIVE_ENTRIES_MAX ||
-        init->send_sges > LIVE_SGES_MAX || init->recv_sges > LIVE_SGES_MAX || init->inline_bytes > LIVE_INLINE_MAX)
+    if (init->transport > NIC_UD || init->send_entries > DEVICE_ENTRIES_MAX ||
+        init->recv_entries > DEVICE_ENTRIES_MAX || init->send_sges > DEVICE_SGES_MAX ||
+        init->recv_sges > DEVICE_SGES_MAX || init->inline_bytes > DEVICE_INLINE_MAX)
         return -EINVAL;
-    struct live_qp *qp = qp_new(live, init);
-    int error = qp ? device_enter(live) : -ENOMEM;
+    struct device_qp *qp = qp_new(device, init);
+    int error = qp ? attached_enter(device) : -ENOMEM;
     if (error < 0) {
         if (qp) qp_free(qp);
         return error;
     }
-    error = device_ask(live, ATTACH_OP_QP_CREATE, 0, &told, sizeof told, NULL);
+    error = attached_ask(device, ATTACH_OP_QP_CREATE, 0, &told, sizeof told, NULL);
     if (error >= 0) {
         qp->number = told.made.number;
-        pthread_mutex_lock(&live->lock);
-        qp->next = *bucket_of(live, qp->number);
-        *bucket_of(live, qp->number) = qp;
-        pthread_mutex_unlock(&live->lock);
+        pthread_mutex_lock(&device->lock);
+        qp->next = *bucket_of(device, qp->number);
+        *bucket_of(device, qp->number) = qp;
+        pthread_mutex_unlock(&device->lock);
         count_users(qp, 1);
         *ret = qp;
     } else {
         qp_free(qp);
     }
-    device_leave();
+    attached_leave();
     return error < 0 ? error : 0;
 }
 
 /* Nothing is under way, and what was completed before is not told any more. */
-static void begin_anew(struct live_qp *qp)
+static void begin_anew(struct device_qp *qp)
 {
     if (qp->send_cq) attached_cq_forget(qp->send_cq, qp->number);
     if (qp->recv_cq && qp->recv_cq != qp->send_cq) attached_cq_forget(qp->recv_cq, qp->number);
-    pthread_mutex_lock(&qp->live->lock);
+    pthread_mutex_lock(&qp->device->lock);
     qp->room_taken = qp->posted = qp->sent = 0;
     qp->recv_posted = qp->recv_polled = qp->recv_told = 0;
     qp->signaled_head = qp->signaled_tail = 0;
     qp->failed = false;
-    pthread_mutex_unlock(&qp->live->lock);
+    pthread_mutex_unlock(&qp->device->lock);
 }
 
-int attached_qp_modify(struct live_qp *qp, const struct live_qp_attr *attr)
+int attached_qp_modify(struct device_qp *qp, const struct device_qp_attr *attr)
 {
-    struct live_qp_attr told = *attr;
-    int error = device_enter(qp->live);
+    struct device_qp_attr told = *attr;
+    int error = attached_enter(qp->device);
 
     if (error < 0) return error;
-    error = device_ask(qp->live, ATTACH_OP_QP_MODIFY, qp->number, &told, sizeof told, NULL);
+    error = attached_ask(qp->device, ATTACH_OP_QP_MODIFY, qp->number, &told, sizeof told, NULL);
     if (error >= 0) {
-        if (attr->mask & LIVE_ATTR_MTU) qp->mtu = attr->mtu;
-        if (attr->mask & LIVE_ATTR_MAX_READ) qp->max_read = attr->max_read;
-        if (attr->mask & LIVE_ATTR_STATE) {
+        if (attr->mask & DEVICE_ATTR_MTU) qp->mtu = attr->mtu;
+        if (attr->mask & DEVICE_ATTR_MAX_READ) qp->max_read = attr->max_read;
+        if (attr->mask & DEVICE_ATTR_STATE) {
             if (attr->state == NIC_RESET && qp->state != NIC_RESET) begin_anew(qp);
             qp->state = attr->state;
         }
     }
-    device_leave();
+    attached_leave();
     return error < 0 ? error : 0;
 }
 
-int attached_qp_ask(struct live_qp *qp, struct attach_qp_state *ret)
+int attached_qp_ask(struct device_qp *qp, struct attach_qp_state *ret)
 {
     *ret = (struct attach_qp_state){.qpn = qp->number};
-    int error = device_ask(qp->live, ATTACH_OP_QP_STATE, qp->number, ret, sizeof *ret, NULL);
+    int error = attached_ask(qp->device, ATTACH_OP_QP_STATE, qp->number, ret, sizeof *ret, NULL);
 
     if (error < 0) return error;
-    pthread_mutex_lock(&qp->live->lock);
+    pthread_mutex_lock(&qp->device->lock);
     if ((int32_t)(ret->sent - qp->sent) > 0) qp->sent = ret->sent;
     qp->recv_told = ret->taken;
-    pthread_mutex_unlock(&qp->live->lock);
+    pthread_mutex_unlock(&qp->device->lock);
     return 0;
 }
 
-enum nic_state attached_qp_state(struct live_qp *qp)
+enum nic_state attached_qp_state(struct device_qp *qp)
 {
     struct attach_qp_state is;
 
-    if (device_enter(qp->live) < 0) return NIC_ERROR;
+    if (attached_enter(qp->device) < 0) return NIC_ERROR;
     int error = attached_qp_ask(qp, &is);
-    device_leave();
+    attached_leave();
     return error < 0 ? NIC_ERROR : (enum nic_state)is.state;
 }
 
-void attached_qp_psns(struct live_qp *qp, uint32_t *ret_send, uint32_t *ret_expect)
+void attached_qp_psns(struct device_qp *qp, uint32_t *ret_send, uint32_t *ret_expect)
 {
     struct attach_qp_state is;
 
-    if (device_enter(qp->live) < 0) return;
+    if (attached_enter(qp->device) < 0) return;
     if (attached_qp_ask(qp, &is) == 0) {
         *ret_send = is.send_psn;
         *ret_expect = is.expect_psn;
     }
-    device_leave();
+    attached_leave();
 }
 
-uint64_t attached_qpn_heard(struct live *live, uint32_t qpn)
+uint64_t attached_qpn_heard(struct device *device, uint32_t qpn)
 {
     struct attach_qp_state is = {.qpn = qpn};
 
-    return device_ask_once(live, ATTACH_OP_QP_STATE, 0, &is, sizeof is) < 0 ? 0 : is.heard;
+    return attached_ask_once(device, ATTACH_OP_QP_STATE, 0, &is, sizeof is) < 0 ? 0 : is.heard;
 }
 
 /* With the virtual clock nobody lacks a core: a receive that comes late is the program's fault, as with hardware. */
-void attached_qpn_be_patient(struct live *live, uint32_t qpn, uint64_t patience_ns)
+void attached_qpn_be_patient(struct device *device, uint32_t qpn, uint64_t patience_ns)
 {
     struct attach_qp_state told = {.qpn = qpn, .heard = patience_ns};
 
-    if (live->head->clock == ATTACH_VIRTUAL || live_environment_is("ROCELAB_STRICT_RNR", "on")) return;
-    (void)device_ask_once(live, ATTACH_OP_QP_PATIENCE, 0, &told, sizeof told);
+    const char *strict = getenv("ROCELAB_STRICT_RNR");
+
+    if (device->head->clock == ATTACH_VIRTUAL || (strict && strcmp(strict, "on") == 0)) return;
+    (void)attached_ask_once(device, ATTACH_OP_QP_PATIENCE, 0, &told, sizeof told);
 }
 
-uint32_t attached_qp_number(const struct live_qp *qp)
+uint32_t attached_qp_number(const struct device_qp *qp)
 {
     return qp->number;
 }
 
-uint32_t attached_qp_send_room(struct live_qp *qp)
+uint32_t attached_qp_send_room(struct device_qp *qp)
 {
     struct attach_qp_state is;
 
-    if (device_enter(qp->live) < 0) return 0;
+    if (attached_enter(qp->device) < 0) return 0;
     (void)attached_qp_ask(qp, &is);
-    pthread_mutex_lock(&qp->live->lock);
+    pthread_mutex_lock(&qp->device->lock);
     uint32_t room = qp->send_size - (qp->room_taken - qp->sent);
-    pthread_mutex_unlock(&qp->live->lock);
-    device_leave();
+    pthread_mutex_unlock(&qp->device->lock);
+    attached_leave();
     return room;
 }
 
-int attached_qp_destroy(struct live_qp *qp)
+int attached_qp_destroy(struct device_qp *qp)
 {
-    struct live *live = qp->live;
+    struct device *device = qp->device;
 
-    if (!device_inert(live)) {
-        (void)device_ask_once(live, ATTACH_OP_QP_DESTROY, qp->number, NULL, 0);
-        attached_events_forget(live, qp->app);
-        struct live_qp **at = bucket_of(live, qp->number);
-        pthread_mutex_lock(&live->lock);
+    if (!attached_inert(device)) {
+        (void)attached_ask_once(device, ATTACH_OP_QP_DESTROY, qp->number, NULL, 0);
+        attached_events_forget(device, qp->app);
+        struct device_qp **at = bucket_of(device, qp->number);
+        pthread_mutex_lock(&device->lock);
         while (*at != qp)
             at = &(*at)->next;
         *at = qp->next;
-        pthread_mutex_unlock(&live->lock);
+        pthread_mutex_unlock(&device->lock);
         count_users(qp, -1);
     }
     qp_free(qp);
@@ -234,7 +236,7 @@ int attached_qp_destroy(struct live_qp *qp)
 }
 
 /* All sends up to one that is told of are done. */
-static void sent_one(struct live_qp *qp, const struct nic_cqe *cqe)
+static void sent_one(struct device_qp *qp, const struct nic_cqe *cqe)
 {
     if (cqe->status != NIC_SUCCESS) qp->failed = true;
     if (qp->failed || qp->signaled_head == qp->signaled_tail) return;
@@ -242,9 +244,9 @@ static void sent_one(struct live_qp *qp, const struct nic_cqe *cqe)
     if ((int32_t)(place + 1 - qp->sent) > 0) qp->sent = place + 1;
 }
 
-void attached_qp_completed(struct live *live, const struct nic_cqe *cqe)
+void attached_qp_completed(struct device *device, const struct nic_cqe *cqe)
 {
-    struct live_qp *qp = attached_qp_find(live, cqe->qpn);
+    struct device_qp *qp = attached_qp_find(device, cqe->qpn);
 
     if (qp == NULL) return;
     if (!cqe->receive)
@@ -255,25 +257,25 @@ void attached_qp_completed(struct live *live, const struct nic_cqe *cqe)
         qp->recv_polled++;
 }
 
-int attached_multicast(struct live_qp *qp, const struct pkt_addr *group, bool join)
+int attached_multicast(struct device_qp *qp, const struct pkt_addr *group, bool join)
 {
     struct attach_group told = {.group = *group, .join = join};
-    int error = device_ask_once(qp->live, ATTACH_OP_MULTICAST, qp->number, &told, sizeof told);
+    int error = attached_ask_once(qp->device, ATTACH_OP_MULTICAST, qp->number, &told, sizeof told);
 
     return error < 0 ? error : 0;
 }
 
-int attached_path_get(struct live *live, const struct live_path *path, uint32_t *ret)
+int attached_path_get(struct device *device, const struct device_path *path, uint32_t *ret)
 {
-    struct live_path told = *path;
-    int number = device_ask_once(live, ATTACH_OP_PATH_GET, 0, &told, sizeof told);
+    struct device_path told = *path;
+    int number = attached_ask_once(device, ATTACH_OP_PATH_GET, 0, &told, sizeof told);
 
     if (number < 0) return number;
     *ret = (uint32_t)number;
     return 0;
 }
 
-void attached_path_put(struct live *live, uint32_t path)
+void attached_path_put(struct device *device, uint32_t path)
 {
-    (void)device_ask_once(live, ATTACH_OP_PATH_PUT, path, NULL, 0);
+    (void)attached_ask_once(device, ATTACH_OP_PATH_PUT, path, NULL, 0);
 }

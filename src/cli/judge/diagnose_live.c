@@ -60,11 +60,11 @@ static const struct counter_name names[] = {
 };
 /* clang-format on */
 
-static void take_counter(struct reading *in, uint32_t port, const struct live_counter *counter)
+static void take_counter(struct reading *in, uint32_t port, const struct device_counter *counter)
 {
     size_t length = strlen(counter->name);
     bool time = length > 3 && !strcmp(counter->name + length - 3, "_ps");
-    char name[LIVE_COUNTER_NAME + 1], number[24];
+    char name[DEVICE_COUNTER_NAME + 1], number[24];
 
     snprintf(name, sizeof name, "%.*s%s", (int)(time ? length - 3 : length), counter->name, time ? "_ns" : "");
     snprintf(number, sizeof number, "%" PRIu64, time ? counter->value / 1000 : counter->value);
@@ -80,7 +80,7 @@ static void was_read(struct reading *in, int error)
 /* Answers how many there are. */
 static unsigned look_at_adapters(struct reading *in)
 {
-    struct live_counter_set *set = NULL;
+    struct device_counter_set *set = NULL;
     unsigned count = 0;
     char name[NAME];
 

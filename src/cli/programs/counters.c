@@ -106,7 +106,7 @@ static bool is_pid(const char *which, uint32_t pid, bool *ret)
     return *end == 0 && errno == 0;
 }
 
-static bool wanted(const struct live_counter_set *set, const char *which)
+static bool wanted(const struct device_counter_set *set, const char *which)
 {
     bool same;
 
@@ -122,7 +122,7 @@ static bool wanted_nccl(const struct nccl_page *page, const char *which)
     return which == NULL || (is_pid(which, page->pid, &same) && same);
 }
 
-static void print_head(const struct live_counter_set *set, FILE *out)
+static void print_head(const struct device_counter_set *set, FILE *out)
 {
     const struct text_style style = cli_style();
 
@@ -141,7 +141,7 @@ static void print_value(const struct record_event *event, const char *name, uint
         fprintf(out, " %s %" PRIu64, name, value);
 }
 
-static void print_events(const struct live_counter_set *set, FILE *out)
+static void print_events(const struct device_counter_set *set, FILE *out)
 {
     uint64_t now = clock_now_ns() * PS_NS;
 
@@ -161,13 +161,13 @@ static void print_events(const struct live_counter_set *set, FILE *out)
     if (set->noted > set->events) fprintf(out, "  %" PRIu64 " older ones are not kept\n", set->noted - set->events);
 }
 
-static void print_text(const struct live_counter_set *set, bool quiet, FILE *out)
+static void print_text(const struct device_counter_set *set, bool quiet, FILE *out)
 {
     char count[TEXT_COUNT];
 
     print_head(set, out);
     for (unsigned i = 0; i < set->counters; i++) {
-        const struct live_counter *counter = &set->counter[i];
+        const struct device_counter *counter = &set->counter[i];
 
         if (counter->value == 0) continue;
         fprintf(out, "  %-32s %18s", counter->name, text_count(counter->value, count));
@@ -176,7 +176,7 @@ static void print_text(const struct live_counter_set *set, bool quiet, FILE *out
     }
 }
 
-static void json_events(struct jout *jout, const struct live_counter_set *set)
+static void json_events(struct jout *jout, const struct device_counter_set *set)
 {
     jout_open(jout, "events", '[');
     for (unsigned i = 0; i < set->events; i++) {
@@ -201,7 +201,7 @@ static void json_events(struct jout *jout, const struct live_counter_set *set)
     jout_u64(jout, "events_lost", set->noted - set->events);
 }
 
-static void print_json(struct jout *jout, const struct live_counter_set *set, bool events)
+static void print_json(struct jout *jout, const struct device_counter_set *set, bool events)
 {
     jout_open_line(jout, NULL, '{');
     jout_u64(jout, "pid", set->pid);

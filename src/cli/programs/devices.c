@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live/live.h"
+#include "device/device.h"
 #include "report/json_out.h"
 
 static const struct cli_option options[] = {
@@ -27,7 +27,7 @@ static const struct cli_command command = {
     .options = sizeof options / sizeof options[0],
 };
 
-static const char *address_text(const struct live_gid *gid, char buf[INET6_ADDRSTRLEN])
+static const char *address_text(const struct device_gid *gid, char buf[INET6_ADDRSTRLEN])
 {
     struct in6_addr whole;
 
@@ -36,14 +36,14 @@ static const char *address_text(const struct live_gid *gid, char buf[INET6_ADDRS
                                         : inet_ntop(AF_INET6, &whole, buf, INET6_ADDRSTRLEN);
 }
 
-static void print_text(const struct live_device *device, unsigned count, bool quiet, FILE *out)
+static void print_text(const struct device_info *device, unsigned count, bool quiet, FILE *out)
 {
     char rate[UNIT_TEXT], address[INET6_ADDRSTRLEN];
 
     if (!quiet && count > 0)
         fprintf(out, "%-12s %-12s %-6s %6s %8s  %s\n", "device", "interface", "state", "MTU", "rate", "GIDs");
     for (unsigned i = 0; i < count; i++) {
-        const struct live_device *d = &device[i];
+        const struct device_info *d = &device[i];
 
         if (quiet) {
             fprintf(out, "%s\n", d->name);
@@ -57,7 +57,7 @@ static void print_text(const struct live_device *device, unsigned count, bool qu
     }
 }
 
-static void print_json(const struct live_device *device, unsigned count, FILE *out)
+static void print_json(const struct device_info *device, unsigned count, FILE *out)
 {
     char address[INET6_ADDRSTRLEN], guid[24];
     struct jout document, *jout = &document;
@@ -68,7 +68,7 @@ static void print_json(const struct live_device *device, unsigned count, FILE *o
     jout_text(jout, "kind", "devices");
     jout_open(jout, "devices", '[');
     for (unsigned i = 0; i < count; i++) {
-        const struct live_device *d = &device[i];
+        const struct device_info *d = &device[i];
 
         snprintf(guid, sizeof guid, "%016llx", (unsigned long long)d->guid);
         jout_open_line(jout, NULL, '{');
@@ -96,7 +96,7 @@ static void print_json(const struct live_device *device, unsigned count, FILE *o
 
 int verb_devices(int argc, char **argv, FILE *out)
 {
-    struct live_device *device;
+    struct device_info *device;
     struct cli_common common;
     unsigned count;
     int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
@@ -106,7 +106,7 @@ int verb_devices(int argc, char **argv, FILE *out)
         cli_error("devices: takes no operands");
         return CLI_WRONG;
     }
-    answer = live_devices(&device, &count);
+    answer = device_list(&device, &count);
     if (answer < 0) {
         cli_error("devices: %s", strerror(-answer));
         return CLI_WRONG;

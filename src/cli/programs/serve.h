@@ -12,7 +12,7 @@
 #include "nccl/page.h"
 
 struct live_programs { /* all that programs of this user show now */
-    struct live_counter_set *set;
+    struct device_counter_set *set;
     struct nccl_page *nccl;
     unsigned sets, nccls;
 };

@@ -17,7 +17,7 @@
 #include "observe/catalogue.h"
 
 struct exposition {
-    const struct live_counter_set *set;
+    const struct device_counter_set *set;
     unsigned count;
     FILE *out;
 };
@@ -37,7 +37,7 @@ void serve_label(FILE *out, const char *key, const char *value)
     fputc('"', out);
 }
 
-static void labels(FILE *out, const char *metric, const struct live_counter_set *set)
+static void labels(FILE *out, const char *metric, const struct device_counter_set *set)
 {
     fprintf(out, "%s{", metric);
     serve_label(out, "device", set->device);
@@ -48,7 +48,7 @@ static void labels(FILE *out, const char *metric, const struct live_counter_set 
     fprintf(out, ",pid=\"%u\",slot=\"%u\"", set->pid, set->slot);
 }
 
-static bool value_of(const struct live_counter_set *set, const char *name, uint64_t *ret)
+static bool value_of(const struct device_counter_set *set, const char *name, uint64_t *ret)
 {
     for (unsigned i = 0; i < set->counters; i++) {
         if (strcmp(set->counter[i].name, name) != 0) continue;
@@ -59,7 +59,7 @@ static bool value_of(const struct live_counter_set *set, const char *name, uint6
 }
 
 /* What the adapter calls the metric; of a priority as rx_prio3_pause. */
-static bool live_name(const struct observe_metric *metric, unsigned priority, char name[LIVE_COUNTER_NAME])
+static bool live_name(const struct observe_metric *metric, unsigned priority, char name[DEVICE_COUNTER_NAME])
 {
     bool of_priority = metric->object == OBSERVE_OBJECT_NIC_PRIO;
 
@@ -67,9 +67,9 @@ static bool live_name(const struct observe_metric *metric, unsigned priority, ch
         int direction = (int)strcspn(c->name, "_");
         if (c->offset != metric->offset) continue;
         if (of_priority)
-            snprintf(name, LIVE_COUNTER_NAME, "%.*s_prio%u%s", direction, c->name, priority, c->name + direction);
+            snprintf(name, DEVICE_COUNTER_NAME, "%.*s_prio%u%s", direction, c->name, priority, c->name + direction);
         else
-            snprintf(name, LIVE_COUNTER_NAME, "%s", c->name);
+            snprintf(name, DEVICE_COUNTER_NAME, "%s", c->name);
         return true;
     }
     return false;
@@ -85,7 +85,7 @@ static void value_out(FILE *out, enum observe_unit unit, uint64_t value)
 
 static void metric_rows(const struct exposition *e, const struct observe_metric *metric, unsigned priority)
 {
-    char name[LIVE_COUNTER_NAME];
+    char name[DEVICE_COUNTER_NAME];
     uint64_t value;
 
     if (!live_name(metric, priority, name)) return;
@@ -135,10 +135,10 @@ static bool in_machine(const char *name)
 /* All adapters have the same counters, in the same order. */
 static void of_wire_and_loop(const struct exposition *e)
 {
-    char metric[LIVE_COUNTER_NAME + 32];
+    char metric[DEVICE_COUNTER_NAME + 32];
 
     for (unsigned c = 0; e->count > 0 && c < e->set[0].counters; c++) {
-        const struct live_counter *counter = &e->set[0].counter[c];
+        const struct device_counter *counter = &e->set[0].counter[c];
         if (in_machine(counter->name)) continue;
         snprintf(metric, sizeof metric, "rocelab_live_%s_total", counter->name);
         serve_head(e->out, metric, false, counter->help ? counter->help : "of the wire");

@@ -88,13 +88,13 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static struct top_row row_of(const struct live_counter_set *set)
+static struct top_row row_of(const struct device_counter_set *set)
 {
     struct top_row row = {.name = ""};
 
     snprintf(row.name, sizeof row.name, "%.20s[%u] %.24s", set->program, set->pid, set->device);
     for (unsigned i = 0; i < set->counters; i++) {
-        const struct live_counter *counter = &set->counter[i];
+        const struct device_counter *counter = &set->counter[i];
         size_t length = strlen(counter->name);
         if (strcmp(counter->name, "tx_payload_bytes") == 0) row.tx_bytes = counter->value;
         if (strcmp(counter->name, "np_ecn_marked_roce_packets") == 0) row.marks = counter->value;
@@ -108,7 +108,7 @@ static struct top_row row_of(const struct live_counter_set *set)
 int top_of_programs(void *context, struct top_sample *ret)
 {
     struct top_from *from = context;
-    struct live_counter_set *set;
+    struct device_counter_set *set;
     unsigned count;
 
     int error = live_counters_read(&set, &count);

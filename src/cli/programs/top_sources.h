@@ -11,7 +11,7 @@
 struct top_from {
     const char *fabric; /* NULL: programs under `rocelab run` */
     const char *which;  /* NULL: all */
-    bool (*wanted)(const struct live_counter_set *set, const char *which);
+    bool (*wanted)(const struct device_counter_set *set, const char *which);
     uint64_t begun_ns; /* private, from here */
     bool any;
 };

@@ -101,7 +101,7 @@ int up_cq_create(struct up_device *device, struct attach_request *request)
 
     memcpy(&from, request->data, sizeof from);
     struct up_channel *channel = up_table_get(&device->channels, from.channel);
-    if (from.entries == 0 || from.entries > LIVE_CQ_MAX || (from.channel && channel == NULL)) return -EINVAL;
+    if (from.entries == 0 || from.entries > DEVICE_CQ_MAX || (from.channel && channel == NULL)) return -EINVAL;
     struct up_cq *cq = calloc(1, sizeof *cq);
     if (cq == NULL) return -ENOMEM;
     cq->device = device;
@@ -194,7 +194,7 @@ int up_cq_resize(struct up_cq *cq, struct attach_request *request)
     struct attach_cq from;
 
     memcpy(&from, request->data, sizeof from);
-    if (from.entries == 0 || from.entries > LIVE_CQ_MAX) return -EINVAL;
+    if (from.entries == 0 || from.entries > DEVICE_CQ_MAX) return -EINVAL;
     uint32_t size = power_of_two_up(from.entries);
     (void)up_cq_publish(cq);
     uint64_t ring = up_ring_take(process, size, sizeof(struct attach_cqe));

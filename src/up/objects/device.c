@@ -85,7 +85,7 @@ static int adapters_make(struct up_host *host)
                                        .slot_used = {1}};
         adapter->key = calloc(slots, sizeof *adapter->key + sizeof(struct key_state));
         if (adapter->key == NULL) {
-            device_free(host);
+            up_device_free(host);
             return -ENOMEM;
         }
         keys_init(&adapter->keys, (struct key_state *)(adapter->key + slots), slots, 0, 0);
@@ -93,7 +93,7 @@ static int adapters_make(struct up_host *host)
     return 0;
 }
 
-void device_free(struct up_host *host)
+void up_device_free(struct up_host *host)
 {
     for (uint32_t i = 0; host->adapters && i < host->node->adapters; i++)
         free(host->adapters[i].key);
@@ -123,7 +123,7 @@ static int rings_make(struct up_device *device)
     struct attach_nic *nic = &device->process->head->nic[device->number];
 
     device->events = up_ring_take(device->process, ATTACH_EVENTS, sizeof(struct attach_event));
-    device->mads = up_ring_take(device->process, ATTACH_MADS, sizeof(struct live_mad));
+    device->mads = up_ring_take(device->process, ATTACH_MADS, sizeof(struct device_mad));
     nic->events = device->events;
     nic->mads = device->mads;
     return device->events && device->mads ? 0 : -ENOMEM;
@@ -132,7 +132,7 @@ static int rings_make(struct up_device *device)
 static void rings_give(struct up_device *device)
 {
     if (device->events) up_ring_give(device->process, device->events, ATTACH_EVENTS, sizeof(struct attach_event));
-    if (device->mads) up_ring_give(device->process, device->mads, ATTACH_MADS, sizeof(struct live_mad));
+    if (device->mads) up_ring_give(device->process, device->mads, ATTACH_MADS, sizeof(struct device_mad));
 }
 
 static int device_make(struct up_process *process, uint32_t number, struct up_device **ret)
@@ -240,14 +240,14 @@ static void close_device(struct up_device *device, ps_t now, struct node_io *io)
     free(device);
 }
 
-void device_close_all(struct up_process *process, ps_t now, struct node_io *io)
+void up_device_close_all(struct up_process *process, ps_t now, struct node_io *io)
 {
     for (uint32_t i = 0; i < ATTACH_NICS; i++)
         if (process->device[i]) close_device(process->device[i], now, io);
     up_posts_free(process);
 }
 
-void device_link(struct up_host *host, uint32_t adapter, bool up, ps_t now)
+void up_device_link(struct up_host *host, uint32_t adapter, bool up, ps_t now)
 {
     if (adapter >= ATTACH_NICS) return; /* no program sees it */
     host->links_down = (host->links_down & ~(1u << adapter)) | (uint32_t)!up << adapter;
@@ -255,7 +255,7 @@ void device_link(struct up_host *host, uint32_t adapter, bool up, ps_t now)
         if (process->gone || process->head == NULL) continue;
         __atomic_store_n(&process->head->nic[adapter].up, up, __ATOMIC_RELEASE);
         if (process->device[adapter] == NULL) continue;
-        up_event_push(process->device[adapter], up ? LIVE_EVENT_PORT_ACTIVE : LIVE_EVENT_PORT_DOWN, ATTACH_PORT, 0);
+        up_event_push(process->device[adapter], up ? DEVICE_EVENT_PORT_ACTIVE : DEVICE_EVENT_PORT_DOWN, ATTACH_PORT, 0);
         turn_event(process, true, now);
     }
 }
@@ -323,8 +323,8 @@ static int destroy_qp(struct up_device *device, uint32_t qpn, ps_t now, struct n
 
 static int qp_request(struct up_device *device, struct attach_request *request, ps_t now, struct node_io *io)
 {
-    struct live_qp_attr attr;
-    struct live_path path;
+    struct device_qp_attr attr;
+    struct device_path path;
 
     switch (request->op) {
     case ATTACH_OP_QP_CREATE:
@@ -361,7 +361,7 @@ static int answer_counters(const struct up_host *host, struct attach_request *re
     return 0;
 }
 
-int device_request(struct up_process *process, struct attach_request *request, ps_t now, struct node_io *io)
+int up_device_request(struct up_process *process, struct attach_request *request, ps_t now, struct node_io *io)
 {
     if (request->nic >= process->host->node->adapters || request->nic >= ATTACH_NICS) return -ENODEV;
     if (request->op == ATTACH_OP_OPEN) return open_device(process, request->nic);

@@ -62,7 +62,7 @@ int up_mr_create(struct up_device *device, struct attach_request *request)
     struct attach_mr from;
 
     memcpy(&from, request->data, sizeof from);
-    uint64_t base = from.access & LIVE_ZERO_BASED ? 0 : from.iova;
+    uint64_t base = from.access & DEVICE_ZERO_BASED ? 0 : from.iova;
     uint32_t pd = up_device_pd(device, from.pd);
     if (pd == SIM_JOBS_PD || from.addr + from.bytes < from.addr) return -EINVAL;
     struct up_mr *mr = malloc(sizeof *mr);
@@ -238,7 +238,7 @@ void up_memory_bound(const struct up_qp *qp, const struct nic_wr *wr)
 }
 
 /* Where in its program a part of a list is; false: its key does not allow it. */
-static bool local_address(const struct up_device *device, const struct live_sge *sge, uint32_t pd, uint32_t right,
+static bool local_address(const struct up_device *device, const struct device_sge *sge, uint32_t pd, uint32_t right,
                           uint64_t *ret)
 {
     const struct up_mr *mr = own_region(device, sge->key);
@@ -275,7 +275,7 @@ bool up_memory_scatter(const struct up_device *device, const struct work *work, 
 
     while (work_next(&walk, &part)) {
         uint64_t at;
-        if (!local_address(device, part.sge, work->pd, LIVE_LOCAL_WRITE, &at) ||
+        if (!local_address(device, part.sge, work->pd, DEVICE_LOCAL_WRITE, &at) ||
             !memory_write(device->process, at + part.offset, from, part.bytes))
             return false;
         from += part.bytes;

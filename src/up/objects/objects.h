@@ -11,7 +11,7 @@
 #ifndef ROCELAB_UP_OBJECTS_OBJECTS_H
 #define ROCELAB_UP_OBJECTS_OBJECTS_H
 
-#include "live/records.h"
+#include "device/records.h"
 #include "up/up_int.h"
 
 #define UP_PATHS_MAX (1u << 16)
@@ -99,7 +99,7 @@ struct up_srq {
 };
 
 struct up_path { /* an address vector: where it leads, in which class */
-    struct live_path key;
+    struct device_path key;
     uint32_t endpoint, users;
     uint8_t tos, prio;
 };
@@ -151,13 +151,14 @@ static inline void *up_ring_entries(const struct up_process *process, uint64_t r
 }
 
 /* path.c */
-int up_path_resolve(const struct fabric *fabric, const struct live_path *key, struct up_path *ret);
-int up_path_get(struct up_device *device, const struct live_path *key); /* its number; -errno */
+int up_path_resolve(const struct fabric *fabric, const struct device_path *key, struct up_path *ret);
+int up_path_get(struct up_device *device, const struct device_path *key); /* its number; -errno */
 void up_path_put(struct up_device *device, uint32_t number);
 
 /* qp.c */
 int up_qp_create(struct up_device *device, struct attach_request *request, ps_t now);
-int up_qp_modify(struct up_device *device, uint32_t qpn, const struct live_qp_attr *attr, ps_t now, struct node_io *io);
+int up_qp_modify(struct up_device *device, uint32_t qpn, const struct device_qp_attr *attr, ps_t now,
+                 struct node_io *io);
 int up_qp_state(struct up_device *device, struct attach_request *request);
 int up_qp_patience(struct up_device *device, const struct attach_request *request, ps_t now, struct node_io *io);
 struct up_qp *up_qp_find(const struct up_device *device, uint32_t qpn);
@@ -214,7 +215,7 @@ void up_message_arrived(const struct up_qp *qp, ps_t now);            /* all of 
 
 /* publish.c */
 void up_publish_events(struct up_adapter *adapter, ps_t now);
-void up_event_push(struct up_device *device, enum live_event_kind kind, enum attach_object of, uint32_t number);
+void up_event_push(struct up_device *device, enum device_event_kind kind, enum attach_object of, uint32_t number);
 
 /* adopt.c */
 bool memory_atomic_at(struct up_process *process, uint64_t addr, uint8_t verb, uint64_t compare, uint64_t swap,

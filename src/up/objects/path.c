@@ -34,7 +34,7 @@ static const struct fabric_class *class_of_jobs(const struct fabric *fabric)
     return &fabric->classes[0];
 }
 
-static const struct fabric_class *class_of(const struct fabric *fabric, const struct live_path *key)
+static const struct fabric_class *class_of(const struct fabric *fabric, const struct device_path *key)
 {
     const struct fabric_class *rest = NULL;
 
@@ -46,7 +46,7 @@ static const struct fabric_class *class_of(const struct fabric *fabric, const st
     return key->tos && rest ? rest : class_of_jobs(fabric);
 }
 
-int up_path_resolve(const struct fabric *fabric, const struct live_path *key, struct up_path *ret)
+int up_path_resolve(const struct fabric *fabric, const struct device_path *key, struct up_path *ret)
 {
     uint32_t endpoint = endpoint_of(fabric, &key->remote);
 
@@ -59,13 +59,13 @@ int up_path_resolve(const struct fabric *fabric, const struct live_path *key, st
     return 0;
 }
 
-static bool same(const struct live_path *a, const struct live_path *b)
+static bool same(const struct device_path *a, const struct device_path *b)
 {
     return memcmp(&a->remote, &b->remote, sizeof a->remote) == 0 && a->tos == b->tos && a->sl == b->sl &&
            a->flow_label == b->flow_label;
 }
 
-int up_path_get(struct up_device *device, const struct live_path *key)
+int up_path_get(struct up_device *device, const struct device_path *key)
 {
     uint32_t number;
 

@@ -61,13 +61,13 @@ static bool insert(struct up_posts *posts, struct attach_post *post)
 static uint64_t content(const struct attach_post *post)
 {
     if (post->kind == ATTACH_POST_ARM) return 0;
-    return post->copied ? post->data_bytes : (uint64_t)post->sges * sizeof(struct live_sge);
+    return post->copied ? post->data_bytes : (uint64_t)post->sges * sizeof(struct device_sge);
 }
 
 static bool sound(const struct attach_post *post)
 {
     if (post->kind > ATTACH_POST_ARM || post->kind == ATTACH_POST_SKIP) return false;
-    if (post->sges > LIVE_SGES_MAX || (post->copied && post->data_bytes > LIVE_INLINE_MAX)) return false;
+    if (post->sges > DEVICE_SGES_MAX || (post->copied && post->data_bytes > DEVICE_INLINE_MAX)) return false;
     return sizeof *post + content(post) <= post->bytes;
 }
 
@@ -149,11 +149,11 @@ ps_t post_next(const struct up_process *process)
     return posts && posts->count ? posts->item[posts->head].at : PS_NEVER;
 }
 
-static const struct live_sge *sges_of(const struct attach_post *post)
+static const struct device_sge *sges_of(const struct attach_post *post)
 {
-    return (const struct live_sge *)(const void *)(post + 1);
+    return (const struct device_sge *)(const void *)(post + 1);
 }
-_Static_assert(sizeof(struct attach_post) % _Alignof(struct live_sge) == 0, "a list lies behind its head");
+_Static_assert(sizeof(struct attach_post) % _Alignof(struct device_sge) == 0, "a list lies behind its head");
 
 /* The list, or what it was when it was posted. */
 static int fill_work(struct up_qp *qp, struct work *work, const struct attach_post *post, uint64_t *ret_bytes)
@@ -167,7 +167,7 @@ static int fill_work(struct up_qp *qp, struct work *work, const struct attach_po
     uint8_t *copy = records_copy(&qp->records, work);
     if (post->data_bytes > qp->records.inline_bytes) return -EINVAL;
     memcpy(copy, post + 1, post->data_bytes);
-    work->sge[0] = (struct live_sge){.addr = (uintptr_t)copy, .length = post->data_bytes};
+    work->sge[0] = (struct device_sge){.addr = (uintptr_t)copy, .length = post->data_bytes};
     work->sges = 1;
     *ret_bytes = post->data_bytes;
     return 0;
@@ -225,13 +225,13 @@ static void refused(struct up_qp *qp, bool send, ps_t now, struct node_io *io)
 
     if (state == NIC_RESET || (send && state < NIC_RTS)) return;
     (void)nic_qp_modify(qp->device->adapter->nic, qp->nic, NIC_ERROR, now, &io->nic);
-    up_event_push(qp->device, LIVE_EVENT_QP_FATAL, ATTACH_QP, qp->qpn);
+    up_event_push(qp->device, DEVICE_EVENT_QP_FATAL, ATTACH_QP, qp->qpn);
     turn_event(qp->device->process, true, now);
 }
 
 static void post_shared(struct up_srq *srq, const struct attach_post *post)
 {
-    const struct live_recv recv = {.wr_id = post->wr.wr_id, .sge = sges_of(post), .sges = post->sges};
+    const struct device_recv recv = {.wr_id = post->wr.wr_id, .sge = sges_of(post), .sges = post->sges};
 
     if (srq && !post->copied) (void)receives_post(&srq->receives, &recv);
 }

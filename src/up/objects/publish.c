@@ -9,7 +9,7 @@
 #include "up/objects/objects.h"
 
 /* A ring that nobody reads is full at some time: what comes then is lost, and the ring says so. */
-void up_event_push(struct up_device *device, enum live_event_kind kind, enum attach_object of, uint32_t number)
+void up_event_push(struct up_device *device, enum device_event_kind kind, enum attach_object of, uint32_t number)
 {
     struct attach_ring *ring = up_ring(device->process, device->events);
     struct attach_event *event = up_ring_entries(device->process, device->events);
@@ -28,7 +28,7 @@ void up_event_push(struct up_device *device, enum live_event_kind kind, enum att
 
 static struct up_device *push(const struct up_adapter *adapter, const struct nic_event *event)
 {
-    enum live_event_kind kind = live_event_kind_of(event->kind);
+    enum device_event_kind kind = device_event_kind_of(event->kind);
 
     if (event->srq) {
         const struct up_srq *srq =

@@ -71,8 +71,8 @@ static int configure(struct up_qp *qp, const struct attach_qp *from)
         config->reorder_window = 0;
         return 0;
     }
-    config->resource_size = LIVE_READS_MAX;
-    config->resource = calloc(LIVE_READS_MAX, sizeof *config->resource);
+    config->resource_size = DEVICE_READS_MAX;
+    config->resource = calloc(DEVICE_READS_MAX, sizeof *config->resource);
     if (config->resource == NULL) return -ENOMEM;
     if (config->recovery != NIC_SELECTIVE) return 0;
     config->selective_size = SELECTIVE_PACKETS;
@@ -82,13 +82,13 @@ static int configure(struct up_qp *qp, const struct attach_qp *from)
 
 static int rings(struct up_qp *qp, const struct attach_qp *from)
 {
-    const struct live_qp_init init = {.transport = from->transport,
-                                      .pd = qp->pd,
-                                      .send_entries = from->send_entries,
-                                      .recv_entries = from->srq ? 0 : from->recv_entries,
-                                      .send_sges = from->send_sges,
-                                      .recv_sges = from->recv_sges,
-                                      .inline_bytes = from->inline_bytes};
+    const struct device_qp_init init = {.transport = from->transport,
+                                        .pd = qp->pd,
+                                        .send_entries = from->send_entries,
+                                        .recv_entries = from->srq ? 0 : from->recv_entries,
+                                        .send_sges = from->send_sges,
+                                        .recv_sges = from->recv_sges,
+                                        .inline_bytes = from->inline_bytes};
 
     return records_init(&qp->records, &qp->config, &init);
 }
@@ -142,8 +142,8 @@ int up_qp_create(struct up_device *device, struct attach_request *request, ps_t 
     struct up_qp *qp;
 
     memcpy(&from, request->data, sizeof from);
-    if (from.transport > NIC_UD || from.send_entries > LIVE_ENTRIES_MAX || from.recv_entries > LIVE_ENTRIES_MAX ||
-        from.send_sges > LIVE_SGES_MAX || from.recv_sges > LIVE_SGES_MAX || from.inline_bytes > LIVE_INLINE_MAX)
+    if (from.transport > NIC_UD || from.send_entries > DEVICE_ENTRIES_MAX || from.recv_entries > DEVICE_ENTRIES_MAX ||
+        from.send_sges > DEVICE_SGES_MAX || from.recv_sges > DEVICE_SGES_MAX || from.inline_bytes > DEVICE_INLINE_MAX)
         return -EINVAL;
     int error = make(device, &from, now, &qp);
     if (error < 0) return error;
@@ -181,7 +181,7 @@ static bool mtu_fits(const struct up_device *device, uint32_t mtu)
     return is_power_of_two(mtu) && mtu >= MTU_LEAST && mtu <= mtu_most(device);
 }
 
-static int take_path(struct up_qp *qp, const struct live_path *key)
+static int take_path(struct up_qp *qp, const struct device_path *key)
 {
     struct up_path path;
     int error = up_path_resolve(qp->device->process->up->fabric, key, &path);
@@ -200,24 +200,24 @@ static bool jobs_own(const struct up_qp *qp)
     return qp->connected && sim_qp_of_jobs(qp->device->process->up->sim, qp->config.remote, qp->config.remote_qp);
 }
 
-static int modify(struct up_qp *qp, const struct live_qp_attr *attr, ps_t now, struct node_io *io)
+static int modify(struct up_qp *qp, const struct device_qp_attr *attr, ps_t now, struct node_io *io)
 {
     struct nic *nic = qp->device->adapter->nic;
-    bool moves = attr->mask & LIVE_ATTR_STATE && attr->state != nic_qp_state(qp->nic);
+    bool moves = attr->mask & DEVICE_ATTR_STATE && attr->state != nic_qp_state(qp->nic);
     bool connects = moves && (attr->state == NIC_RTR || attr->state == NIC_RTS);
     bool resets = moves && attr->state == NIC_RESET, talks = nic_qp_state(qp->nic) > NIC_INIT;
     uint32_t remote_qp = qp->config.remote_qp;
     int error = 0;
 
-    if (attr->mask & LIVE_ATTR_MTU && !mtu_fits(qp->device, attr->mtu)) return -EINVAL;
-    if (attr->mask & LIVE_ATTR_PATH) error = take_path(qp, &attr->path);
+    if (attr->mask & DEVICE_ATTR_MTU && !mtu_fits(qp->device, attr->mtu)) return -EINVAL;
+    if (attr->mask & DEVICE_ATTR_PATH) error = take_path(qp, &attr->path);
     if (error < 0) return error;
     if (connects && qp->config.transport != NIC_UD && !qp->connected) return -EINVAL; /* nobody to talk to */
-    uint32_t told = attributes_collect(&qp->config, attr) | (attr->mask & LIVE_ATTR_PATH ? NIC_SET_PATH : 0u);
+    uint32_t told = attributes_collect(&qp->config, attr) | (attr->mask & DEVICE_ATTR_PATH ? NIC_SET_PATH : 0u);
     if (talks) qp->config.remote_qp = remote_qp; /* the adapter was told; the way to it may still change */
-    if (attr->mask & LIVE_ATTR_REMOTE_QP || attr->mask & LIVE_ATTR_PATH)
+    if (attr->mask & DEVICE_ATTR_REMOTE_QP || attr->mask & DEVICE_ATTR_PATH)
         qp->config.sport =
-            source_port(attr->mask & LIVE_ATTR_PATH ? attr->path.flow_label : 0, qp->qpn, qp->config.remote_qp);
+            source_port(attr->mask & DEVICE_ATTR_PATH ? attr->path.flow_label : 0, qp->qpn, qp->config.remote_qp);
     if ((connects || talks) && jobs_own(qp)) return -EINVAL;
     if (resets) reset(qp);
     if (nic_qp_state(qp->nic) <= NIC_INIT && !resets) {
@@ -229,7 +229,8 @@ static int modify(struct up_qp *qp, const struct live_qp_attr *attr, ps_t now, s
     return error;
 }
 
-int up_qp_modify(struct up_device *device, uint32_t qpn, const struct live_qp_attr *attr, ps_t now, struct node_io *io)
+int up_qp_modify(struct up_device *device, uint32_t qpn, const struct device_qp_attr *attr, ps_t now,
+                 struct node_io *io)
 {
     struct up_qp *qp = up_qp_find(device, qpn);
 
@@ -241,7 +242,7 @@ int up_qp_modify(struct up_device *device, uint32_t qpn, const struct live_qp_at
         qp->config = before;
         qp->connected = connected;
     }
-    if (error == 0 && attr->mask & LIVE_ATTR_STATE && attr->state == NIC_RTR) up_flow_begin(qp);
+    if (error == 0 && attr->mask & DEVICE_ATTR_STATE && attr->state == NIC_RTR) up_flow_begin(qp);
     if (io->nic.completed) publish_all(device->process->host, now, io);
     up_publish_events(device->adapter, now);
     return error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared receive queues of programs: the adapter's ring, and the records behind it (live/records.h).
+ * Shared receive queues of programs: the adapter's ring, and the records behind it (device/records.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,12 +53,12 @@ int up_srq_change(struct up_srq *srq, struct attach_request *request)
     int error = 0;
 
     memcpy(&to, request->data, sizeof to);
-    bool grows = to.entries != LIVE_SRQ_KEEP && to.entries > srq->receives.entries;
-    if (grows && to.entries > LIVE_SRQ_MAX) return -EINVAL;
-    if (to.limit != LIVE_SRQ_KEEP && to.limit > (grows ? to.entries : srq->receives.entries)) return -EINVAL;
+    bool grows = to.entries != DEVICE_SRQ_KEEP && to.entries > srq->receives.entries;
+    if (grows && to.entries > DEVICE_SRQ_MAX) return -EINVAL;
+    if (to.limit != DEVICE_SRQ_KEEP && to.limit > (grows ? to.entries : srq->receives.entries)) return -EINVAL;
     if (grows) error = held(srq) ? -EBUSY : receives_grow(&srq->receives, power_of_two_up(to.entries));
     if (error < 0) return error;
-    if (to.limit != LIVE_SRQ_KEEP) srq->receives.nic.limit = to.limit;
+    if (to.limit != DEVICE_SRQ_KEEP) srq->receives.nic.limit = to.limit;
     to.entries = srq->receives.entries;
     to.sges = srq->receives.sges;
     to.limit = srq->receives.nic.limit;

@@ -13,16 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-int verbs_path(struct ibv_context *context, const struct ibv_ah_attr *attr, struct live_path *ret)
+int verbs_path(struct ibv_context *context, const struct ibv_ah_attr *attr, struct device_path *ret)
 {
-    const struct live_device *device = live_device_of(live_of(context));
+    const struct device_info *device = device_info_of(live_of(context));
 
     if (!attr->is_global || attr->port_num != 1) return EINVAL;
-    if (attr->grh.sgid_index >= LIVE_GIDS_MAX || attr->sl > 15) return EINVAL;
+    if (attr->grh.sgid_index >= DEVICE_GIDS_MAX || attr->sl > 15) return EINVAL;
     if (attr->grh.sgid_index >= device->gids) {
-        struct live_device now = *device; /* an address may have come since */
+        struct device_info now = *device; /* an address may have come since */
 
-        if (live_device_refresh(&now) < 0 || attr->grh.sgid_index >= now.gids) return EINVAL;
+        if (device_refresh(&now) < 0 || attr->grh.sgid_index >= now.gids) return EINVAL;
     }
     memset(ret, 0, sizeof *ret);
     ret->gid_index = attr->grh.sgid_index;
@@ -37,11 +37,11 @@ int verbs_path(struct ibv_context *context, const struct ibv_ah_attr *attr, stru
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
     struct vah *ah = NULL;
-    struct live_path path;
+    struct device_path path;
     int error = verbs_path(pd->context, attr, &path);
 
     if (error == 0 && (ah = calloc(1, sizeof *ah)) == NULL) error = ENOMEM;
-    if (error == 0) error = -live_path_get(live_of(pd->context), &path, &ah->path);
+    if (error == 0) error = -device_path_get(live_of(pd->context), &path, &ah->path);
     if (error) {
         free(ah);
         errno = error;
@@ -56,19 +56,19 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 int ibv_destroy_ah(struct ibv_ah *ibv)
 {
-    live_path_put(live_of(ibv->context), vah_of(ibv)->path);
+    device_path_put(live_of(ibv->context), vah_of(ibv)->path);
     verbs_pd_put(ibv->pd);
     free(vah_of(ibv));
     return 0;
 }
 
 /* The first GID of the kind that the datagram came by, and of this address (NULL: any); device->gids: none. */
-static unsigned gid_of(const struct live_device *device, uint8_t net, const struct pkt_addr *address)
+static unsigned gid_of(const struct device_info *device, uint8_t net, const struct pkt_addr *address)
 {
     unsigned at = 0;
 
     for (; at < device->gids; at++) {
-        const struct live_gid *gid = &device->gid[at];
+        const struct device_gid *gid = &device->gid[at];
         if (gid->net != net || !gid->usable) continue;
         if (address == NULL || memcmp(&gid->addr, address, sizeof *address) == 0) break;
     }
@@ -78,7 +78,7 @@ static unsigned gid_of(const struct live_device *device, uint8_t net, const stru
 int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh,
                         struct ibv_ah_attr *attr)
 {
-    struct live_device device = *live_device_of(live_of(context));
+    struct device_info device = *device_info_of(live_of(context));
     struct pkt_envelope sent; /* from whom the datagram came, to which of our addresses */
     uint8_t raw[CODEC_GRH_BYTES];
     unsigned index;
@@ -89,7 +89,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
     attr->src_path_bits = wc->dlid_path_bits;
     attr->port_num = port;
     if (!(wc->wc_flags & IBV_WC_GRH)) return 0;
-    (void)live_device_refresh(&device);
+    (void)device_refresh(&device);
     memcpy(raw, grh, sizeof raw);
     codec_grh_parse(raw, &sent);
     index = gid_of(&device, sent.net, &sent.dst);
@@ -157,7 +157,7 @@ int ibv_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
     }
     if (group == NULL) {
         group = calloc(1, sizeof *group);
-        error = group == NULL ? ENOMEM : -live_multicast(qp->live, &address, true);
+        error = group == NULL ? ENOMEM : -device_multicast(qp->live, &address, true);
         if (error) {
             free(group);
         } else {
@@ -181,7 +181,7 @@ int ibv_detach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
     pthread_mutex_lock(&qp->lock);
     for (link = &qp->groups; (group = *link) != NULL; link = &group->next) {
         if (memcmp(group->gid.raw, gid->raw, 16) != 0 || group->lid != lid) continue;
-        error = -live_multicast(qp->live, &address, false);
+        error = -device_multicast(qp->live, &address, false);
         *link = group->next;
         free(group);
         break;

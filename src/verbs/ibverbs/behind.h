@@ -5,14 +5,12 @@
 #ifndef ROCELAB_VERBS_IBVERBS_BEHIND_H
 #define ROCELAB_VERBS_IBVERBS_BEHIND_H
 
+#include "device/device.h"
+
 struct ibv_context;
 struct ibv_device;
-struct live;
-struct live_device;
 
-#pragma GCC visibility push(default)
-struct live *live_behind(const struct ibv_context *context);
-const struct live_device *live_device_behind(const struct ibv_device *device);
-#pragma GCC visibility pop
+struct device *device_behind(const struct ibv_context *context) DEVICE_EXPORT(device_behind);
+const struct device_info *device_info_behind(const struct ibv_device *device) DEVICE_EXPORT(device_info_behind);
 
 #endif

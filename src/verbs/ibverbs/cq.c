@@ -18,7 +18,7 @@ enum { BATCH = 16 };
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
     struct vchannel *channel = calloc(1, sizeof *channel);
-    int error = channel == NULL ? ENOMEM : -live_channel_create(live_of(context), &channel->live);
+    int error = channel == NULL ? ENOMEM : -device_channel_create(live_of(context), &channel->live);
 
     if (error) {
         free(channel);
@@ -26,7 +26,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
         return NULL;
     }
     channel->ibv.context = context;
-    channel->ibv.fd = live_channel_fd(channel->live);
+    channel->ibv.fd = device_channel_fd(channel->live);
     atomic_fetch_add(&vcontext_of(context)->refs, 1);
     return &channel->ibv;
 }
@@ -37,7 +37,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
     int error;
 
     if (atomic_load(&channel->refs) > 0) return EBUSY;
-    error = -live_channel_destroy(channel->live);
+    error = -device_channel_destroy(channel->live);
     if (error) return error;
     verbs_unref(&vcontext_of(ibv->context)->refs);
     free(channel);
@@ -50,8 +50,8 @@ static struct vcq *cq_new(struct ibv_context *context, uint32_t entries, void *a
     bool theirs;
     struct vcq *cq = verbs_object_new(pd, sizeof *cq, &theirs);
     int error = cq == NULL ? ENOMEM
-                           : -live_cq_create(live_of(context), entries,
-                                             channel == NULL ? NULL : vchannel_of(channel)->live, cq, &cq->live);
+                           : -device_cq_create(live_of(context), entries,
+                                               channel == NULL ? NULL : vchannel_of(channel)->live, cq, &cq->live);
 
     if (error) {
         if (cq != NULL) verbs_object_free(pd, cq, theirs);
@@ -64,7 +64,7 @@ static struct vcq *cq_new(struct ibv_context *context, uint32_t entries, void *a
     cq->ex.context = context;
     cq->ex.channel = channel;
     cq->ex.cq_context = app;
-    cq->ex.cqe = (int)live_cq_entries(cq->live);
+    cq->ex.cqe = (int)device_cq_entries(cq->live);
     pthread_mutex_init(&cq->ex.mutex, NULL);
     pthread_cond_init(&cq->ex.cond, NULL);
     pthread_mutex_init(&cq->poll, NULL);
@@ -117,8 +117,8 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
     int error;
 
     if (cqe <= 0 || cqe > LIMIT_CQE) return EINVAL;
-    error = -live_cq_resize(vcq_of(ibv)->live, (uint32_t)cqe);
-    if (error == 0) ibv->cqe = (int)live_cq_entries(vcq_of(ibv)->live);
+    error = -device_cq_resize(vcq_of(ibv)->live, (uint32_t)cqe);
+    if (error == 0) ibv->cqe = (int)device_cq_entries(vcq_of(ibv)->live);
     return error;
 }
 
@@ -129,7 +129,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
     int error;
 
     if (atomic_load(&cq->refs) > 0) return EBUSY;
-    error = -live_cq_destroy(cq->live);
+    error = -device_cq_destroy(cq->live);
     if (error) return error;
     verbs_wait_events(&ibv->mutex, &ibv->cond, &ibv->comp_events_completed, &cq->events_taken);
     verbs_wait_events(&ibv->mutex, &ibv->cond, &ibv->async_events_completed, &cq->async_taken);
@@ -156,15 +156,15 @@ int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 
 int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-    return -live_cq_arm(vcq_of(cq)->live, solicited_only != 0);
+    return -device_cq_arm(vcq_of(cq)->live, solicited_only != 0);
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret, void **ret_context)
 {
-    struct live_cq *live;
+    struct device_cq *live;
     struct vcq *cq;
     void *app;
-    int error = -live_channel_wait(vchannel_of(channel)->live, &live, &app);
+    int error = -device_channel_wait(vchannel_of(channel)->live, &live, &app);
 
     if (error) {
         errno = error;
@@ -174,7 +174,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret, void
     pthread_mutex_lock(&cq->ex.mutex);
     cq->events_taken++;
     pthread_mutex_unlock(&cq->ex.mutex);
-    live_cq_ack_events(live, 1); /* what the program owes is counted here */
+    device_cq_ack_events(live, 1); /* what the program owes is counted here */
     *ret = ibv_cq_ex_to_cq(&cq->ex);
     *ret_context = cq->ex.cq_context;
     return 0;
@@ -287,7 +287,7 @@ int verbs_poll_cq(struct ibv_cq *ibv, int entries, struct ibv_wc *wc)
 
     while (done < entries) {
         int want = entries - done < BATCH ? entries - done : BATCH;
-        int got = live_poll(cq->live, cqe, (unsigned)want);
+        int got = device_poll(cq->live, cqe, (unsigned)want);
 
         if (got < 0) return done > 0 ? done : -1;
         CHECK(got <= want);

@@ -28,7 +28,7 @@ static void show(struct vcq *cq)
 
 static int refill(struct vcq *cq)
 {
-    int got = live_poll(cq->live, cq->cqe, sizeof cq->cqe / sizeof cq->cqe[0]);
+    int got = device_poll(cq->live, cq->cqe, sizeof cq->cqe / sizeof cq->cqe[0]);
 
     if (got < 0) return -got;
     cq->cursor = 0;

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct vdevice *device_new(const struct live_device *live, int index)
+static struct vdevice *device_new(const struct device_info *live, int index)
 {
     struct vdevice *device = calloc(1, sizeof *device);
 
@@ -42,9 +42,9 @@ static void device_put(struct vdevice *device)
 
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
-    struct live_device *found = NULL;
+    struct device_info *found = NULL;
     unsigned count = 0;
-    int error = live_devices(&found, &count);
+    int error = device_list(&found, &count);
     struct ibv_device **list = error ? NULL : calloc(count + 1, sizeof(struct ibv_device *));
 
     if (num_devices != NULL) *num_devices = 0;
@@ -128,11 +128,11 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv)
     struct vcontext *context = calloc(1, sizeof *context);
     char why[256] = "";
     struct stat is;
-    int error = context == NULL ? -ENOMEM : live_open(&device->live, &context->live, why, sizeof why);
+    int error = context == NULL ? -ENOMEM : device_open(&device->live, &context->live, why, sizeof why);
 
     if (error == 0) {
-        error = live_watch_create(context->live, &context->watch);
-        if (error) live_close(context->live);
+        error = device_watch_create(context->live, &context->watch);
+        if (error) device_close(context->live);
     }
     if (error) {
         if (why[0]) fprintf(stderr, "rocelab: %s: %s\n", ibv->name, why);
@@ -144,7 +144,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv)
     context->device = device;
     context->v.context.device = ibv;
     context->v.context.cmd_fd = memfd_create("rocelab", MFD_CLOEXEC); /* a file of its own: ibv_import_device() */
-    context->v.context.async_fd = live_watch_fd(context->watch);
+    context->v.context.async_fd = device_watch_fd(context->watch);
     context->v.context.num_comp_vectors = LIMIT_COMP_VECTORS;
     pthread_mutex_init(&context->v.context.mutex, NULL);
     context_ops(context);
@@ -160,8 +160,8 @@ int ibv_close_device(struct ibv_context *ibv)
     verbs_unshare(&context->share);
     if (atomic_load(&context->refs) > 0) return 0;
     if (ibv->cmd_fd >= 0) close(ibv->cmd_fd);
-    live_watch_destroy(context->watch);
-    live_close(context->live);
+    device_watch_destroy(context->watch);
+    device_close(context->live);
     pthread_mutex_destroy(&ibv->mutex);
     device_put(context->device);
     free(context);
@@ -178,12 +178,12 @@ enum ibv_fork_status ibv_is_fork_initialized(void)
     return IBV_FORK_UNNEEDED;
 }
 
-struct live *live_behind(const struct ibv_context *context)
+struct device *device_behind(const struct ibv_context *context)
 {
     return live_of(context);
 }
 
-const struct live_device *live_device_behind(const struct ibv_device *device)
+const struct device_info *device_info_behind(const struct ibv_device *device)
 {
     return &vdevice_of(device)->live;
 }

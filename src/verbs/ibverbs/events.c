@@ -16,14 +16,14 @@ struct subject { /* the object an event is of */
     uint32_t *taken;
 };
 
-static struct subject subject_of(const struct live_event *event)
+static struct subject subject_of(const struct device_event *event)
 {
-    if (event->kind == LIVE_EVENT_SRQ_LIMIT) {
+    if (event->kind == DEVICE_EVENT_SRQ_LIMIT) {
         struct vsrq *srq = event->app;
 
         return (struct subject){srq->ibv.context, &srq->ibv.mutex, &srq->async_taken};
     }
-    if (event->kind == LIVE_EVENT_CQ_ERROR) {
+    if (event->kind == DEVICE_EVENT_CQ_ERROR) {
         struct vcq *cq = event->app;
 
         return (struct subject){cq->ex.context, &cq->ex.mutex, &cq->async_taken};
@@ -34,13 +34,14 @@ static struct subject subject_of(const struct live_event *event)
 }
 
 /* The port's events are everybody's, an object's those of the context that made it. */
-static bool wants(void *owner, const struct live_event *event)
+static bool wants(void *owner, const struct device_event *event)
 {
-    if (event->kind == LIVE_EVENT_SQ_DRAINED && !atomic_load(&((struct vqp *)event->app)->tells_drained)) return false;
+    if (event->kind == DEVICE_EVENT_SQ_DRAINED && !atomic_load(&((struct vqp *)event->app)->tells_drained))
+        return false;
     return event->app == NULL || subject_of(event).context == owner;
 }
 
-static void taken(void *owner, const struct live_event *event)
+static void taken(void *owner, const struct device_event *event)
 {
     struct subject subject;
 
@@ -54,19 +55,19 @@ static void taken(void *owner, const struct live_event *event)
 
 void verbs_events_init(struct vcontext *context)
 {
-    live_watch_hook(context->watch,
-                    &(struct live_watch_hooks){.owner = &context->v.context, .wants = wants, .taken = taken});
+    device_watch_hook(context->watch,
+                      &(struct device_watch_hooks){.owner = &context->v.context, .wants = wants, .taken = taken});
 }
 
-static void translate(const struct live_event *event, struct ibv_async_event *ret)
+static void translate(const struct device_event *event, struct ibv_async_event *ret)
 {
     static const enum ibv_event_type type[] = {
-        [LIVE_EVENT_QP_FATAL] = IBV_EVENT_QP_FATAL,           [LIVE_EVENT_QP_REQ] = IBV_EVENT_QP_REQ_ERR,
-        [LIVE_EVENT_QP_ACCESS] = IBV_EVENT_QP_ACCESS_ERR,     [LIVE_EVENT_COMM_EST] = IBV_EVENT_COMM_EST,
-        [LIVE_EVENT_SQ_DRAINED] = IBV_EVENT_SQ_DRAINED,       [LIVE_EVENT_LAST_WQE] = IBV_EVENT_QP_LAST_WQE_REACHED,
-        [LIVE_EVENT_SRQ_LIMIT] = IBV_EVENT_SRQ_LIMIT_REACHED, [LIVE_EVENT_CQ_ERROR] = IBV_EVENT_CQ_ERR,
-        [LIVE_EVENT_PORT_ACTIVE] = IBV_EVENT_PORT_ACTIVE,     [LIVE_EVENT_PORT_DOWN] = IBV_EVENT_PORT_ERR,
-        [LIVE_EVENT_GID_CHANGE] = IBV_EVENT_GID_CHANGE,       [LIVE_EVENT_DEVICE_FATAL] = IBV_EVENT_DEVICE_FATAL,
+        [DEVICE_EVENT_QP_FATAL] = IBV_EVENT_QP_FATAL,           [DEVICE_EVENT_QP_REQ] = IBV_EVENT_QP_REQ_ERR,
+        [DEVICE_EVENT_QP_ACCESS] = IBV_EVENT_QP_ACCESS_ERR,     [DEVICE_EVENT_COMM_EST] = IBV_EVENT_COMM_EST,
+        [DEVICE_EVENT_SQ_DRAINED] = IBV_EVENT_SQ_DRAINED,       [DEVICE_EVENT_LAST_WQE] = IBV_EVENT_QP_LAST_WQE_REACHED,
+        [DEVICE_EVENT_SRQ_LIMIT] = IBV_EVENT_SRQ_LIMIT_REACHED, [DEVICE_EVENT_CQ_ERROR] = IBV_EVENT_CQ_ERR,
+        [DEVICE_EVENT_PORT_ACTIVE] = IBV_EVENT_PORT_ACTIVE,     [DEVICE_EVENT_PORT_DOWN] = IBV_EVENT_PORT_ERR,
+        [DEVICE_EVENT_GID_CHANGE] = IBV_EVENT_GID_CHANGE,       [DEVICE_EVENT_DEVICE_FATAL] = IBV_EVENT_DEVICE_FATAL,
     };
 
     CHECK(event->kind < sizeof type / sizeof type[0]);
@@ -74,9 +75,9 @@ static void translate(const struct live_event *event, struct ibv_async_event *re
     ret->event_type = type[event->kind];
     if (event->app == NULL)
         ret->element.port_num = 1;
-    else if (event->kind == LIVE_EVENT_SRQ_LIMIT)
+    else if (event->kind == DEVICE_EVENT_SRQ_LIMIT)
         ret->element.srq = &((struct vsrq *)event->app)->ibv;
-    else if (event->kind == LIVE_EVENT_CQ_ERROR)
+    else if (event->kind == DEVICE_EVENT_CQ_ERROR)
         ret->element.cq = ibv_cq_ex_to_cq(&((struct vcq *)event->app)->ex);
     else
         ret->element.qp = &((struct vqp *)event->app)->ex.qp_base;
@@ -84,8 +85,8 @@ static void translate(const struct live_event *event, struct ibv_async_event *re
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *ret)
 {
-    struct live_event event;
-    int error = -live_watch_wait(vcontext_of(context)->watch, &event);
+    struct device_event event;
+    int error = -device_watch_wait(vcontext_of(context)->watch, &event);
 
     if (error) {
         errno = error;

@@ -34,7 +34,7 @@ __attribute__((constructor)) static void begin(void)
     pthread_atfork(take, give, give);
 }
 
-void verbs_share(struct vshare *share, enum vshare_kind kind, struct live *live, uint64_t handle)
+void verbs_share(struct vshare *share, enum vshare_kind kind, struct device *live, uint64_t handle)
 {
     share->live = live;
     share->handle = handle;
@@ -57,7 +57,7 @@ void verbs_unshare(struct vshare *share)
 }
 
 /* The shared part of the object with this number; NULL and ENOENT: none.  A context is of no adapter. */
-static struct vshare *find(enum vshare_kind kind, const struct live *live, uint64_t handle)
+static struct vshare *find(enum vshare_kind kind, const struct device *live, uint64_t handle)
 {
     struct vshare *share;
 

@@ -25,8 +25,9 @@ uint32_t verbs_live_access(unsigned access)
     return (access & IBV_ACCESS_REMOTE_WRITE ? NIC_REMOTE_WRITE : 0) |
            (access & IBV_ACCESS_REMOTE_READ ? NIC_REMOTE_READ : 0) |
            (access & IBV_ACCESS_REMOTE_ATOMIC ? NIC_REMOTE_ATOMIC : 0) |
-           (access & IBV_ACCESS_LOCAL_WRITE ? LIVE_LOCAL_WRITE : 0) | (access & IBV_ACCESS_MW_BIND ? LIVE_MW_BIND : 0) |
-           (access & IBV_ACCESS_ZERO_BASED ? LIVE_ZERO_BASED : 0);
+           (access & IBV_ACCESS_LOCAL_WRITE ? DEVICE_LOCAL_WRITE : 0) |
+           (access & IBV_ACCESS_MW_BIND ? DEVICE_MW_BIND : 0) |
+           (access & IBV_ACCESS_ZERO_BASED ? DEVICE_ZERO_BASED : 0);
 }
 
 static int access_check(unsigned access)
@@ -66,8 +67,8 @@ struct ibv_mr *verbs_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64
     if (error == 0 && (mr = calloc(1, sizeof *mr)) == NULL) error = ENOMEM;
     if (error == 0) {
         if (access & IBV_ACCESS_ZERO_BASED) iova = 0;
-        error = -live_mr_create(live_of(pd->context), verbs_pd_number(pd), addr, length, iova,
-                                verbs_live_access(access), &mr->live);
+        error = -device_mr_create(live_of(pd->context), verbs_pd_number(pd), addr, length, iova,
+                                  verbs_live_access(access), &mr->live);
         if (error) verbs_pd_put(pd);
     }
     if (error) {
@@ -80,7 +81,7 @@ struct ibv_mr *verbs_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64
     mr->ibv.pd = pd;
     mr->ibv.addr = addr;
     mr->ibv.length = length;
-    mr->ibv.lkey = mr->ibv.rkey = mr->ibv.handle = live_mr_key(mr->live);
+    mr->ibv.lkey = mr->ibv.rkey = mr->ibv.handle = device_mr_key(mr->live);
     verbs_share(&mr->share, SHARE_MR, live_of(pd->context), mr->ibv.handle);
     return &mr->ibv;
 }
@@ -138,7 +139,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
     }
     number = domain ? verbs_pd_number(pd) : 0;
     error =
-        -live_mr_change(mr->live, domain ? &number : NULL, move ? &addr : NULL, length, rights ? &live_access : NULL);
+        -device_mr_change(mr->live, domain ? &number : NULL, move ? &addr : NULL, length, rights ? &live_access : NULL);
     if (error) {
         if (domain) verbs_pd_put(pd);
         errno = error;
@@ -153,7 +154,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
         ibv->length = length;
     }
     if (rights) mr->access = (unsigned)access;
-    ibv->lkey = ibv->rkey = live_mr_key(mr->live);
+    ibv->lkey = ibv->rkey = device_mr_key(mr->live);
     return 0;
 }
 
@@ -161,7 +162,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 {
     struct vmr *mr = vmr_of(ibv);
 
-    int error = mr->imported ? 0 : -live_mr_destroy(mr->live);
+    int error = mr->imported ? 0 : -device_mr_destroy(mr->live);
 
     if (error) {
         errno = error;
@@ -188,7 +189,7 @@ struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
     if (error == 0 && (mw = calloc(1, sizeof *mw)) == NULL) error = ENOMEM;
     if (error == 0) {
-        error = -live_mw_create(live_of(pd->context), verbs_pd_number(pd), (int)type, &mw->live);
+        error = -device_mw_create(live_of(pd->context), verbs_pd_number(pd), (int)type, &mw->live);
         if (error) verbs_pd_put(pd);
     }
     if (error) {
@@ -198,14 +199,14 @@ struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
     }
     mw->ibv.context = pd->context;
     mw->ibv.pd = pd;
-    mw->ibv.rkey = mw->ibv.handle = live_mw_key(mw->live);
+    mw->ibv.rkey = mw->ibv.handle = device_mw_key(mw->live);
     mw->ibv.type = type;
     return &mw->ibv;
 }
 
 int verbs_dealloc_mw(struct ibv_mw *ibv)
 {
-    int error = -live_mw_destroy(vmw_of(ibv)->live);
+    int error = -device_mw_destroy(vmw_of(ibv)->live);
 
     if (error) return error;
     verbs_pd_put(ibv->pd);

@@ -11,9 +11,9 @@
 #include <endian.h>
 #include <errno.h>
 
-_Static_assert(sizeof(struct live_sge) == sizeof(struct ibv_sge) &&
-                   offsetof(struct live_sge, length) == offsetof(struct ibv_sge, length) &&
-                   offsetof(struct live_sge, key) == offsetof(struct ibv_sge, lkey),
+_Static_assert(sizeof(struct device_sge) == sizeof(struct ibv_sge) &&
+                   offsetof(struct device_sge, length) == offsetof(struct ibv_sge, length) &&
+                   offsetof(struct device_sge, key) == offsetof(struct ibv_sge, lkey),
                "scatter lists are handed on as they are");
 
 static const uint8_t verb_of[] = {
@@ -30,7 +30,7 @@ static const uint8_t verb_of[] = {
 };
 
 int verbs_bind_request(struct vqp *qp, struct ibv_mw *mw, uint32_t key, const struct ibv_mw_bind_info *info,
-                       struct live_send *ret)
+                       struct device_send *ret)
 {
     const unsigned may = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
                          IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE; /* the last is the region's to give */
@@ -56,7 +56,7 @@ uint8_t verbs_live_flags(const struct vqp *qp, unsigned flags)
                      (flags & IBV_SEND_SOLICITED ? NIC_SOLICITED : 0u) | (flags & IBV_SEND_FENCE ? NIC_FENCE : 0u));
 }
 
-static int address(struct vqp *qp, const struct ibv_send_wr *wr, struct live_send *send)
+static int address(struct vqp *qp, const struct ibv_send_wr *wr, struct device_send *send)
 {
     switch (wr->opcode) {
     case IBV_WR_RDMA_WRITE:
@@ -86,10 +86,10 @@ static int address(struct vqp *qp, const struct ibv_send_wr *wr, struct live_sen
 
 static int send_one(struct vqp *qp, const struct ibv_send_wr *wr)
 {
-    struct live_send send = {.wr = {.wr_id = wr->wr_id, .flags = verbs_live_flags(qp, wr->send_flags)},
-                             .sge = (const struct live_sge *)wr->sg_list,
-                             .sges = (unsigned)wr->num_sge,
-                             .copy = wr->send_flags & IBV_SEND_INLINE};
+    struct device_send send = {.wr = {.wr_id = wr->wr_id, .flags = verbs_live_flags(qp, wr->send_flags)},
+                               .sge = (const struct device_sge *)wr->sg_list,
+                               .sges = (unsigned)wr->num_sge,
+                               .copy = wr->send_flags & IBV_SEND_INLINE};
     int error;
 
     if ((unsigned)wr->opcode >= sizeof verb_of || wr->num_sge < 0 || (unsigned)wr->num_sge > qp->cap.max_send_sge)
@@ -112,7 +112,7 @@ static int send_one(struct vqp *qp, const struct ibv_send_wr *wr)
         error = address(qp, wr, &send);
         if (error) return error;
     }
-    return -live_post_send(qp->live, &send, wr->next != NULL);
+    return -device_post_send(qp->live, &send, wr->next != NULL);
 }
 
 int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -135,9 +135,10 @@ int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
     struct vqp *qp = vqp_of(ibv);
 
     for (; wr != NULL; wr = wr->next) {
-        const struct live_recv recv = {wr->wr_id, (const struct live_sge *)wr->sg_list, (unsigned)wr->num_sge};
-        int error =
-            wr->num_sge < 0 || (unsigned)wr->num_sge > qp->cap.max_recv_sge ? EINVAL : -live_post_recv(qp->live, &recv);
+        const struct device_recv recv = {wr->wr_id, (const struct device_sge *)wr->sg_list, (unsigned)wr->num_sge};
+        int error = wr->num_sge < 0 || (unsigned)wr->num_sge > qp->cap.max_recv_sge
+                        ? EINVAL
+                        : -device_post_recv(qp->live, &recv);
 
         if (error) {
             *bad = wr;
@@ -152,9 +153,9 @@ int verbs_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_
     struct vsrq *srq = vsrq_of(ibv);
 
     for (; wr != NULL; wr = wr->next) {
-        const struct live_recv recv = {wr->wr_id, (const struct live_sge *)wr->sg_list, (unsigned)wr->num_sge};
+        const struct device_recv recv = {wr->wr_id, (const struct device_sge *)wr->sg_list, (unsigned)wr->num_sge};
         int error =
-            wr->num_sge < 0 || (unsigned)wr->num_sge > srq->attr.max_sge ? EINVAL : -live_post_srq(srq->live, &recv);
+            wr->num_sge < 0 || (unsigned)wr->num_sge > srq->attr.max_sge ? EINVAL : -device_post_srq(srq->live, &recv);
 
         if (error) {
             *bad = wr;
@@ -168,11 +169,11 @@ int verbs_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_
 int verbs_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
     struct vqp *qp = vqp_of(ibv);
-    struct live_send send = {.wr = {.wr_id = bind->wr_id, .flags = verbs_live_flags(qp, bind->send_flags)}};
+    struct device_send send = {.wr = {.wr_id = bind->wr_id, .flags = verbs_live_flags(qp, bind->send_flags)}};
     const uint32_t key = ibv_inc_rkey(mw->rkey);
     int error = verbs_bind_request(qp, mw, key, &bind->bind_info, &send);
 
-    if (error == 0) error = -live_post_send(qp->live, &send, false);
-    if (error == 0) mw->rkey = live_mw_key(send.mw);
+    if (error == 0) error = -device_post_send(qp->live, &send, false);
+    if (error == 0) mw->rkey = device_mw_key(send.mw);
     return error;
 }

@@ -43,7 +43,7 @@ static int init_check(const struct ibv_qp_init_attr_ex *attr)
 
 static int live_create(struct vqp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
-    const struct live_qp_init init = {
+    const struct device_qp_init init = {
         .transport = attr->qp_type == IBV_QPT_RC   ? NIC_RC
                      : attr->qp_type == IBV_QPT_UC ? NIC_UC
                                                    : NIC_UD,
@@ -59,7 +59,7 @@ static int live_create(struct vqp *qp, const struct ibv_qp_init_attr_ex *attr)
         .srq = attr->srq == NULL ? NULL : vsrq_of(attr->srq)->live,
         .app = qp,
     };
-    int error = -live_qp_create(live_of(attr->pd->context), &init, &qp->live);
+    int error = -device_qp_create(live_of(attr->pd->context), &init, &qp->live);
 
     if (error) verbs_pd_put(attr->pd);
     return error;
@@ -75,7 +75,7 @@ static void fill(struct vqp *qp, struct ibv_context *context, const struct ibv_q
     ibv->send_cq = attr->send_cq;
     ibv->recv_cq = attr->recv_cq;
     ibv->srq = attr->srq;
-    ibv->handle = ibv->qp_num = live_qp_number(qp->live);
+    ibv->handle = ibv->qp_num = device_qp_number(qp->live);
     ibv->state = IBV_QPS_RESET;
     ibv->qp_type = attr->qp_type;
     pthread_mutex_init(&ibv->mutex, NULL);
@@ -159,9 +159,9 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct 
     (void)mask; /* says what is needed; more may be answered */
     pthread_mutex_lock(&qp->lock);
     *attr = qp->attr;
-    attr->qp_state = attr->cur_qp_state = verbs_state(live_qp_state(qp->live));
+    attr->qp_state = attr->cur_qp_state = verbs_state(device_qp_state(qp->live));
     ibv->state = attr->qp_state;
-    live_qp_psns(qp->live, &attr->sq_psn, &attr->rq_psn);
+    device_qp_psns(qp->live, &attr->sq_psn, &attr->rq_psn);
     attr->cap = qp->cap;
     pthread_mutex_unlock(&qp->lock);
     if (init != NULL) {
@@ -183,7 +183,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
     int error;
 
     if (qp->groups != NULL) return EBUSY;
-    error = -live_qp_destroy(qp->live);
+    error = -device_qp_destroy(qp->live);
     if (error) return error;
     verbs_wait_events(&ibv->mutex, &ibv->cond, &ibv->events_completed, &qp->async_taken);
     verbs_unref(&vcq_of(ibv->send_cq)->refs);

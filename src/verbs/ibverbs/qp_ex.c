@@ -34,13 +34,13 @@ static void fail(struct vqp *qp, int error)
 }
 
 /* The request being built: its sge and data are offsets until wr_complete. */
-static struct live_send *begin(struct ibv_qp_ex *ex, uint8_t verb)
+static struct device_send *begin(struct ibv_qp_ex *ex, uint8_t verb)
 {
-    static struct live_send nowhere; /* written when memory is out; never posted */
+    static struct device_send nowhere; /* written when memory is out; never posted */
     struct vqp *qp = (struct vqp *)ex;
     struct builder *build = &qp->build;
     void *array = build->send;
-    struct live_send *send;
+    struct device_send *send;
 
     if (!grow(&array, &build->sends_cap, build->sends + 1, sizeof *build->send)) {
         fail(qp, ENOMEM);
@@ -56,7 +56,7 @@ static struct live_send *begin(struct ibv_qp_ex *ex, uint8_t verb)
     return send;
 }
 
-static struct live_send *building(struct vqp *qp)
+static struct device_send *building(struct vqp *qp)
 {
     if (qp->build.sends > 0) return &qp->build.send[qp->build.sends - 1];
     fail(qp, EINVAL);
@@ -65,7 +65,7 @@ static struct live_send *building(struct vqp *qp)
 
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote, uint64_t compare, uint64_t swap)
 {
-    struct live_send *send = begin(ex, NIC_CAS);
+    struct device_send *send = begin(ex, NIC_CAS);
 
     send->wr.rkey = rkey;
     send->wr.remote_va = remote;
@@ -75,7 +75,7 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remo
 
 static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote, uint64_t add)
 {
-    struct live_send *send = begin(ex, NIC_FETCH_ADD);
+    struct device_send *send = begin(ex, NIC_FETCH_ADD);
 
     send->wr.rkey = rkey;
     send->wr.remote_va = remote;
@@ -84,7 +84,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-    struct live_send *send = begin(ex, NIC_BIND_MW);
+    struct device_send *send = begin(ex, NIC_BIND_MW);
     struct vqp *qp = (struct vqp *)ex;
     int error = verbs_bind_request(qp, mw, rkey, info, send);
 
@@ -98,7 +98,7 @@ static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t key)
 
 static void rdma(struct ibv_qp_ex *ex, uint8_t verb, uint32_t rkey, uint64_t remote, uint32_t imm)
 {
-    struct live_send *send = begin(ex, verb);
+    struct device_send *send = begin(ex, verb);
 
     send->wr.rkey = rkey;
     send->wr.remote_va = remote;
@@ -138,7 +138,7 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t key)
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
 {
     struct vqp *qp = (struct vqp *)ex;
-    struct live_send *send = building(qp);
+    struct device_send *send = building(qp);
 
     if (send == NULL) return;
     send->wr.dest = vah_of(ah)->path;
@@ -150,7 +150,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t sges, const struct ibv_
 {
     struct vqp *qp = (struct vqp *)ex;
     struct builder *build = &qp->build;
-    struct live_send *send = building(qp);
+    struct device_send *send = building(qp);
     void *array = build->sge;
 
     if (send == NULL) return;
@@ -182,7 +182,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t buffers, const 
     struct vqp *qp = (struct vqp *)ex;
     struct builder *build = &qp->build;
     struct ibv_sge sge = {build->bytes, 0, 0}; /* the offset stands for the address until wr_complete */
-    struct live_send *send = building(qp);
+    struct device_send *send = building(qp);
     size_t bytes = 0;
 
     if (send == NULL) return;
@@ -233,18 +233,18 @@ static int wr_complete(struct ibv_qp_ex *ex)
 {
     struct vqp *qp = (struct vqp *)ex;
     struct builder *build = &qp->build;
-    struct live_sge *sge = build->sge;
+    struct device_sge *sge = build->sge;
     int error = build->error;
 
     /* All or none, as long as nobody uses ibv_post_send() meanwhile: the lock keeps other builders out, not that. */
-    if (error == 0 && build->sends > 1 && live_qp_send_room(qp->live) < build->sends) error = ENOMEM;
+    if (error == 0 && build->sends > 1 && device_qp_send_room(qp->live) < build->sends) error = ENOMEM;
     for (unsigned i = 0; error == 0 && i < build->sends; i++) {
-        struct live_send *send = &build->send[i];
+        struct device_send *send = &build->send[i];
 
         send->sge = sge;
         if (send->copy) sge->addr += (uintptr_t)build->data;
         if (sge != NULL) sge += send->sges;
-        error = -live_post_send(qp->live, send, i + 1 < build->sends);
+        error = -device_post_send(qp->live, send, i + 1 < build->sends);
     }
     pthread_mutex_unlock(&qp->build_lock);
     return error;

@@ -16,7 +16,7 @@
 
 static int range_check(const struct vqp *qp, const struct ibv_qp_attr *attr, unsigned mask)
 {
-    const struct live_device *device = live_device_of(live_of(qp->ex.qp_base.context));
+    const struct device_info *device = device_info_of(live_of(qp->ex.qp_base.context));
 
     if ((mask & IBV_QP_PORT) && attr->port_num != 1) return EINVAL;
     if ((mask & IBV_QP_PKEY_INDEX) && attr->pkey_index >= LIMIT_PKEYS) return EINVAL;
@@ -34,25 +34,25 @@ static int range_check(const struct vqp *qp, const struct ibv_qp_attr *attr, uns
 }
 
 /* What src/live is to change.  PSNs are taken modulo 2^24: programs hand in whatever their random numbers give. */
-static int translate(struct vqp *qp, const struct ibv_qp_attr *attr, unsigned mask, struct live_qp_attr *ret)
+static int translate(struct vqp *qp, const struct ibv_qp_attr *attr, unsigned mask, struct device_qp_attr *ret)
 {
     static const struct {
         unsigned ibv;
         uint32_t live;
-    } bit[] = {{IBV_QP_STATE, LIVE_ATTR_STATE},
-               {IBV_QP_ACCESS_FLAGS, LIVE_ATTR_ACCESS},
-               {IBV_QP_PATH_MTU, LIVE_ATTR_MTU},
-               {IBV_QP_AV, LIVE_ATTR_PATH},
-               {IBV_QP_DEST_QPN, LIVE_ATTR_REMOTE_QP},
-               {IBV_QP_SQ_PSN, LIVE_ATTR_SEND_PSN},
-               {IBV_QP_RQ_PSN, LIVE_ATTR_EXPECT_PSN},
-               {IBV_QP_QKEY, LIVE_ATTR_QKEY},
-               {IBV_QP_TIMEOUT, LIVE_ATTR_TIMEOUT},
-               {IBV_QP_RETRY_CNT, LIVE_ATTR_RETRY},
-               {IBV_QP_RNR_RETRY, LIVE_ATTR_RNR_RETRY},
-               {IBV_QP_MIN_RNR_TIMER, LIVE_ATTR_MIN_RNR},
-               {IBV_QP_MAX_QP_RD_ATOMIC, LIVE_ATTR_MAX_READ},
-               {IBV_QP_MAX_DEST_RD_ATOMIC, LIVE_ATTR_MAX_READ_ACCEPT}};
+    } bit[] = {{IBV_QP_STATE, DEVICE_ATTR_STATE},
+               {IBV_QP_ACCESS_FLAGS, DEVICE_ATTR_ACCESS},
+               {IBV_QP_PATH_MTU, DEVICE_ATTR_MTU},
+               {IBV_QP_AV, DEVICE_ATTR_PATH},
+               {IBV_QP_DEST_QPN, DEVICE_ATTR_REMOTE_QP},
+               {IBV_QP_SQ_PSN, DEVICE_ATTR_SEND_PSN},
+               {IBV_QP_RQ_PSN, DEVICE_ATTR_EXPECT_PSN},
+               {IBV_QP_QKEY, DEVICE_ATTR_QKEY},
+               {IBV_QP_TIMEOUT, DEVICE_ATTR_TIMEOUT},
+               {IBV_QP_RETRY_CNT, DEVICE_ATTR_RETRY},
+               {IBV_QP_RNR_RETRY, DEVICE_ATTR_RNR_RETRY},
+               {IBV_QP_MIN_RNR_TIMER, DEVICE_ATTR_MIN_RNR},
+               {IBV_QP_MAX_QP_RD_ATOMIC, DEVICE_ATTR_MAX_READ},
+               {IBV_QP_MAX_DEST_RD_ATOMIC, DEVICE_ATTR_MAX_READ_ACCEPT}};
 
     memset(ret, 0, sizeof *ret);
     for (unsigned i = 0; i < sizeof bit / sizeof bit[0]; i++) {
@@ -106,9 +106,9 @@ static void remember(struct vqp *qp, const struct ibv_qp_attr *attr, unsigned ma
 static int modify(struct vqp *qp, const struct ibv_qp_attr *attr, unsigned mask)
 {
     struct ibv_qp *ibv = &qp->ex.qp_base;
-    const enum ibv_qp_state from = verbs_state(live_qp_state(qp->live));
+    const enum ibv_qp_state from = verbs_state(device_qp_state(qp->live));
     const enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
-    struct live_qp_attr live;
+    struct device_qp_attr live;
     int error;
 
     if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from) return EINVAL;
@@ -117,7 +117,7 @@ static int modify(struct vqp *qp, const struct ibv_qp_attr *attr, unsigned mask)
     if (error == 0) error = translate(qp, attr, mask, &live);
     if (to == IBV_QPS_SQD && from != to) /* it may be drained before the call returns */
         atomic_store(&qp->tells_drained, mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify);
-    if (error == 0) error = -live_qp_modify(qp->live, &live);
+    if (error == 0) error = -device_qp_modify(qp->live, &live);
     if (error) return error;
     if (to == IBV_QPS_RESET) {
         memset(&qp->attr, 0, sizeof qp->attr);

@@ -23,7 +23,7 @@ uint64_t verbs_now_ns(int clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void device_attr(const struct live_device *device, struct ibv_device_attr *ret)
+static void device_attr(const struct device_info *device, struct ibv_device_attr *ret)
 {
     memset(ret, 0, sizeof *ret);
     snprintf(ret->fw_ver, sizeof ret->fw_ver, "%s", ROCELAB_VERSION);
@@ -124,13 +124,13 @@ static void link_rate(uint64_t bps, uint8_t *ret_width, uint8_t *ret_speed)
     }
 }
 
-void verbs_port_attr(const struct live_device *device, struct ibv_port_attr *ret)
+void verbs_port_attr(const struct device_info *device, struct ibv_port_attr *ret)
 {
     memset(ret, 0, sizeof *ret);
     ret->state = device->up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
     ret->max_mtu = IBV_MTU_4096;
     ret->active_mtu = verbs_mtu(device->if_mtu);
-    ret->gid_tbl_len = LIVE_GIDS_MAX;
+    ret->gid_tbl_len = DEVICE_GIDS_MAX;
     ret->port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
     ret->max_msg_sz = LIMIT_MSG;
     ret->pkey_tbl_len = LIMIT_PKEYS;
@@ -142,17 +142,17 @@ void verbs_port_attr(const struct live_device *device, struct ibv_port_attr *ret
 }
 
 /* The device as it is now; addresses and state may have changed since it was opened. */
-static struct live_device device_now(struct ibv_context *context)
+static struct device_info device_now(struct ibv_context *context)
 {
-    struct live_device device = vcontext_of(context)->device->live;
+    struct device_info device = vcontext_of(context)->device->live;
 
-    (void)live_device_refresh(&device);
+    (void)device_refresh(&device);
     return device;
 }
 
 int verbs_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t bytes)
 {
-    const struct live_device device = device_now(context);
+    const struct device_info device = device_now(context);
     struct ibv_port_attr full;
 
     if (port != 1) return EINVAL;
@@ -165,7 +165,7 @@ int verbs_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_
 int verbs_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret)
 {
     if (port != 1) return EINVAL;
-    *ret = live_device_of(live_of(context))->line_bps / 100000000u;
+    *ret = device_info_of(live_of(context))->line_bps / 100000000u;
     return 0;
 }
 
@@ -175,16 +175,16 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
     return verbs_query_port(context, port, (struct ibv_port_attr *)attr, offsetof(struct ibv_port_attr, flags));
 }
 
-static uint32_t gid_type(const struct live_gid *gid)
+static uint32_t gid_type(const struct device_gid *gid)
 {
     return gid->net == PKT_NET_V1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
 }
 
 int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
-    const struct live_device device = device_now(context);
+    const struct device_info device = device_now(context);
 
-    if (port != 1 || index < 0 || index >= LIVE_GIDS_MAX) {
+    if (port != 1 || index < 0 || index >= DEVICE_GIDS_MAX) {
         errno = EINVAL;
         return -1;
     }
@@ -193,7 +193,7 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ib
     return 0;
 }
 
-static void gid_entry(const struct live_device *device, uint32_t index, struct ibv_gid_entry *ret)
+static void gid_entry(const struct device_info *device, uint32_t index, struct ibv_gid_entry *ret)
 {
     memset(ret, 0, sizeof *ret);
     memcpy(ret->gid.raw, device->gid[index].addr.byte, 16);
@@ -206,11 +206,11 @@ static void gid_entry(const struct live_device *device, uint32_t index, struct i
 int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
                       uint32_t flags, size_t bytes)
 {
-    const struct live_device device = device_now(context);
+    const struct device_info device = device_now(context);
     struct ibv_gid_entry full;
 
     if (flags != 0) return EOPNOTSUPP;
-    if (port != 1 || index >= LIVE_GIDS_MAX) return EINVAL;
+    if (port != 1 || index >= DEVICE_GIDS_MAX) return EINVAL;
     if (index >= device.gids || !device.gid[index].usable) return ENODATA;
     gid_entry(&device, index, &full);
     memset(entry, 0, bytes);
@@ -221,7 +221,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max, uint32_t flags,
                              size_t bytes)
 {
-    const struct live_device device = device_now(context);
+    const struct device_info device = device_now(context);
     ssize_t count = 0;
 
     if (flags != 0) return -EOPNOTSUPP;
@@ -243,9 +243,9 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index
 #pragma GCC visibility pop
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, int *type)
 {
-    const struct live_device device = device_now(context);
+    const struct device_info device = device_now(context);
 
-    if (port != 1 || index >= LIVE_GIDS_MAX) {
+    if (port != 1 || index >= DEVICE_GIDS_MAX) {
         errno = EINVAL;
         return -1;
     }

@@ -18,8 +18,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
     if (error == 0 && (srq = verbs_object_new(pd, sizeof *srq, &theirs)) == NULL) error = ENOMEM;
     if (error == 0) {
         if (attr->attr.max_sge == 0) attr->attr.max_sge = 1;
-        error = -live_srq_create(live_of(pd->context), verbs_pd_number(pd), attr->attr.max_wr, attr->attr.max_sge, srq,
-                                 &srq->live);
+        error = -device_srq_create(live_of(pd->context), verbs_pd_number(pd), attr->attr.max_wr, attr->attr.max_sge,
+                                   srq, &srq->live);
         if (error) verbs_pd_put(pd);
     }
     if (error) {
@@ -33,7 +33,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
     srq->ibv.context = pd->context;
     srq->ibv.srq_context = attr->srq_context;
     srq->ibv.pd = pd;
-    srq->ibv.handle = live_srq_number(srq->live);
+    srq->ibv.handle = device_srq_number(srq->live);
     pthread_mutex_init(&srq->ibv.mutex, NULL);
     pthread_cond_init(&srq->ibv.cond, NULL);
     return &srq->ibv;
@@ -65,7 +65,8 @@ int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 
     if (mask == 0 || (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))) return EINVAL;
     if (max_wr == 0 || max_wr > LIMIT_SRQ_WR || (arm && attr->srq_limit > max_wr)) return EINVAL;
-    error = -live_srq_change(srq->live, resize ? attr->max_wr : LIVE_SRQ_KEEP, arm ? attr->srq_limit : LIVE_SRQ_KEEP);
+    error =
+        -device_srq_change(srq->live, resize ? attr->max_wr : DEVICE_SRQ_KEEP, arm ? attr->srq_limit : DEVICE_SRQ_KEEP);
     if (error) return error;
     srq->attr.max_wr = max_wr;
     return 0;
@@ -76,7 +77,7 @@ int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
     struct vsrq *srq = vsrq_of(ibv);
 
     *attr = srq->attr;
-    attr->srq_limit = live_srq_limit(srq->live);
+    attr->srq_limit = device_srq_limit(srq->live);
     return 0;
 }
 
@@ -93,7 +94,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
     int error;
 
     if (atomic_load(&srq->refs) > 0) return EBUSY;
-    error = -live_srq_destroy(srq->live);
+    error = -device_srq_destroy(srq->live);
     if (error) return error;
     verbs_wait_events(&ibv->mutex, &ibv->cond, &ibv->events_completed, &srq->async_taken);
     pthread_mutex_destroy(&ibv->mutex);

@@ -14,8 +14,8 @@ const char *sysfs_path(const char *path, char buffer[PATH_MAX]);
 
 /* sysfs_counters.c: the name of a counter's file below its port, by index; NULL: there are no more. */
 const char *sysfs_counter_file(unsigned index, char *ret, size_t bytes);
-struct live_device;
+struct device_info;
 /* Writes what the counters are now.  `port`: the port's folder; `wanted`: below it, a counter's file or its folder. */
-void sysfs_counters_refresh(const char *port, const char *wanted, const struct live_device *device);
+void sysfs_counters_refresh(const char *port, const char *wanted, const struct device_info *device);
 
 #endif

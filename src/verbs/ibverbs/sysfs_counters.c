@@ -20,7 +20,7 @@
 
 static const struct file {
     const char *folder, *name;
-    const char *counter; /* of live_device_counters(); NULL: always 0 */
+    const char *counter; /* of device_counters(); NULL: always 0 */
     unsigned unit;       /* in so many bytes */
 } files[] = {
 #define DATA(name, counter) {"counters", #name, counter, 4}, /* in words of 4 bytes */
@@ -54,7 +54,8 @@ const char *sysfs_counter_file(unsigned index, char *ret, size_t bytes)
     return ret;
 }
 
-static uint64_t value_of(const struct file *file, const struct live_counter_set *set, unsigned sets, const char *ifname)
+static uint64_t value_of(const struct file *file, const struct device_counter_set *set, unsigned sets,
+                         const char *ifname)
 {
     uint64_t value = 0;
 
@@ -79,9 +80,9 @@ static void write_value(const char *path, uint64_t value)
     if (fclose(out) != 0 || !written || rename(fresh, path) != 0) unlink(fresh);
 }
 
-void sysfs_counters_refresh(const char *port, const char *wanted, const struct live_device *device)
+void sysfs_counters_refresh(const char *port, const char *wanted, const struct device_info *device)
 {
-    struct live_counter_set *set = NULL;
+    struct device_counter_set *set = NULL;
     unsigned sets = 0;
     char name[64], path[PATH_MAX];
     size_t length = strcspn(wanted, "/");
@@ -89,7 +90,7 @@ void sysfs_counters_refresh(const char *port, const char *wanted, const struct l
 
     struct quiet quiet;
 
-    if (live_device_counters(device, &set, &sets) < 0) return;
+    if (device_counters(device, &set, &sets) < 0) return;
     quiet_begin(&quiet);
     for (unsigned i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "%s/%s", files[i].folder, files[i].name);

@@ -92,11 +92,11 @@ static void rate_text(const struct ibv_port_attr *attr, char *ret, size_t bytes)
     }
 }
 
-static void put_gids(struct tree *tree, const struct live_device *device, const char *port)
+static void put_gids(struct tree *tree, const struct device_info *device, const char *port)
 {
     char name[256];
 
-    for (unsigned i = 0; i < LIVE_GIDS_MAX; i++) {
+    for (unsigned i = 0; i < DEVICE_GIDS_MAX; i++) {
         static const uint8_t none[16];
         const bool there = i < device->gids && device->gid[i].usable;
         const uint8_t *b = there ? device->gid[i].addr.byte : none;
@@ -112,7 +112,7 @@ static void put_gids(struct tree *tree, const struct live_device *device, const 
     }
 }
 
-static void put_port(struct tree *tree, const struct live_device *device)
+static void put_port(struct tree *tree, const struct device_info *device)
 {
     struct ibv_port_attr attr;
     char port[128], name[256], rate[64] = "";
@@ -144,7 +144,7 @@ static void put_port(struct tree *tree, const struct live_device *device)
 }
 
 /* From the device to its network interface: where scripts look for the name. */
-static void put_interface(struct tree *tree, const struct live_device *device)
+static void put_interface(struct tree *tree, const struct device_info *device)
 {
     const uint8_t *m = device->mac;
     char name[256];
@@ -162,7 +162,7 @@ static void put_interface(struct tree *tree, const struct live_device *device)
 #undef PUT
 }
 
-static void put_device(struct tree *tree, const struct live_device *device, unsigned index)
+static void put_device(struct tree *tree, const struct device_info *device, unsigned index)
 {
     const uint64_t g = device->guid;
     char name[256], guid[32];
@@ -196,7 +196,7 @@ static void put_device(struct tree *tree, const struct live_device *device, unsi
     put(tree, name, "%s", "");
 }
 
-static void put_all(struct tree *tree, const struct live_device *device, unsigned count)
+static void put_all(struct tree *tree, const struct device_info *device, unsigned count)
 {
     tree->hash = 14695981039346656037u;
     put(tree, "infiniband_verbs/abi_version", "%d", 6);
@@ -261,7 +261,7 @@ static void remove_old(const char *base, const char *fresh)
     if (folder != NULL) closedir(folder);
 }
 
-static int tree_find(const struct live_device *device, unsigned count, char ret[PATH_MAX])
+static int tree_find(const struct device_info *device, unsigned count, char ret[PATH_MAX])
 {
     char base[PATH_MAX], fresh[PATH_MAX + 64];
     struct tree tree = {0};
@@ -301,7 +301,7 @@ static bool device_file(const char *path, unsigned count)
 }
 
 /* A counter of a port, or a folder of them, has the value of now. */
-static void refresh(const struct live_device *device, unsigned count, const char *root, const char *below)
+static void refresh(const struct device_info *device, unsigned count, const char *root, const char *below)
 {
     static const char port[] = "/ports/1/";
     const char *at = strstr(below, port);
@@ -324,12 +324,12 @@ const char *sysfs_path(const char *path, char buffer[PATH_MAX])
     bool is_dev = strncmp(path, "/dev/", 5) == 0;
     bool lists = is_dev && (strcmp(path, folder) == 0 || strcmp(path, "/dev/infiniband/") == 0);
     const char *below = lists ? DEV : path + strlen("/sys/class/");
-    struct live_device *device = NULL;
+    struct device_info *device = NULL;
     const char *answer = path;
     unsigned count = 0;
     size_t used;
 
-    if (live_devices(&device, &count) < 0) return path;
+    if (device_list(&device, &count) < 0) return path;
     if (is_dev && !lists) {
         if (count > 0 && device_file(path, count)) answer = "/dev/null";
     } else if (count > 0 && tree_find(device, count, buffer) == 0) {

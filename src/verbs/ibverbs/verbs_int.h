@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/check.h"
-#include "live/live.h"
+#include "device/device.h"
 
 /* The tree is compiled with hidden visibility: what rdma-core declares is what we export. */
 #pragma GCC visibility push(default)
@@ -27,15 +27,15 @@
 /* What ibv_query_device() promises.  Sizes are checked when things are made; of the counts, those that are a table's
  * (queue pairs, regions and windows) and device memory: of the others there may be more. */
 enum {
-    LIMIT_QP = LIVE_QPS_MAX,
+    LIMIT_QP = DEVICE_QPS_MAX,
     LIMIT_QP_WR = 16384,
     LIMIT_SGE = 32,
     LIMIT_CQ = 16384,
     LIMIT_CQE = 1 << 20,
-    LIMIT_MR = LIVE_MRS_MAX,
+    LIMIT_MR = DEVICE_MRS_MAX,
     LIMIT_PD = 65536,
-    LIMIT_RD_ATOMIC = LIVE_READS_MAX,
-    LIMIT_MW = LIVE_MRS_MAX,
+    LIMIT_RD_ATOMIC = DEVICE_READS_MAX,
+    LIMIT_MW = DEVICE_MRS_MAX,
     LIMIT_MCAST = 4096,
     LIMIT_AH = 65536,
     LIMIT_SRQ = 8192,
@@ -50,7 +50,7 @@ enum {
 
 struct vdevice {
     struct ibv_device ibv;
-    struct live_device live;
+    struct device_info live;
     int index;
     atomic_uint refs; /* the list's, and one for each opened context */
 };
@@ -59,14 +59,14 @@ struct vdevice {
 enum vshare_kind { SHARE_CONTEXT, SHARE_PD, SHARE_MR, SHARE_DM, SHARE_KINDS };
 struct vshare {
     struct vshare *next, **link;
-    struct live *live;
+    struct device *live;
     uint64_t handle;
 };
 
 struct vcontext {
     struct vshare share;
-    struct live *live;
-    struct live_watch *watch;
+    struct device *live;
+    struct device_watch *watch;
     struct vdevice *device;
     atomic_uint refs;       /* objects that are left; closing with some leaves them to the process's end */
     struct verbs_context v; /* last: programs reach it through v.context */
@@ -92,7 +92,7 @@ struct vtd {
 struct vmr {
     struct ibv_mr ibv;
     struct vshare share;
-    struct live_mr *live;
+    struct device_mr *live;
     struct vdm *dm; /* of device memory */
     unsigned access;
     bool imported; /* the region is another's */
@@ -109,12 +109,12 @@ struct vdm {
 
 struct vmw {
     struct ibv_mw ibv;
-    struct live_mw *live;
+    struct device_mw *live;
 };
 
 struct vchannel {
     struct ibv_comp_channel ibv;
-    struct live_channel *live;
+    struct device_channel *live;
     atomic_uint refs;
 };
 
@@ -122,7 +122,7 @@ struct vcq {
     struct ibv_cq_ex ex; /* begins like struct ibv_cq */
     struct ibv_pd *pd;   /* a parent domain, or NULL */
     bool theirs;         /* this memory is from the domain's allocator */
-    struct live_cq *live;
+    struct device_cq *live;
     atomic_uint refs;      /* queue pairs */
     uint32_t events_taken; /* under ex.mutex: completion events handed out */
     uint32_t async_taken;
@@ -136,7 +136,7 @@ struct vcq {
 struct vsrq {
     struct ibv_srq ibv;
     bool theirs;
-    struct live_srq *live;
+    struct device_srq *live;
     struct ibv_srq_attr attr;
     atomic_uint refs;
     uint32_t async_taken;
@@ -154,8 +154,8 @@ struct vgroup {
 };
 
 struct builder { /* ibv_wr_start() .. ibv_wr_complete() */
-    struct live_send *send;
-    struct live_sge *sge;
+    struct device_send *send;
+    struct device_sge *sge;
     uint8_t *data;
     unsigned sends, sends_cap, sges, sges_cap;
     size_t bytes, bytes_cap;
@@ -164,7 +164,7 @@ struct builder { /* ibv_wr_start() .. ibv_wr_complete() */
 
 struct vqp {
     struct ibv_qp_ex ex;
-    struct live_qp *live;
+    struct device_qp *live;
     bool has_ex, signal_all, theirs;
     uint32_t qkey;
     struct ibv_qp_cap cap;
@@ -181,7 +181,7 @@ static inline struct vcontext *vcontext_of(const struct ibv_context *context)
 {
     return (struct vcontext *)((uintptr_t)context - offsetof(struct vcontext, v.context));
 }
-static inline struct live *live_of(const struct ibv_context *context)
+static inline struct device *live_of(const struct ibv_context *context)
 {
     return vcontext_of(context)->live;
 }
@@ -211,12 +211,12 @@ int verbs_query_device_ex(struct ibv_context *, const struct ibv_query_device_ex
                           size_t);
 int verbs_query_port(struct ibv_context *, uint8_t port, struct ibv_port_attr *, size_t);
 int verbs_query_rt_values(struct ibv_context *, struct ibv_values_ex *);
-void verbs_port_attr(const struct live_device *device, struct ibv_port_attr *ret);
+void verbs_port_attr(const struct device_info *device, struct ibv_port_attr *ret);
 enum ibv_mtu verbs_mtu(uint32_t if_mtu); /* the path MTU that fits an interface */
 uint64_t verbs_now_ns(int clock);
 
 /* import.c */
-void verbs_share(struct vshare *share, enum vshare_kind kind, struct live *live, uint64_t handle);
+void verbs_share(struct vshare *share, enum vshare_kind kind, struct device *live, uint64_t handle);
 void verbs_unshare(struct vshare *share);
 
 /* dm.c */
@@ -268,7 +268,7 @@ int verbs_bind_mw(struct ibv_qp *, struct ibv_mw *, struct ibv_mw_bind *);
 /* A window's binding as a request; EINVAL, EPERM when it may not be. */
 uint8_t verbs_live_flags(const struct vqp *qp, unsigned flags);
 int verbs_bind_request(struct vqp *qp, struct ibv_mw *mw, uint32_t key, const struct ibv_mw_bind_info *info,
-                       struct live_send *ret);
+                       struct device_send *ret);
 int verbs_qp_ex_init(struct vqp *qp, uint64_t operations);
 void verbs_qp_ex_release(struct vqp *qp);
 
@@ -292,7 +292,7 @@ int verbs_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret);
 int verbs_get_srq_num(struct ibv_srq *, uint32_t *ret);
 struct ibv_srq *verbs_create_srq_ex(struct ibv_context *, struct ibv_srq_init_attr_ex *);
 /* The path of an address vector; EINVAL: not of this port or table, or without a GID. */
-int verbs_path(struct ibv_context *context, const struct ibv_ah_attr *attr, struct live_path *ret);
+int verbs_path(struct ibv_context *context, const struct ibv_ah_attr *attr, struct device_path *ret);
 void verbs_events_init(struct vcontext *context); /* its watch is there */
 void verbs_wait_events(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *done, const uint32_t *taken);
 

@@ -151,7 +151,7 @@ int rdmacm_listen_on(struct rid *id, struct rdevice *device)
 {
     struct pkt_addr store;
 
-    return live_cm_listen(device->live, id->service_id, registered(id, &store));
+    return device_cm_listen(device->live, id->service_id, registered(id, &store));
 }
 
 static void unreserve(struct rid *id)
@@ -161,7 +161,7 @@ static void unreserve(struct rid *id)
 
     if (!id->reserved) return;
     for (struct rdevice *device = rdmacm.devices; device != NULL; device = device->next)
-        if (id->any || device == id->device) live_cm_unlisten(device->live, id->service_id, address);
+        if (id->any || device == id->device) device_cm_unlisten(device->live, id->service_id, address);
     id->reserved = false;
 }
 
@@ -233,7 +233,7 @@ static int attach_bound(struct rid *id, const struct sockaddr *address)
     }
     if (error < 0) return error;
     rdmacm_attach(id, device, gid);
-    if (is_loopback(address) && !live_device_of(device->live)->loopback) {
+    if (is_loopback(address) && !device_info_of(device->live)->loopback) {
         id->pub.verbs = NULL;
         id->pub.pd = NULL;
     }
@@ -303,7 +303,7 @@ static int source_of(const struct sockaddr *destination, struct sockaddr_storage
     struct sockaddr_storage to = {.ss_family = destination->sa_family};
     socklen_t bytes = sizeof *ret;
     struct pkt_addr far = rdmacm_address(destination), near;
-    int error = live_source(&far, &near);
+    int error = device_source(&far, &near);
 
     if (error == 0) rdmacm_sockaddr(ret, &near, destination->sa_family == AF_INET6, 0);
     if (error != -EOPNOTSUPP) return error;
@@ -325,7 +325,7 @@ static int first_source(sa_family_t family, struct sockaddr_storage *ret)
 
     if (error < 0) return error;
     for (const struct rdevice *device = rdmacm.devices; device != NULL; device = device->next) {
-        const struct live_device *live = live_device_of(device->live);
+        const struct device_info *live = device_info_of(device->live);
         for (unsigned i = 0; i < live->gids; i++) {
             if (live->gid[i].net != (family == AF_INET ? PKT_NET_IPV4 : PKT_NET_IPV6) || !live->gid[i].usable) continue;
             rdmacm_sockaddr(ret, &live->gid[i].addr, family == AF_INET6, 0);

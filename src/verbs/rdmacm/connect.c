@@ -22,7 +22,7 @@
 
 static uint64_t guid_of(const struct rid *id)
 {
-    return live_device_of(id->device->live)->guid;
+    return device_info_of(id->device->live)->guid;
 }
 
 static void write_header(const struct rid *id, uint8_t header[RDMACM_HEADER_BYTES])
@@ -107,7 +107,7 @@ static int connect_locked(struct rid *id, const struct rdma_conn_param *param, s
 
     if (id->conn != NULL) return -EINVAL;
     id->active = true;
-    id->conn = cm_connect(rdmacm.engine, live_cm_slot(id->device->live), &peer, msg, id, rdmacm_now_ns());
+    id->conn = cm_connect(rdmacm.engine, device_cm_slot(id->device->live), &peer, msg, id, rdmacm_now_ns());
     (void)param;
     if (id->conn == NULL) return -ENOMEM;
     rdmacm_flush();
@@ -175,7 +175,7 @@ void rdmacm_be_patient(const struct rid *id)
     const struct cm_msg *told = id->active ? cm_conn_request(id->conn) : cm_conn_reply(id->conn);
 
     if (id->pub.qp_type != IBV_QPT_RC || told->rnr_retry_count > 0) return;
-    live_qpn_be_patient(id->device->live, cm_conn_qpn(id->conn), RNR_PATIENCE_NS);
+    device_qpn_be_patient(id->device->live, cm_conn_qpn(id->conn), RNR_PATIENCE_NS);
 }
 
 static void leave_backlog(struct rid *id)

@@ -65,7 +65,7 @@ uint64_t rdmacm_now_ns(void)
 
 bool rdmacm_gid_of(const struct rdevice *device, const struct pkt_addr *address, uint8_t *ret)
 {
-    struct live_device now = *live_device_of(device->live);
+    struct device_info now = *device_info_of(device->live);
 
     for (unsigned i = 0; i < now.gids; i++) {
         if (!now.gid[i].usable || now.gid[i].net == PKT_NET_V1) continue;
@@ -80,7 +80,7 @@ static struct rdevice *find_opened(const char *ifname)
 {
     struct rdevice *device = rdmacm.devices;
 
-    while (device != NULL && strcmp(live_device_of(device->live)->ifname, ifname) != 0)
+    while (device != NULL && strcmp(device_info_of(device->live)->ifname, ifname) != 0)
         device = device->next;
     return device;
 }
@@ -96,8 +96,8 @@ static struct rdevice *open_device(struct ibv_device *ibv)
         return NULL;
     }
     device->pd = ibv_alloc_pd(device->verbs);
-    device->live = live_behind(device->verbs);
-    device->mad_fd = live_mad_fd(device->live);
+    device->live = device_behind(device->verbs);
+    device->mad_fd = device_mad_fd(device->live);
     while (*end != NULL)
         end = &(*end)->next;
     *end = device;
@@ -105,7 +105,7 @@ static struct rdevice *open_device(struct ibv_device *ibv)
     return device;
 }
 
-static bool has_address(const struct live_device *device, const struct pkt_addr *address)
+static bool has_address(const struct device_info *device, const struct pkt_addr *address)
 {
     for (unsigned i = 0; i < device->gids; i++)
         if (memcmp(&device->gid[i].addr, address, sizeof *address) == 0) return true;
@@ -120,7 +120,7 @@ static int open_some(const struct pkt_addr *address)
 
     if (list == NULL) return -errno;
     for (unsigned i = 0; list[i] != NULL && i < RDMACM_DEVICES_MAX; i++) {
-        const struct live_device *found = live_device_behind(list[i]);
+        const struct device_info *found = device_info_behind(list[i]);
         if (address != NULL && !has_address(found, address)) continue;
         errno = ENODEV;
         if (find_opened(found->ifname) != NULL || open_device(list[i]) != NULL)
@@ -168,9 +168,9 @@ static void send_some(void)
     }
     for (; sent < BURST && cm_next_send(rdmacm.engine, &send); sent++) {
         const struct rdevice *device = send.to.port;
-        struct live_path path = {
+        struct device_path path = {
             .gid_index = send.to.gid_index, .remote = send.to.remote, .tos = send.to.tos, .hop_limit = 64};
-        (void)live_mad_send(device->live, &path, send.data); /* what is lost is repeated */
+        (void)device_mad_send(device->live, &path, send.data); /* what is lost is repeated */
     }
 }
 
@@ -187,9 +187,9 @@ void rdmacm_flush(void)
 
 static void receive(struct rdevice *device)
 {
-    struct live_mad mad;
+    struct device_mad mad;
 
-    for (int i = 0; i < 256 && live_mad_receive(device->live, &mad) == 1; i++) {
+    for (int i = 0; i < 256 && device_mad_receive(device->live, &mad) == 1; i++) {
         struct cm_peer from = {.port = device, .gid_index = mad.gid_index, .local = mad.dst, .remote = mad.src};
         cm_receive(rdmacm.engine, &from, mad.data, rdmacm_now_ns());
     }
@@ -310,7 +310,7 @@ int rdmacm_start(void)
     rdmacm.next_port = (uint32_t)(seed >> 32);
     if (rdmacm.wake_fd < 0) rdmacm.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (rdmacm.wake_fd < 0) return -errno;
-    if (!live_provided())
+    if (!device_provided())
         rdmacm.netlink_fd = system_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (rdmacm.netlink_fd >= 0) (void)bind(rdmacm.netlink_fd, (const struct sockaddr *)&address, sizeof address);
     owner = getpid();

@@ -18,14 +18,14 @@ static int32_t peer_pid(const struct rid *id)
 {
     uint32_t slot = cm_conn_remote_id(id->conn) >> CM_SLOT_SHIFT;
 
-    return live_cm_alive(id->device->live, slot, &cm_conn_peer(id->conn)->remote);
+    return device_cm_alive(id->device->live, slot, &cm_conn_peer(id->conn)->remote);
 }
 
 void rdmacm_peer_connected(struct rid *id)
 {
     uint32_t slot = cm_conn_remote_id(id->conn) >> CM_SLOT_SHIFT;
 
-    if (slot == live_cm_slot(id->device->live)) return; /* ourselves */
+    if (slot == device_cm_slot(id->device->live)) return; /* ourselves */
     id->peer_pid = peer_pid(id);
     id->peer_missed = false;
     if (id->peer_pid == 0 || id->peer_watched) return;

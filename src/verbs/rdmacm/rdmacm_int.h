@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "live/live.h"
+#include "device/device.h"
 #include "packet/pkt.h"
 #include "verbs/rdmacm/clock.h"
 #include "verbs/rdmacm/cm_engine.h"
@@ -33,7 +33,7 @@
 struct rdevice { /* an opened interface; lives as long as the process */
     struct rdevice *next;
     struct ibv_context *verbs;
-    struct live *live;
+    struct device *live;
     struct ibv_pd *pd; /* for those who bring none */
     int mad_fd;
 };

@@ -59,7 +59,7 @@ static void on_request(const struct cm_event *event)
         cm_decline(event->conn, rdmacm_now_ns());
         return;
     }
-    cm_conn_set_slot(event->conn, live_cm_slot(((struct rdevice *)peer->port)->live));
+    cm_conn_set_slot(event->conn, device_cm_slot(((struct rdevice *)peer->port)->live));
     rdmacm_attach(id, peer->port, peer->gid_index);
     id->tos = listener->tos ? listener->tos : event->msg.primary.traffic_class;
     id->reuse = listener->reuse;
@@ -123,7 +123,7 @@ static void on_sidr_reply(struct rid *id, const struct cm_event *event)
 /* Packets of the peer's queue pair show that it lives. */
 static void on_doubt(struct rid *id, const struct cm_event *event)
 {
-    uint64_t heard = live_qpn_heard(id->device->live, cm_conn_qpn(event->conn));
+    uint64_t heard = device_qpn_heard(id->device->live, cm_conn_qpn(event->conn));
 
     if (event->status > 0 && heard != id->heard) cm_heard(event->conn);
     id->heard = heard;

@@ -6,41 +6,42 @@
  * lock of their own, under which no other is taken but a listener's hooks' own.  Where events come from, and who is
  * woken by which descriptor, is the device's business.
  */
-#ifndef ROCELAB_LIVE_LISTENERS_H
-#define ROCELAB_LIVE_LISTENERS_H
+#ifndef ROCELAB_DEVICE_LISTENERS_H
+#define ROCELAB_DEVICE_LISTENERS_H
 
 #include <pthread.h>
 
-#include "live/live.h"
+#include "device/device.h"
 
-#define LIVE_EVENTS 256u /* that wait for a listener */
+#define DEVICE_EVENTS 256u /* that wait for a listener */
 
-struct live_watch {
+struct device_watch {
     const struct device_ops *ops;
-    struct live *live;
-    struct live_watch_hooks hooks;
+    struct device *device;
+    struct device_watch_hooks hooks;
     int fd;          /* an eventfd in semaphore mode: one count for each event */
     uint32_t number; /* the device's, if it needs one */
     uint32_t head, tail;
-    struct live_event event[LIVE_EVENTS];
-    struct live_watch *next;
+    struct device_event event[DEVICE_EVENTS];
+    struct device_watch *next;
 };
 
 struct listeners {
     pthread_mutex_t lock;
-    struct live_watch *first;
+    struct device_watch *first;
 };
 
 void listeners_init(struct listeners *listeners);
 /* -errno.  Not heard of yet: listeners_add(). */
-int listener_create(const struct device_ops *ops, struct live *live, struct live_watch **ret);
-void listener_free(struct live_watch *watch);
-void listeners_add(struct listeners *listeners, struct live_watch *watch);
-void listeners_remove(struct listeners *listeners, struct live_watch *watch);
-void listeners_hook(struct listeners *listeners, struct live_watch *watch, const struct live_watch_hooks *hooks);
+int listener_create(const struct device_ops *ops, struct device *device, struct device_watch **ret);
+void listener_free(struct device_watch *watch);
+void listeners_add(struct listeners *listeners, struct device_watch *watch);
+void listeners_remove(struct listeners *listeners, struct device_watch *watch);
+void listeners_hook(struct listeners *listeners, struct device_watch *watch, const struct device_watch_hooks *hooks);
 /* To all that want it; `ring`: their descriptors are told too. */
-void listeners_push(struct listeners *listeners, const struct live_event *event, bool ring);
-bool listeners_take(struct listeners *listeners, struct live_watch *watch, struct live_event *ret); /* false: none */
+void listeners_push(struct listeners *listeners, const struct device_event *event, bool ring);
+bool listeners_take(struct listeners *listeners, struct device_watch *watch,
+                    struct device_event *ret); /* false: none */
 /* An object is about to be gone: its events are not told any more. */
 void listeners_forget(struct listeners *listeners, const void *app);
 

@@ -7,15 +7,15 @@
  * process has these records, and so has one in another process: whose memory the lists name, and how it is reached, is
  * not known here.  Nothing is locked.
  */
-#ifndef ROCELAB_LIVE_RECORDS_H
-#define ROCELAB_LIVE_RECORDS_H
+#ifndef ROCELAB_DEVICE_RECORDS_H
+#define ROCELAB_DEVICE_RECORDS_H
 
-#include "live/live.h"
+#include "device/device.h"
 
 /* --- work requests --- */
 
 struct work { /* the SGE list of a work request: what nic_wr.local and nic_recv.local point to */
-    struct live_sge *sge;
+    struct device_sge *sge;
     uint64_t wr_id; /* SRQ */
     uint32_t sges, pd;
     uint32_t next; /* SRQ: link in the list of free ones */
@@ -23,7 +23,7 @@ struct work { /* the SGE list of a work request: what nic_wr.local and nic_recv.
 };
 
 /* Takes the list over; answers its bytes. */
-uint64_t work_fill(struct work *work, const struct live_sge *sge, uint32_t sges);
+uint64_t work_fill(struct work *work, const struct device_sge *sge, uint32_t sges);
 
 struct work_walk { /* through the bytes [offset, offset + bytes) of a list */
     const struct work *work;
@@ -32,14 +32,14 @@ struct work_walk { /* through the bytes [offset, offset + bytes) of a list */
     uint32_t next;
 };
 struct work_part {
-    const struct live_sge *sge;
+    const struct device_sge *sge;
     uint64_t offset; /* of the SGE */
     uint32_t bytes;
 };
 static inline bool work_next(struct work_walk *walk, struct work_part *ret)
 {
     while (walk->next < walk->work->sges && walk->bytes) {
-        const struct live_sge *sge = &walk->work->sge[walk->next++];
+        const struct device_sge *sge = &walk->work->sge[walk->next++];
         if (walk->offset >= sge->length) {
             walk->offset -= sge->length;
             continue;
@@ -56,12 +56,12 @@ static inline bool work_next(struct work_walk *walk, struct work_part *ret)
 
 struct records { /* of a queue pair, beside the adapter's rings */
     struct work *send, *recv;
-    struct live_sge *send_sge, *recv_sge;
+    struct device_sge *send_sge, *recv_sge;
     uint8_t *copies; /* inline data, inline_bytes for each of send[] */
     uint32_t send_next, send_sges, recv_next, recv_mask, recv_sges, inline_bytes;
 };
 /* Both rings as `init` asks, the adapter's in `config`.  -ENOMEM; records_release() follows in any case. */
-int records_init(struct records *records, struct nic_qp_config *config, const struct live_qp_init *init);
+int records_init(struct records *records, struct nic_qp_config *config, const struct device_qp_init *init);
 void records_release(struct records *records, struct nic_qp_config *config);
 static inline uint8_t *records_copy(const struct records *records, const struct work *work)
 {
@@ -75,14 +75,14 @@ static inline uint8_t *records_copy(const struct records *records, const struct 
 struct receives {
     struct nic_srq nic;
     struct work *work; /* [entries] */
-    struct live_sge *sge;
+    struct device_sge *sge;
     uint32_t entries, sges, pd, free;
 };
 int receives_init(struct receives *receives, uint32_t pd, uint32_t entries, uint32_t sges); /* -EINVAL, -ENOMEM */
 /* More room; what there is stays, but records move: no queue pair may hold one.  -ENOMEM */
 int receives_grow(struct receives *receives, uint32_t entries);
 void receives_free(struct receives *receives);
-int receives_post(struct receives *receives, const struct live_recv *recv); /* -EINVAL, -ENOMEM: full */
+int receives_post(struct receives *receives, const struct device_recv *recv); /* -EINVAL, -ENOMEM: full */
 void receives_release(struct receives *receives, uint64_t index);
 
 /* --- completions --- */
@@ -130,7 +130,7 @@ static inline bool range_within(uint64_t addr, uint64_t bytes, uint64_t base, ui
 /* --- attributes and events --- */
 
 /* What the mask names goes into the configuration; answers what src/nic has to be told, as NIC_SET_*. */
-uint32_t attributes_collect(struct nic_qp_config *config, const struct live_qp_attr *attr);
-enum live_event_kind live_event_kind_of(enum nic_event_kind kind);
+uint32_t attributes_collect(struct nic_qp_config *config, const struct device_qp_attr *attr);
+enum device_event_kind device_event_kind_of(enum nic_event_kind kind);
 
 #endif

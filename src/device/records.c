@@ -2,7 +2,7 @@
 /*
  * Records behind an adapter's rings; see records.h.
  */
-#include "live/records.h"
+#include "device/records.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define NONE UINT32_MAX
 
-uint64_t work_fill(struct work *work, const struct live_sge *sge, uint32_t sges)
+uint64_t work_fill(struct work *work, const struct device_sge *sge, uint32_t sges)
 {
     uint64_t bytes = 0;
 
@@ -25,7 +25,7 @@ uint64_t work_fill(struct work *work, const struct live_sge *sge, uint32_t sges)
     return bytes;
 }
 
-static int send_ring(struct records *records, struct nic_qp_config *config, const struct live_qp_init *init)
+static int send_ring(struct records *records, struct nic_qp_config *config, const struct device_qp_init *init)
 {
     uint32_t size = init->send_entries ? power_of_two_up(init->send_entries) : 0;
     uint32_t sges = init->send_sges ? init->send_sges : 1;
@@ -45,7 +45,7 @@ static int send_ring(struct records *records, struct nic_qp_config *config, cons
 }
 
 /* One receive may be held by the adapter beside those in its ring: the records have room for it. */
-static int recv_ring(struct records *records, struct nic_qp_config *config, const struct live_qp_init *init)
+static int recv_ring(struct records *records, struct nic_qp_config *config, const struct device_qp_init *init)
 {
     uint32_t size = init->recv_entries && !init->srq ? power_of_two_up(init->recv_entries) : 0;
     uint32_t count = 2 * size < 4 ? 4 : 2 * size;
@@ -64,7 +64,7 @@ static int recv_ring(struct records *records, struct nic_qp_config *config, cons
     return 0;
 }
 
-int records_init(struct records *records, struct nic_qp_config *config, const struct live_qp_init *init)
+int records_init(struct records *records, struct nic_qp_config *config, const struct device_qp_init *init)
 {
     int error = send_ring(records, config, init);
 
@@ -84,7 +84,7 @@ void records_release(struct records *records, struct nic_qp_config *config)
 
 int receives_init(struct receives *receives, uint32_t pd, uint32_t entries, uint32_t sges)
 {
-    if (entries == 0 || entries > LIVE_SRQ_MAX || sges > LIVE_SGES_MAX) return -EINVAL;
+    if (entries == 0 || entries > DEVICE_SRQ_MAX || sges > DEVICE_SGES_MAX) return -EINVAL;
     *receives = (struct receives){.pd = pd, .sges = sges, .free = NONE};
     return receives_grow(receives, power_of_two_up(entries));
 }
@@ -96,7 +96,7 @@ void receives_free(struct receives *receives)
     free(receives->nic.slot);
 }
 
-static void move_records(const struct receives *receives, struct work *work, struct live_sge *sge, uint32_t entries)
+static void move_records(const struct receives *receives, struct work *work, struct device_sge *sge, uint32_t entries)
 {
     uint32_t sges = receives->sges ? receives->sges : 1;
 
@@ -114,7 +114,7 @@ static void move_records(const struct receives *receives, struct work *work, str
 int receives_grow(struct receives *receives, uint32_t entries)
 {
     struct work *work = calloc(entries, sizeof *work);
-    struct live_sge *sge = calloc((size_t)entries * (receives->sges ? receives->sges : 1), sizeof *sge);
+    struct device_sge *sge = calloc((size_t)entries * (receives->sges ? receives->sges : 1), sizeof *sge);
     struct nic_recv *slot = calloc(entries, sizeof *slot);
 
     if (!work || !sge || !slot) {
@@ -142,7 +142,7 @@ int receives_grow(struct receives *receives, uint32_t entries)
     return 0;
 }
 
-int receives_post(struct receives *receives, const struct live_recv *recv)
+int receives_post(struct receives *receives, const struct device_recv *recv)
 {
     uint32_t index = receives->free;
 
@@ -243,7 +243,7 @@ void keys_give(struct keys *keys, uint32_t key)
     keys->slot[key >> 8].used = false;
 }
 
-uint32_t attributes_collect(struct nic_qp_config *config, const struct live_qp_attr *attr)
+uint32_t attributes_collect(struct nic_qp_config *config, const struct device_qp_attr *attr)
 {
     uint32_t told = 0;
 
@@ -252,31 +252,31 @@ uint32_t attributes_collect(struct nic_qp_config *config, const struct live_qp_a
         config->field = (value);                                                                                       \
         told |= (set);                                                                                                 \
     }
-    TAKE(LIVE_ATTR_ACCESS, access, attr->access, NIC_SET_ACCESS)
-    TAKE(LIVE_ATTR_MTU, mtu, attr->mtu, 0)
-    TAKE(LIVE_ATTR_REMOTE_QP, remote_qp, attr->remote_qp, 0)
-    TAKE(LIVE_ATTR_SEND_PSN, send_psn, attr->send_psn, NIC_SET_SEND_PSN)
-    TAKE(LIVE_ATTR_EXPECT_PSN, expect_psn, attr->expect_psn, 0)
-    TAKE(LIVE_ATTR_QKEY, qkey, attr->qkey, NIC_SET_QKEY)
-    TAKE(LIVE_ATTR_TIMEOUT, timeout, attr->timeout, NIC_SET_TIMEOUT)
-    TAKE(LIVE_ATTR_RETRY, retry, attr->retry, NIC_SET_RETRY)
-    TAKE(LIVE_ATTR_RNR_RETRY, rnr_retry, attr->rnr_retry, NIC_SET_RNR_RETRY)
-    TAKE(LIVE_ATTR_MIN_RNR, min_rnr_timer, attr->min_rnr_timer, NIC_SET_MIN_RNR)
-    TAKE(LIVE_ATTR_MAX_READ, max_read, attr->max_read, NIC_SET_MAX_READ)
+    TAKE(DEVICE_ATTR_ACCESS, access, attr->access, NIC_SET_ACCESS)
+    TAKE(DEVICE_ATTR_MTU, mtu, attr->mtu, 0)
+    TAKE(DEVICE_ATTR_REMOTE_QP, remote_qp, attr->remote_qp, 0)
+    TAKE(DEVICE_ATTR_SEND_PSN, send_psn, attr->send_psn, NIC_SET_SEND_PSN)
+    TAKE(DEVICE_ATTR_EXPECT_PSN, expect_psn, attr->expect_psn, 0)
+    TAKE(DEVICE_ATTR_QKEY, qkey, attr->qkey, NIC_SET_QKEY)
+    TAKE(DEVICE_ATTR_TIMEOUT, timeout, attr->timeout, NIC_SET_TIMEOUT)
+    TAKE(DEVICE_ATTR_RETRY, retry, attr->retry, NIC_SET_RETRY)
+    TAKE(DEVICE_ATTR_RNR_RETRY, rnr_retry, attr->rnr_retry, NIC_SET_RNR_RETRY)
+    TAKE(DEVICE_ATTR_MIN_RNR, min_rnr_timer, attr->min_rnr_timer, NIC_SET_MIN_RNR)
+    TAKE(DEVICE_ATTR_MAX_READ, max_read, attr->max_read, NIC_SET_MAX_READ)
     /* a peer that asks for more at a time is refused (volume 1, 9.7.4.1.3) */
-    TAKE(LIVE_ATTR_MAX_READ_ACCEPT, accept_reads, attr->max_read_accept, 0)
+    TAKE(DEVICE_ATTR_MAX_READ_ACCEPT, accept_reads, attr->max_read_accept, 0)
 #undef TAKE
     return told;
 }
 
-enum live_event_kind live_event_kind_of(enum nic_event_kind kind)
+enum device_event_kind device_event_kind_of(enum nic_event_kind kind)
 {
     static const uint8_t kind_of[NIC_EVENTS] = {
-        [NIC_EVENT_QP_FATAL] = LIVE_EVENT_QP_FATAL,     [NIC_EVENT_QP_REQUEST] = LIVE_EVENT_QP_REQ,
-        [NIC_EVENT_QP_ACCESS] = LIVE_EVENT_QP_ACCESS,   [NIC_EVENT_COMM_EST] = LIVE_EVENT_COMM_EST,
-        [NIC_EVENT_SQ_DRAINED] = LIVE_EVENT_SQ_DRAINED, [NIC_EVENT_LAST_WQE] = LIVE_EVENT_LAST_WQE,
-        [NIC_EVENT_SRQ_LIMIT] = LIVE_EVENT_SRQ_LIMIT,   [NIC_EVENT_CQ_OVERRUN] = LIVE_EVENT_CQ_ERROR,
+        [NIC_EVENT_QP_FATAL] = DEVICE_EVENT_QP_FATAL,     [NIC_EVENT_QP_REQUEST] = DEVICE_EVENT_QP_REQ,
+        [NIC_EVENT_QP_ACCESS] = DEVICE_EVENT_QP_ACCESS,   [NIC_EVENT_COMM_EST] = DEVICE_EVENT_COMM_EST,
+        [NIC_EVENT_SQ_DRAINED] = DEVICE_EVENT_SQ_DRAINED, [NIC_EVENT_LAST_WQE] = DEVICE_EVENT_LAST_WQE,
+        [NIC_EVENT_SRQ_LIMIT] = DEVICE_EVENT_SRQ_LIMIT,   [NIC_EVENT_CQ_OVERRUN] = DEVICE_EVENT_CQ_ERROR,
     };
 
-    return (enum live_event_kind)kind_of[kind];
+    return (enum device_event_kind)kind_of[kind];
 }
