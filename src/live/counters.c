@@ -26,7 +26,7 @@
 #define MAGIC 0x726f63656c616204ull
 
 struct live_export {
-    struct live_page_head head;
+    struct shared_page_head head;
     uint32_t pid, slot; /* of the device: its first shard's slot */
     uint64_t device_id; /* the same for all shards of an opened device, and no other's */
     char device[DEVICE_NAME_MAX], ifname[DEVICE_NAME_MAX], program[DEVICE_NAME_MAX];
@@ -51,7 +51,7 @@ void counters_open(struct device *live)
 
     /* Most programs end without closing: looking at what is there removes what they left. */
     if (live_counters_read(&others, &count) == 0) free(others);
-    live_page_open(&live->page_file, PREFIX, registry_slot(live->registry), MAGIC, sizeof *live->page);
+    shared_page_open(&live->page_file, PREFIX, registry_slot(live->registry), MAGIC, sizeof *live->page);
     live->page = live->page_file.at;
     if (live->page == NULL) return;
     live->page->pid = (uint32_t)getpid();
@@ -59,19 +59,19 @@ void counters_open(struct device *live)
     live->page->device_id = device_id(live->first);
     snprintf(live->page->device, DEVICE_NAME_MAX, "%s", live->device.name);
     snprintf(live->page->ifname, DEVICE_NAME_MAX, "%s", live->device.ifname);
-    live_page_program(live->page->program, DEVICE_NAME_MAX);
-    live_page_publish(&live->page_file, MAGIC);
+    shared_page_program(live->page->program, DEVICE_NAME_MAX);
+    shared_page_publish(&live->page_file, MAGIC);
 }
 
 void counters_close(struct device *live)
 {
-    live_page_close(&live->page_file);
+    shared_page_close(&live->page_file);
     live->page = NULL;
 }
 
 void counters_fork(struct device *live)
 {
-    live_page_fork(&live->page_file);
+    shared_page_fork(&live->page_file);
     live->page = NULL;
 }
 
@@ -258,7 +258,7 @@ static int read_one(void *context, const void *at, int fd)
 int live_counters_read(struct device_counter_set **ret, unsigned *ret_count)
 {
     struct reading reading = {.list = NULL};
-    int error = live_page_walk(PREFIX, MAGIC, sizeof(struct live_export), read_one, &reading);
+    int error = shared_page_walk(PREFIX, MAGIC, sizeof(struct live_export), read_one, &reading);
 
     if (error < 0) {
         free(reading.list);

@@ -30,13 +30,13 @@
 #include "device/records.h"
 #include "live/environment.h"
 #include "live/live.h"
-#include "live/page/page.h"
 #include "live/turns.h"
 #include "nic/nic.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"
 #include "plant/plant.h"
 #include "record/event.h"
+#include "runtime/shared_page.h"
 #include "wire/registry.h"
 #include "wire/wire.h"
 
@@ -279,7 +279,7 @@ struct device {
     struct nic_counters told; /* copies that live_counters() and its sister answer */
     struct wire_counters wire_told;
     struct live_export *page; /* shared with readers of the counters; NULL: none */
-    struct live_page page_file;
+    struct shared_page page_file;
     uint64_t counters_id; /* of the first: the device's; 0: not drawn yet */
     struct record_ring events;
     struct record_event noted[LIVE_NOTED]; /* of the ring; on their way to the page */

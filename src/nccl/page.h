@@ -7,15 +7,15 @@
 
 #include <stdint.h>
 
-#include "live/page/page.h"
 #include "observe/sample.h"
+#include "runtime/shared_page.h"
 
 #define NCCL_PAGE_PREFIX "nccl-"
 #define NCCL_PAGE_MAGIC 0x726f63656c616e01ull
 #define NCCL_PAGE_NAME 64
 
 struct nccl_page {
-    struct live_page_head head;
+    struct shared_page_head head;
     uint32_t pid; /* in its own namespace */
     int32_t rank, ranks, nodes;
     uint64_t id;

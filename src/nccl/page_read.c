@@ -29,7 +29,7 @@ static int read_one(void *context, const void *page, int fd)
 int nccl_pages_read(struct nccl_page **ret, unsigned *ret_count)
 {
     struct reading reading = {.list = NULL};
-    int error = live_page_walk(NCCL_PAGE_PREFIX, NCCL_PAGE_MAGIC, sizeof(struct nccl_page), read_one, &reading);
+    int error = shared_page_walk(NCCL_PAGE_PREFIX, NCCL_PAGE_MAGIC, sizeof(struct nccl_page), read_one, &reading);
 
     if (error < 0) {
         free(reading.list);

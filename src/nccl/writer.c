@@ -46,7 +46,7 @@ static struct {
     nccl_logger log;
     FILE *out; /* NULL: none is asked for, or it cannot be written */
     char path[2 * PATH_MAX];
-    struct live_page page[RECORDER_COMMS];
+    struct shared_page page[RECORDER_COMMS];
 } writer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void warn(const char *what, const char *why)
@@ -174,9 +174,9 @@ static void drain(struct recorder_comm *comm, bool all, uint64_t now)
 
 static void page_open(const struct recorder_comm *comm)
 {
-    struct live_page *file = &writer.page[comm->index];
+    struct shared_page *file = &writer.page[comm->index];
 
-    live_page_open(file, NCCL_PAGE_PREFIX, comm->index, NCCL_PAGE_MAGIC, sizeof(struct nccl_page));
+    shared_page_open(file, NCCL_PAGE_PREFIX, comm->index, NCCL_PAGE_MAGIC, sizeof(struct nccl_page));
     struct nccl_page *page = file->at;
     if (page == NULL) return;
     page->pid = (uint32_t)getpid();
@@ -185,8 +185,8 @@ static void page_open(const struct recorder_comm *comm)
     page->nodes = comm->nodes;
     page->id = comm->id;
     snprintf(page->name, sizeof page->name, "%s", comm->name);
-    live_page_program(page->program, sizeof page->program);
-    live_page_publish(file, NCCL_PAGE_MAGIC);
+    shared_page_program(page->program, sizeof page->program);
+    shared_page_publish(file, NCCL_PAGE_MAGIC);
 }
 
 static struct observe_communicator counters_of(const struct recorder_totals *totals)
@@ -278,7 +278,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
     for (unsigned i = 0; i < RECORDER_COMMS; i++)
-        live_page_fork(&writer.page[i]);
+        shared_page_fork(&writer.page[i]);
     pthread_mutex_unlock(&writer.lock);
 }
 
@@ -372,7 +372,7 @@ void writer_end(struct recorder_comm *comm)
     if (writer.pid != getpid()) return;
     enter(&quiet);
     write_rest(comm);
-    live_page_close(&writer.page[comm->index]);
+    shared_page_close(&writer.page[comm->index]);
     recorder_close(comm);
     if (--writer.comms == 0) {
         file_settle();
@@ -395,7 +395,7 @@ bool writer_leave(void)
     for (unsigned i = 0; i < RECORDER_COMMS; i++)
         if (recorder_comm(i)) write_rest(recorder_comm(i));
     for (unsigned i = 0; i < RECORDER_COMMS; i++)
-        live_page_close(&writer.page[i]);
+        shared_page_close(&writer.page[i]);
     file_settle();
     file_close();
     writer.comms = 0;

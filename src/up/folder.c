@@ -2,9 +2,9 @@
 /*
  * Where fabrics that are up have their sockets: a folder of the user's that nobody else can look into.
  *
- * It is the folder that a live adapter has its files in (live/page/runtime.h): below $XDG_RUNTIME_DIR where that is
- * ours, and then no other, so that who sets it has fabrics of its own.  Else others may have made folders of its name
- * first: a fabric takes the first that is ours, and who looks for a fabric looks into all that are.
+ * It is the folder of all that runs here (runtime/runtime.h): below $XDG_RUNTIME_DIR where that is ours, and then no
+ * other, so that who sets it has fabrics of its own.  Else others may have made folders of its name first: a fabric
+ * takes the first that is ours, and who looks for a fabric looks into all that are.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
-#include "live/page/runtime.h"
+#include "runtime/runtime.h"
 #include "up/up.h"
 
 #define SUFFIX ".fabric"

@@ -25,7 +25,7 @@
 #include "base/rng.h"
 #include "live/counters.h"
 #include "live/live_int.h"
-#include "live/page/runtime.h"
+#include "runtime/runtime.h"
 #include "torture_alone.h"
 
 #define SHARDS 4u

@@ -2,7 +2,7 @@
 /*
  * The tree of files that stands for /sys/class/infiniband and its neighbours.
  *
- * Real files in the user's own folder (live/page/runtime.h): then every way to read a file works.  The tree's name is a
+ * Real files in the user's own folder (runtime/runtime.h): then every way to read a file works.  The tree's name is a
  * hash of its contents, so processes that see the same devices share one, and it is whole when it is there: it is built
  * beside and renamed.  Trees older than an hour go when a new one is built.
  */
@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "base/quiet.h"
-#include "live/page/runtime.h"
 #include "packet/protocol.h"
+#include "runtime/runtime.h"
 #include "verbs/ibverbs/verbs_int.h"
 
 #define DEV "dev" /* in the tree: what lists as /dev/infiniband */

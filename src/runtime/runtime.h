@@ -2,8 +2,8 @@
 /*
  * Where a user's small files live while programs run: a folder that nobody else can write to.
  */
-#ifndef ROCELAB_LIVE_RUNTIME_H
-#define ROCELAB_LIVE_RUNTIME_H
+#ifndef ROCELAB_RUNTIME_RUNTIME_H
+#define ROCELAB_RUNTIME_RUNTIME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages of shared memory; see page.h.
+ * Pages of shared memory; see shared_page.h.
  *
  * A page is a file in the user's own folder (runtime.c).  Who lives holds a lock on its file, which the kernel lets go
  * of however the process ends; a file that nobody holds is removed by whoever finds it.  Process numbers would not do:
@@ -9,7 +9,7 @@
  *
  * The room is taken before it is mapped: where the folder is full a write into the mapping would be a bus error.
  */
-#include "live/page/page.h"
+#include "runtime/shared_page.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/quiet.h"
-#include "live/page/runtime.h"
+#include "runtime/runtime.h"
 
 #define NAME_BYTES (RUNTIME_PATH + 264)
 #define SAME_NUMBER_MAX 64 /* files of processes that have the same number, each in a namespace of its own */
@@ -80,12 +80,12 @@ static int file_new(const char *prefix, unsigned number, uint64_t magic, size_t 
     }
 }
 
-void live_page_open(struct live_page *ret, const char *prefix, unsigned number, uint64_t magic, size_t bytes)
+void shared_page_open(struct shared_page *ret, const char *prefix, unsigned number, uint64_t magic, size_t bytes)
 {
     char name[NAME_BYTES];
     int fd = file_new(prefix, number, magic, bytes, name);
 
-    *ret = (struct live_page){.fd = -1};
+    *ret = (struct shared_page){.fd = -1};
     if (fd < 0) return;
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     char *kept = at == MAP_FAILED ? NULL : strdup(name);
@@ -95,18 +95,18 @@ void live_page_open(struct live_page *ret, const char *prefix, unsigned number, 
         close(fd);
         return;
     }
-    *ret = (struct live_page){.at = at, .bytes = bytes, .name = kept, .fd = fd};
+    *ret = (struct shared_page){.at = at, .bytes = bytes, .name = kept, .fd = fd};
 }
 
-void live_page_publish(struct live_page *page, uint64_t magic)
+void shared_page_publish(struct shared_page *page, uint64_t magic)
 {
-    struct live_page_head *head = page->at;
+    struct shared_page_head *head = page->at;
 
     head->bytes = page->bytes;
     __atomic_store_n(&head->magic, magic, __ATOMIC_RELEASE);
 }
 
-void live_page_close(struct live_page *page)
+void shared_page_close(struct shared_page *page)
 {
     if (page->at == NULL) return;
     unlink(page->name);
@@ -117,7 +117,7 @@ void live_page_close(struct live_page *page)
 }
 
 /* The lock is held by whoever has the file open, and a mapping has it open too. */
-void live_page_fork(struct live_page *page)
+void shared_page_fork(struct shared_page *page)
 {
     if (page->at == NULL) return;
     munmap(page->at, page->bytes);
@@ -125,7 +125,7 @@ void live_page_fork(struct live_page *page)
     page->at = NULL;
 }
 
-void live_page_program(char *ret, size_t bytes)
+void shared_page_program(char *ret, size_t bytes)
 {
     FILE *file = fopen("/proc/self/comm", "r");
 
@@ -139,14 +139,14 @@ struct walk {
     uint64_t magic;
     size_t bytes;
     void *copy;
-    live_page_visit *visit;
+    shared_page_visit *visit;
     void *context;
 };
 
 /* What is not one of ours, or of a process that is gone, is passed over. */
 static int visit_one(const struct walk *walk, const char *folder, const char *entry)
 {
-    const struct live_page_head *head = walk->copy;
+    const struct shared_page_head *head = walk->copy;
     struct stat is;
     char name[NAME_BYTES];
     int answer = 0;
@@ -177,7 +177,7 @@ static int visit_folder(const struct walk *walk, const char *name, const char *p
     return answer;
 }
 
-int live_page_walk(const char *prefix, uint64_t magic, size_t bytes, live_page_visit *visit, void *context)
+int shared_page_walk(const char *prefix, uint64_t magic, size_t bytes, shared_page_visit *visit, void *context)
 {
     struct walk walk = {.magic = magic, .bytes = bytes, .visit = visit, .context = context, .copy = malloc(bytes)};
     char folder[RUNTIME_PATH];

@@ -5,7 +5,7 @@
  * In the latter anybody can make a folder first.  Such a one is recognised by its owner and the next name is tried;
  * both are sticky, so what we made nobody else can move away.
  */
-#include "live/page/runtime.h"
+#include "runtime/runtime.h"
 
 #include <errno.h>
 #include <stdio.h>
