@@ -3,8 +3,8 @@
  * What the verbs share: exit status, messages, options, the output stream.
  *
  * A verb is one file and one function.  verbs.def lists the verbs; each verb's NAME_options.def
- * lists its options after common_options.def, and parsing, --help and the tests that hold man page
- * and completions against the program all come from these lists.
+ * lists its options, what they set and within which limits: parsing, messages, --help and
+ * completions come from these lists.
  */
 #ifndef ROCELAB_CLI_CLI_H
 #define ROCELAB_CLI_CLI_H
@@ -38,22 +38,25 @@ void cli_list_verbs(FILE *out);
 /* "rocelab: ..." on standard error. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
 
-/* Common options of every verb, and where a verb's own begin. */
-enum cli_common_option {
-#define OPTION(id, name, argument, help) CLI_OPTION_##id,
-#include "cli/common_options.def"
-#undef OPTION
-    CLI_OPTION_OWN
-};
+/* What an option sets; option.h has the words for rows. */
+enum cli_value { OPTION_CONSTANT, OPTION_TEXT, OPTION_QUANTITY, OPTION_WORD, OPTION_ENVIRONMENT, OPTION_CALL };
 
 struct cli_option {
-    int id;
     const char *name;
     const char *argument; /* NULL: takes none */
     const char *help;
+    enum cli_value value;
+    enum unit_kind unit;
+    size_t at; /* of what is set in the settings */
+    size_t bytes;
+    size_t also;          /* 1 + of a bool that is set besides; 0: of none */
+    uint64_t least, most; /* most 0: whatever fits */
+    uint64_t per;         /* of the unit: one in the field */
+    const char *words;    /* NULL: any */
+    const char *offered;  /* to who completes a line, where there are others too */
+    const char *variable; /* of the environment */
+    bool (*call)(void *to, const char *argument);
 };
-
-extern const struct cli_option cli_common_options[CLI_OPTION_OWN]; /* for verbs that have no others */
 
 struct cli_common {
     bool json, quiet, strict;
@@ -61,22 +64,26 @@ struct cli_common {
 
 struct cli_command {
     const char *verb;
-    const char *operands; /* "FILE..." */
-    const char *about;    /* a sentence or two */
-    const struct cli_option *option;
+    const char *operands;            /* "FILE..." */
+    const char *about;               /* a sentence or two */
+    const struct cli_option *option; /* its own; each verb has those of common_options.def besides */
     unsigned options;
-    void (*more)(FILE *out);                               /* what --help says at the end; may be NULL */
-    bool (*set)(void *into, int id, const char *argument); /* an own option; false after a message */
+    const char *strict;      /* what --strict does, where it is not what it does elsewhere */
+    void (*more)(FILE *out); /* what --help says at the end; may be NULL */
 };
+#define CLI_OWN(options) .option = (options), .options = sizeof(options) / sizeof((options)[0])
 
 /* CLI_GO: go on with argv[*ret_first...]; otherwise the exit status. */
 #define CLI_GO (-1)
 int cli_options(const struct cli_command *command, int argc, char **argv, FILE *out, struct cli_common *ret_common,
                 void *into, int *ret_first);
 
-/* For `set`: false after a message that names the option. */
+/* For an option's own function: false after a message that names the option. */
 bool cli_quantity(enum unit_kind kind, const char *option, const char *text, uint64_t *ret);
-bool cli_number(const char *option, const char *text, uint32_t *ret);
+
+/* The index of `argument`; `count` after a message that names the nearest, or says `otherwise`. */
+size_t cli_one_of(const char *option, const char *argument, const char *(*name)(const void *list, size_t index),
+                  const void *list, size_t count, const char *what, const char *otherwise);
 
 /* The name nearest to `wrong`, or NULL when none is near. */
 const char *cli_nearest(const char *wrong, const char *(*name)(const void *list, size_t index), const void *list,

@@ -19,7 +19,7 @@ static void begin(struct cli_given *given)
     given->begun = true;
 }
 
-bool cli_given_fact(struct cli_given *given, enum fact_kind kind, const char *argument)
+static bool add(struct cli_given *given, enum fact_kind kind, const char *argument)
 {
     char wrong[FACTS_WRONG];
 
@@ -29,8 +29,20 @@ bool cli_given_fact(struct cli_given *given, enum fact_kind kind, const char *ar
     return false;
 }
 
-bool cli_given_file(struct cli_given *given, const char *path)
+bool cli_given_model(void *given, const char *argument)
 {
+    return add(given, FACT_MODEL, argument);
+}
+
+bool cli_given_cable(void *given, const char *argument)
+{
+    return add(given, FACT_CABLE, argument);
+}
+
+bool cli_given_file(void *to, const char *path)
+{
+    struct cli_given *given = to;
+
     if (given->files == GIVEN_FILES_MAX) {
         cli_error("--facts: at most %d files", GIVEN_FILES_MAX);
         return false;

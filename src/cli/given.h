@@ -21,8 +21,9 @@ struct cli_given {
 };
 
 /* The values of --model, --cable and --facts; false after a message. */
-bool cli_given_fact(struct cli_given *given, enum fact_kind kind, const char *argument);
-bool cli_given_file(struct cli_given *given, const char *path);
+bool cli_given_model(void *given, const char *argument);
+bool cli_given_cable(void *given, const char *argument);
+bool cli_given_file(void *given, const char *path);
 void cli_given_release(struct cli_given *given);
 /* Was any of it given? */
 static inline bool cli_given_any(const struct cli_given *given)

@@ -13,8 +13,6 @@ static const struct cli_command command = {
     .verb = "help",
     .operands = "[VERB]",
     .about = "Lists the verbs, or says how VERB is used.",
-    .option = cli_common_options,
-    .options = CLI_OPTION_OWN,
 };
 
 static void list_json(FILE *out)
@@ -52,7 +50,7 @@ int verb_help(int argc, char **argv, FILE *out)
     struct cli_common common;
     int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
     const struct cli_verb *verb;
-    char option[] = "--help";
+    char json[] = "--json", option[] = "--help";
 
     if (answer != CLI_GO) return answer;
     if (argc - first > 1) {
@@ -67,5 +65,7 @@ int verb_help(int argc, char **argv, FILE *out)
         return CLI_DONE;
     }
     verb = cli_find_verb(argv[first]);
-    return verb == NULL ? CLI_WRONG : verb->run(2, (char *[]){argv[first], option, NULL}, out);
+    return verb == NULL
+               ? CLI_WRONG
+               : verb->run(2 + common.json, (char *[]){argv[first], common.json ? json : option, option, NULL}, out);
 }

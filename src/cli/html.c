@@ -10,8 +10,10 @@
 #include "report/page/page.h"
 #include "report/page/select.h"
 
-bool cli_html_set(struct cli_html *html, const char *argument)
+bool cli_html_set(void *to, const char *argument)
 {
+    struct cli_html *html = to;
+
     html->path = argument;
     if (argument[0] != '\0' && strcmp(argument, "-") != 0) return true;
     cli_error("--html '%s': a file to write, as in run.html", argument);

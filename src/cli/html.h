@@ -28,7 +28,7 @@ struct cli_html {
 };
 
 /* The value of --html; false after a message. */
-bool cli_html_set(struct cli_html *html, const char *argument);
+bool cli_html_set(void *html, const char *argument);
 /* Begins the file, so that one that cannot be written is known before the run; what is there stays until there is
  * another page.  argv as the verb has it.  False after a message. */
 bool cli_html_begin(struct cli_html *html, int argc, char **argv);

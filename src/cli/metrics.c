@@ -11,8 +11,9 @@
 
 #define STRETCH_USUAL 1e6 /* a microsecond becomes a second */
 
-bool cli_metrics_set(struct cli_metrics *metrics, const char *argument)
+bool cli_metrics_set(void *to, const char *argument)
 {
+    struct cli_metrics *metrics = to;
     static const char *const forms[] = {
         [CLI_METRICS_PROMETHEUS] = "prometheus", [CLI_METRICS_OPENMETRICS] = "openmetrics"};
 
@@ -28,8 +29,9 @@ bool cli_metrics_set(struct cli_metrics *metrics, const char *argument)
     return false;
 }
 
-bool cli_metrics_stretch(struct cli_metrics *metrics, const char *argument)
+bool cli_metrics_stretch(void *to, const char *argument)
 {
+    struct cli_metrics *metrics = to;
     char *end;
 
     metrics->stretch = strtod(argument, &end);

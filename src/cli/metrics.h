@@ -24,8 +24,8 @@ struct cli_metrics {
 };
 
 /* The values of the two options; false after a message. */
-bool cli_metrics_set(struct cli_metrics *metrics, const char *argument);
-bool cli_metrics_stretch(struct cli_metrics *metrics, const char *argument);
+bool cli_metrics_set(void *metrics, const char *argument);
+bool cli_metrics_stretch(void *metrics, const char *argument);
 /* series: the step that was asked for; 0: none.  False after a message: what was said does not fit together, or the
  * file cannot be written. */
 bool cli_metrics_begin(struct cli_metrics *metrics, ps_t series);

@@ -224,17 +224,32 @@ static bool read_all(struct cli_source *source, const struct cli_inputs *inputs)
     return false;
 }
 
-const struct config_format *cli_from(const char *argument)
+bool cli_from(void *to, const char *argument)
 {
+    const struct config_format **ret = to;
     const struct config_format *format = config_format_find(argument);
     char names[CONFIG_NAMES];
 
+    *ret = format;
     if (format == NULL) cli_error("--from '%s': %s", argument, config_format_names(CONFIG_READ, "or", names));
-    return format;
+    return format != NULL;
 }
 
-bool cli_links_add(struct cli_links *links, const char *path)
+bool cli_written(void *to, const char *argument)
 {
+    const struct config_format *format = config_format_find(argument), **ret = to;
+    char names[CONFIG_NAMES];
+
+    *ret = format;
+    if (format != NULL && format->emit != NULL) return true;
+    cli_error("--nos '%s': %s", argument, config_format_names(CONFIG_WRITTEN, "or", names));
+    return false;
+}
+
+bool cli_links_add(void *to, const char *path)
+{
+    struct cli_links *links = to;
+
     if (links->count == CLI_LINKS_MAX) {
         cli_error("--links: at most %d files", CLI_LINKS_MAX);
         return false;

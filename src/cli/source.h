@@ -41,9 +41,10 @@ struct cli_inputs {
 };
 
 /* One more --links; false after a message. */
-bool cli_links_add(struct cli_links *links, const char *path);
-/* The format that --from names; NULL with an error. */
-const struct config_format *cli_from(const char *argument);
+bool cli_links_add(void *links, const char *path);
+/* The format that --from or --nos names, into a `const struct config_format *`; false after a message. */
+bool cli_from(void *to, const char *argument);
+bool cli_written(void *to, const char *argument);
 
 /* fabric_load_with(), with congestion control judged as the simulator does. */
 int cli_fabric_load(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,

@@ -10,8 +10,6 @@ static const struct cli_command command = {
     .verb = "version",
     .operands = "",
     .about = "Prints the version.",
-    .option = cli_common_options,
-    .options = CLI_OPTION_OWN,
 };
 
 int verb_version(int argc, char **argv, FILE *out)

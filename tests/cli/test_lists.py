@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The option lists against everything that repeats them: --help, man pages, completions."""
+"""The option lists against what repeats them, --help and man pages, and against what is made of them, completions."""
+import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
-from support import SOURCE, Case, rocelab, verbs
+from support import PROGRAM, SOURCE, Case, rocelab, verbs
 
 LISTS = {path.name: path.read_text() for path in (SOURCE / "src" / "cli").rglob("*_options.def")}
 
 
 def options(name):
-    return re.findall(r'^OPTION\(\w+, "([^"]+)", (?:NULL|"[^"]+"),', LISTS[name], re.M)
+    return re.findall(r'^OPTION\("([^"]+)", (?:NULL|"[^"]+"),', LISTS[name], re.M)
 
 
 def valued(name):
-    return re.findall(r'^OPTION\(\w+, "([^"]+)", "', LISTS[name], re.M)
+    return re.findall(r'^OPTION\("([^"]+)", "([^"]+)",', LISTS[name], re.M)
 
 
 COMMON = options("common_options.def")
@@ -28,8 +30,8 @@ class Lists(Case):
     def test_the_lists_were_read(self):
         self.assertIn("json", COMMON)
         self.assertIn("max-connections", OWN["capture"])
-        self.assertIn("until", VALUED["sim"])
-        self.assertNotIn("no-tiles", VALUED["sim"])
+        self.assertIn(("until", "TIME"), VALUED["sim"])
+        self.assertNotIn("no-tiles", dict(VALUED["sim"]))
 
     def test_the_front_page_shows_what_check_prints(self):
         text = rocelab("check", "examples/disagreement.yaml", cwd=SOURCE).stdout
@@ -66,21 +68,26 @@ class Lists(Case):
         for verb in (verb for verb in OWN if verb not in ("help", "version")):
             self.assertRegex(front[front.index(".Sh SEE ALSO"):], rf"(?m)^\.Xr rocelab-{verb} 1")
 
+    def setUp(self):
+        super().setUp()
+        self.completions = pathlib.Path(self.folder) / "completions"
+        self.completions.mkdir()
+        subprocess.run([sys.executable, SOURCE / "completions" / "make.py", PROGRAM, self.completions], check=True)
+
     def test_completions_name_all_and_nothing_else(self):
-        folder = SOURCE / "completions"
         named = {
-            "rocelab.bash": r"--([a-z][a-z-]+)",
+            "rocelab": r"--([a-z][a-z-]+)",
             "_rocelab": r"'\*?--([a-z][a-z-]+)",
             "rocelab.fish": r"complete .*-l ([a-z][a-z-]+)",
         }
         for name, pattern in named.items():
-            text = (folder / name).read_text()
+            text = (self.completions / name).read_text()
             self.assertEqual(set(re.findall(pattern, text)), ALL | {"version"}, name)
             for verb in verbs():
                 self.assertRegex(text, rf"\b{verb}\b")
 
     def test_zsh_knows_each_verbs_own(self):
-        text = (SOURCE / "completions" / "_rocelab").read_text()
+        text = (self.completions / "_rocelab").read_text()
         for verb, own in OWN.items():
             block = re.search(rf"(?ms)^    {verb}\)\n(.*?)^        ;;", text)
             self.assertIsNotNone(block, verb)
@@ -88,7 +95,7 @@ class Lists(Case):
             self.assertRegex(text, rf"(?m)^        '{verb}:")
 
     def test_fish_knows_each_verbs_own(self):
-        text = (SOURCE / "completions" / "rocelab.fish").read_text()
+        text = (self.completions / "rocelab.fish").read_text()
         for verb, own in OWN.items():
             named = re.findall(rf'(?m)seen_subcommand_from {verb}".*? -l ([a-z-]+)', text)
             self.assertEqual(sorted(named), sorted(own), verb)
@@ -96,12 +103,12 @@ class Lists(Case):
         self.assertEqual(set(re.search(r"(?m)^set -l verbs (.*)$", text).group(1).split()), set(OWN))
 
     def test_completions_know_every_wire(self):
-        wires = re.search(r"how packets travel: (.*?)\"\)", LISTS["run_options.def"], re.S).group(1)
+        wires = re.search(r"how packets travel: (.*?)\",", LISTS["run_options.def"], re.S).group(1)
         wires = set(re.findall(r"\b(auto|udp|shm|packet)\b", wires))
         self.assertEqual(len(wires), 4)
-        named = {"rocelab.fish": r"-l wire -a '([^']*)'", "_rocelab": r"'--wire\[[^]]*\]:wire:\(([^)]*)\)"}
+        named = {"rocelab.fish": r"-l wire -x -a '([^']*)'", "_rocelab": r"'--wire\[[^]]*\]:NAME:\(([^)]*)\)"}
         for name, pattern in named.items():
-            found = re.search(pattern, (SOURCE / "completions" / name).read_text()).group(1)
+            found = re.search(pattern, (self.completions / name).read_text()).group(1)
             self.assertEqual(set(found.split()), wires, name)
         self.assertEqual(set(self.bash("rocelab", "run", "--wire", "")), wires)
 
@@ -117,7 +124,7 @@ class Lists(Case):
         self.assertLess({"nvue", "nvue-set", "host"}, set(written))
         self.assertEqual(self.known_systems("import", "--from", "none", "a.cfg"), read)
         self.assertEqual(self.known_systems("tune", "--nos", "none", "a.yaml"), written)
-        texts = {name: (SOURCE / "completions" / name).read_text() for name in ("_rocelab", "rocelab.fish")}
+        texts = {name: (self.completions / name).read_text() for name in ("_rocelab", "rocelab.fish")}
         for verb, option, systems in (("check", "from", read), ("diff", "from", read), ("import", "from", read),
                                       ("config", "nos", written), ("tune", "nos", written)):
             named = ", ".join(systems[:-1]) + " or " + systems[-1]
@@ -131,7 +138,7 @@ class Lists(Case):
             self.assertEqual(self.bash("rocelab", verb, f"--{option}", ""), every, verb)
             block = re.search(rf"(?ms)^    {verb}\)\n(.*?)^        ;;", texts["_rocelab"]).group(1)
             self.assertEqual(re.search(rf"--{option}\[[^]]*\]:\w+:\(([^)]*)\)", block).group(1).split(), every, verb)
-            found = re.search(rf"seen_subcommand_from {verb}\" -x -l {option} -a '([^']*)'", texts["rocelab.fish"])
+            found = re.search(rf"seen_subcommand_from {verb}\" -l {option} -x -a '([^']*)'", texts["rocelab.fish"])
             self.assertEqual(found.group(1).split(), every, verb)
         switches = [system for system in read if system in written and system != "host"]
         row = re.search(r"(?m)^\| `nos` \| (.*?):", (SOURCE / "docs" / "fabric.md").read_text()).group(1)
@@ -141,7 +148,7 @@ class Lists(Case):
     def bash(self, *words):
         script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _rocelab; ' \
                  'printf "%s\\n" "${COMPREPLY[@]}"'
-        result = subprocess.run(["bash", "-c", script, SOURCE / "completions" / "rocelab.bash", *words],
+        result = subprocess.run(["bash", "-c", script, self.completions / "rocelab", *words],
                                 capture_output=True, text=True, check=True, cwd=self.folder)
         return result.stdout.split()
 
@@ -151,9 +158,10 @@ class Lists(Case):
         for verb, own in OWN.items():
             self.assertIn(verb, self.bash("rocelab", verb[:-1]))
             self.assertEqual(sorted(self.bash("rocelab", verb, "--")), sorted("--" + o for o in own + COMMON), verb)
-            for option in VALUED[verb]:
+            for option, argument in VALUED[verb]:
                 self.file("some.yaml", b"")
-                self.assertNotIn("some.yaml", self.bash("rocelab", verb, "--" + option, ""))
+                named = self.bash("rocelab", verb, "--" + option, "")
+                self.assertEqual("some.yaml" in named, argument in ("FILE", "FABRIC", "PORT=FILE"), (verb, option))
         self.assertEqual(self.bash("rocelab", "capture", "--max"), ["--max-connections"])
         self.assertEqual(self.bash("rocelab", "sim", "som"), ["some.yaml"])
         self.assertEqual(self.bash("rocelab", "help", "ver"), ["version"])

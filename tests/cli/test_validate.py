@@ -392,7 +392,7 @@ nics: {mtu: 4096, reorder: true}
             (["--json", "--junit"], ["two formats"]),
             (["--force"], ["--out DIR"]),
             (["--fault", "loss=1%"], ["--live"]),
-            (["--soak", "0"], ["above 0"]),
+            (["--soak", "0"], ["more than 0"]),
             (["--approved", "small.yaml", "--phase", "2"], ["phase 1", "--phase"]),
             (["--weeks", "4", "--phase", "2"], ["--weeks runs no plan"]),
         ]:

@@ -41,7 +41,7 @@ class Weeks(Case):
         self.assertIn("switch   the file, line 6", text)
 
     def test_wrong(self):
-        self.assertIn("--weeks '0': a number from 1 to 520", self.weeks("--weeks", "0", status=2).stderr)
+        self.assertIn("--weeks '0': 1 to 520", self.weeks("--weeks", "0", status=2).stderr)
         self.assertIn("leave --junit and --html", self.weeks("--weeks", "1", "--junit", status=2).stderr)
         text = "\n".join(line for line in SMALL.splitlines() if not line.startswith("jobs")) + "\n"
         self.assertIn("the file has no job", self.weeks("--weeks", "1", text=text, status=2).stderr)

@@ -10,7 +10,7 @@
  * that comes between the look at cli_stopped and the read would go unseen until the next packet; the
  * timer that runs while a pipe is read bounds that to its period.
  */
-#include "cli/cli.h"
+#include "cli/option.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,22 +29,6 @@
 
 #define PROGRAM_BYTES (32ull << 20) /* all but the analysis: the reader's 17 MiB at most, libraries, report, output */
 #define LOOK_EVERY 4096             /* records of a regular file between two looks at the clock: some 100 us */
-
-enum capture_option {
-    CAPTURE_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) CAPTURE_OPTION_##id,
-#include "cli/judge/capture_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {CAPTURE_OPTION_##id, name, argument, help},
-#include "cli/judge/capture_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
 
 struct settings {
     struct cli_common common;
@@ -80,55 +64,9 @@ static void set_alarm(bool on, uint64_t interval_ns)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static bool set_time(const char *option, const char *text, uint64_t *ret_ns)
-{
-    uint64_t value_ps;
-
-    if (!cli_quantity(UNIT_TIME, option, text, &value_ps)) return false;
-    if (value_ps % PS_NS != 0) {
-        cli_error("--%s '%s': finer than a nanosecond", option, text);
-        return false;
-    }
-    *ret_ns = value_ps / PS_NS;
-    return true;
-}
-
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct settings *settings = into;
-
-    switch (id) {
-    case CAPTURE_OPTION_CONNECTIONS:
-        return cli_number("connections", argument, &settings->connections);
-    case CAPTURE_OPTION_DETAILS:
-        return cli_number("details", argument, &settings->details);
-    case CAPTURE_OPTION_BIN:
-        if (!set_time("bin", argument, &settings->analysis.bin_ns)) return false;
-        if (settings->analysis.bin_ns > 0) return true;
-        cli_error("--bin '%s': at least 1ns", argument);
-        return false;
-    case CAPTURE_OPTION_RATE:
-        if (!cli_quantity(UNIT_RATE, "rate", argument, &settings->analysis.link_bps)) return false;
-        if (settings->analysis.link_bps > 0) return true;
-        cli_error("--rate '%s': more than 0, as in 400G", argument);
-        return false;
-    case CAPTURE_OPTION_NO_ICRC:
-        settings->analysis.skip_icrc = true;
-        return true;
-    case CAPTURE_OPTION_MAX_CONNECTIONS:
-        if (!cli_number("max-connections", argument, &settings->analysis.max_connections)) return false;
-        if (settings->analysis.max_connections > 0 && settings->analysis.max_connections <= CAPTURE_CONNECTIONS_LIMIT)
-            return true;
-        cli_error("--max-connections '%s': 1 to %u", argument, (unsigned)CAPTURE_CONNECTIONS_LIMIT);
-        return false;
-    case CAPTURE_OPTION_INTERVAL:
-        return set_time("interval", argument, &settings->interval_ns);
-    case CAPTURE_OPTION_HTML:
-        return cli_html_set(&settings->html, argument);
-    default:
-        CHECK(false);
-    }
-}
+static const struct cli_option options[] = {
+#include "cli/judge/capture_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -155,10 +93,8 @@ static const struct cli_command command = {
     .about = "Explains RoCE captures: what is wrong in them, with packet numbers to look at in Wireshark; then each "
              "connection, pauses, and connections set up through CM. FILE is pcap or pcapng; '-' is standard input, "
              "which is followed while it lasts.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 struct reading {

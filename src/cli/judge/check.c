@@ -14,27 +14,11 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "cli/cli.h"
+#include "cli/option.h"
 #include "study/clock.h"
 
 #define PROGRESS_AFTER_NS 1000000000u
 #define PROGRESS_EVERY_NS 200000000u
-
-enum check_option {
-    CHECK_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) CHECK_OPTION_##id,
-#include "cli/judge/check_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {CHECK_OPTION_##id, name, argument, help},
-#include "cli/judge/check_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
 
 struct settings {
     struct cli_common common;
@@ -53,64 +37,18 @@ static const char *rule_name(const void *list, size_t index)
     return ((const struct check_rule *)list)[index].id;
 }
 
-static bool set_explain(struct settings *settings, const char *argument)
+static bool set_explain(void *to, const char *argument)
 {
-    settings->explain = check_rule_find(argument);
-    if (settings->explain != FABRIC_NONE) return true;
-    const char *near = cli_nearest(argument, rule_name, check_rules, check_rule_count);
-    if (near)
-        cli_error("--explain '%s': no such rule; did you mean '%s'?", argument, near);
-    else
-        cli_error("--explain '%s': no such rule; --list lists them", argument);
-    return false;
+    size_t rule =
+        cli_one_of("explain", argument, rule_name, check_rules, check_rule_count, "rule", "--list lists them");
+
+    *(uint32_t *)to = (uint32_t)rule;
+    return rule < check_rule_count;
 }
 
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct settings *settings = into;
-
-    switch (id) {
-    case CHECK_OPTION_FAILURES:
-        if (!cli_number("failures", argument, &settings->run.failures)) return false;
-        if (settings->run.failures <= 2) return true;
-        cli_error("--failures '%s': 0, 1 or 2", argument);
-        return false;
-    case CHECK_OPTION_EXPLAIN:
-        return set_explain(settings, argument);
-    case CHECK_OPTION_SELECT:
-    case CHECK_OPTION_IGNORE:
-        return check_choice_read(&settings->choice, argument, id == CHECK_OPTION_SELECT);
-    case CHECK_OPTION_ALL:
-        return settings->all = true;
-    case CHECK_OPTION_LIST:
-        return settings->list = true;
-    case CHECK_OPTION_MARKDOWN:
-        return settings->markdown = true;
-    case CHECK_OPTION_SARIF:
-        return settings->sarif = true;
-    case CHECK_OPTION_JUNIT:
-        return settings->junit = true;
-    case CHECK_OPTION_BASELINE:
-        settings->baseline = argument;
-        return true;
-    case CHECK_OPTION_WRITE_BASELINE:
-        settings->write_baseline = argument;
-        return true;
-    case CHECK_OPTION_FROM:
-        settings->from = cli_from(argument);
-        return settings->from != NULL;
-    case CHECK_OPTION_LINKS:
-        return cli_links_add(&settings->links, argument);
-    case CHECK_OPTION_MODEL:
-        return cli_given_fact(&settings->given, FACT_MODEL, argument);
-    case CHECK_OPTION_CABLE:
-        return cli_given_fact(&settings->given, FACT_CABLE, argument);
-    case CHECK_OPTION_FACTS:
-        return cli_given_file(&settings->given, argument);
-    default:
-        CHECK(false);
-    }
-}
+static const struct cli_option options[] = {
+#include "cli/judge/check_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -129,10 +67,8 @@ static const struct cli_command command = {
     .operands = "FILES",
     .about = "Proves or refutes that a fabric is lossless on every hop, that headroom fits, that ECN marks before PFC "
              "pauses, that no buffers wait in a circle, also after a failure, and that classes agree end to end.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 static void print(const struct settings *settings, const struct check_input *input, uint32_t count, FILE *out)

@@ -66,7 +66,8 @@ bool check_unjudged_rule(const struct check_input *input, uint32_t rule);
 void check_print_rules(bool markdown, FILE *out);
 
 /* The value of --select or --ignore; they add up.  False after a message (check_choice.c). */
-bool check_choice_read(struct check_choice *choice, const char *argument, bool select);
+bool check_choice_select(void *choice, const char *argument);
+bool check_choice_ignore(void *choice, const char *argument);
 /* Does --ignore leave any of what --select names?  False after a message. */
 bool check_choice_any(const struct check_choice *choice);
 void check_choice_release(struct check_choice *choice);

@@ -35,23 +35,27 @@ static bool complain(const char *option, const char *word, size_t length)
     return false;
 }
 
-bool check_choice_read(struct check_choice *choice, const char *argument, bool select)
+static bool name_rules(const char *option, const char *argument, bool **named)
 {
-    bool **named = select ? &choice->selected : &choice->ignored;
-
     if (!*named) *named = calloc(check_rule_count, sizeof(**named));
-    if (!*named) {
-        cli_error("not enough memory");
-        return false;
-    }
     for (const char *word = argument;; word++) {
         size_t length = strcspn(word, ",");
-        if (!length || !known(word, length)) return complain(select ? "select" : "ignore", word, length);
+        if (!length || !known(word, length)) return complain(option, word, length);
         for (uint32_t r = 0; r < check_rule_count; r++)
             (*named)[r] = (*named)[r] || strncmp(check_rules[r].id, word, length) == 0;
         word += length;
         if (!*word) return true;
     }
+}
+
+bool check_choice_select(void *choice, const char *argument)
+{
+    return name_rules("select", argument, &((struct check_choice *)choice)->selected);
+}
+
+bool check_choice_ignore(void *choice, const char *argument)
+{
+    return name_rules("ignore", argument, &((struct check_choice *)choice)->ignored);
 }
 
 static bool told(const struct check_choice *choice, uint32_t rule)

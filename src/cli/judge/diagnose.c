@@ -10,37 +10,17 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "cli/cli.h"
 #include "cli/judge/diagnose_baseline.h"
 #include "cli/judge/diagnose_live.h"
 #include "cli/judge/diagnose_page.h"
+#include "cli/option.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
 #include "evidence/read/reader.h"
 #include "report/diagnosis/diagnosis.h"
 
 #define INTERVAL_USUAL (2 * PS_S)
-#define INTERVAL_LEAST (10 * PS_MS)
-#define INTERVAL_MOST (3600 * PS_S)
 #define LIVE "live"
-#define STRICT_HELP "exit 1 for findings that are only for information too"
-
-enum diagnose_option {
-    DIAGNOSE_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) DIAGNOSE_OPTION_##id,
-#include "cli/judge/diagnose_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {DIAGNOSE_OPTION_##id, name, argument, help},
-#include "cli/judge/diagnose_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help)                                                                               \
-    {CLI_OPTION_##id, name, argument, CLI_OPTION_##id == CLI_OPTION_STRICT ? STRICT_HELP : (help)},
-#include "cli/common_options.def"
-#undef OPTION
-};
 
 struct settings {
     struct cli_common common;
@@ -66,73 +46,29 @@ static const char *kind_name(const void *list, size_t index)
     return reader_kind(index, &what);
 }
 
-static bool set_explain(struct settings *settings, const char *argument)
+static bool set_explain(void *to, const char *argument)
 {
-    settings->explain = diagnose_rule_find(argument);
-    if (settings->explain != DIAGNOSE_RULES) return true;
-    const char *near = cli_nearest(argument, rule_name, diagnose_rules, DIAGNOSE_RULES);
-    if (near)
-        cli_error("--explain '%s': no such rule; did you mean '%s'?", argument, near);
-    else
-        cli_error("--explain '%s': no such rule; --list lists them", argument);
-    return false;
+    size_t rule =
+        cli_one_of("explain", argument, rule_name, diagnose_rules, DIAGNOSE_RULES, "rule", "--list lists them");
+
+    *(uint32_t *)to = (uint32_t)rule;
+    return rule < DIAGNOSE_RULES;
 }
 
-static bool set_from(struct settings *settings, const char *argument)
+static bool set_from(void *to, const char *argument)
 {
     size_t count = 0;
 
-    for (; kind_name(NULL, count); count++)
-        if (!strcmp(kind_name(NULL, count), argument)) {
-            settings->from = kind_name(NULL, count);
-            return true;
-        }
-    const char *near = cli_nearest(argument, kind_name, NULL, count);
-    if (near)
-        cli_error("--from '%s': no such kind; did you mean '%s'?", argument, near);
-    else
-        cli_error("--from '%s': no such kind; --list lists them", argument);
-    return false;
+    while (kind_name(NULL, count))
+        count++;
+    size_t kind = cli_one_of("from", argument, kind_name, NULL, count, "kind", "--list lists them");
+    *(const char **)to = kind_name(NULL, kind);
+    return kind < count;
 }
 
-static bool set_interval(struct settings *settings, const char *argument)
-{
-    if (!cli_quantity(UNIT_TIME, "interval", argument, &settings->interval)) return false;
-    if (settings->interval >= INTERVAL_LEAST && settings->interval <= INTERVAL_MOST) return true;
-    cli_error("--interval '%s': 10ms to 1h", argument);
-    return false;
-}
-
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct settings *settings = into;
-
-    switch (id) {
-    case DIAGNOSE_OPTION_FABRIC:
-        settings->fabric = argument;
-        return true;
-    case DIAGNOSE_OPTION_FROM:
-        return set_from(settings, argument);
-    case DIAGNOSE_OPTION_INTERVAL:
-        return set_interval(settings, argument);
-    case DIAGNOSE_OPTION_HTML:
-        return cli_html_set(&settings->html, argument);
-    case DIAGNOSE_OPTION_BASELINE:
-        settings->baseline = argument;
-        return true;
-    case DIAGNOSE_OPTION_WRITE_BASELINE:
-        settings->write_baseline = argument;
-        return true;
-    case DIAGNOSE_OPTION_EXPLAIN:
-        return set_explain(settings, argument);
-    case DIAGNOSE_OPTION_WALK:
-        return settings->walk = true;
-    case DIAGNOSE_OPTION_LIST:
-        return settings->list = true;
-    default:
-        CHECK(false);
-    }
-}
+static const struct cli_option options[] = {
+#include "cli/judge/diagnose_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -157,10 +93,9 @@ static const struct cli_command command = {
     .operands = "INPUT...",
     .about = "Reads the counters that you have, names causes, culprits and victims with the evidence for each, or says "
              "that it is not the network, or what is missing to know it.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
+    .strict = "exit 1 for findings that are only for information too",
     .more = more_help,
-    .set = set_option,
 };
 
 /* Whether a kind has one more reader, which was listed with the one before: both directions of a counter. */

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "cli/cli.h"
 #include "cli/html.h"
 #include "cli/judge/validate_baseline.h"
 #include "cli/judge/validate_print.h"
 #include "cli/judge/validate_weeks.h"
+#include "cli/option.h"
 #include "cli/outputs.h"
 #include "cli/simulate/study.h"
 #include "cli/source.h"
@@ -21,22 +21,6 @@
 #include "wire/wire.h"
 
 #define FILE_BYTES ((size_t)256 << 20)
-
-enum validate_option {
-    VALIDATE_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) VALIDATE_OPTION_##id,
-#include "cli/judge/validate_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {VALIDATE_OPTION_##id, name, argument, help},
-#include "cli/judge/validate_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
 
 struct settings {
     struct validate plan;
@@ -51,8 +35,12 @@ struct settings {
 };
 
 /* `2`, `1,3`; false after a message. */
-static bool set_phases(struct validate *plan, const char *argument)
+static bool set_phases(void *to, const char *argument)
 {
+    struct settings *settings = to;
+    struct validate *plan = &settings->plan;
+
+    settings->phases = true;
     memset(plan->phase, 0, sizeof plan->phase);
     for (const char *at = argument;;) {
         bool one = *at >= '1' && *at <= '0' + VALIDATE_PHASES && (at[1] == '\0' || at[1] == ',');
@@ -66,96 +54,21 @@ static bool set_phases(struct validate *plan, const char *argument)
     }
 }
 
-static bool set_soak(struct validate *plan, const char *argument)
-{
-    if (!cli_quantity(UNIT_TIME, "soak", argument, &plan->soak_ps)) return false;
-    if (plan->soak_ps > 0) return true;
-    cli_error("--soak '%s': a time above 0 is due, as in 10s", argument);
-    return false;
-}
-
-static bool set_weeks(struct settings *settings, const char *argument)
-{
-    uint64_t weeks;
-
-    if (!cli_quantity(UNIT_COUNT, "weeks", argument, &weeks)) return false;
-    settings->weeks = (uint32_t)weeks;
-    if (weeks > 0 && weeks <= WEEKS_MOST) return true;
-    cli_error("--weeks '%s': a number from 1 to %d is due", argument, WEEKS_MOST);
-    return false;
-}
-
 /* In words that 'rocelab run' takes; false after a message. */
-static bool set_fault(struct validate *plan, const char *argument)
+static bool set_fault(void *to, const char *argument)
 {
     struct wire_fault fault;
     char why[200];
 
-    plan->live_fault = argument;
+    *(const char **)to = argument;
     if (wire_fault_parse(argument, &fault, why, sizeof why) == 0) return true;
     cli_error("--fault '%s': %s", argument, why);
     return false;
 }
 
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct settings *settings = into;
-    struct validate *plan = &settings->plan;
-
-    switch (id) {
-    case VALIDATE_OPTION_PHASE:
-        settings->phases = true;
-        return set_phases(plan, argument);
-    case VALIDATE_OPTION_QUICK:
-        plan->level = VALIDATE_QUICK;
-        return settings->quick = true;
-    case VALIDATE_OPTION_FULL:
-        plan->level = VALIDATE_FULL;
-        return settings->full = true;
-    case VALIDATE_OPTION_SOAK:
-        return set_soak(plan, argument);
-    case VALIDATE_OPTION_WEEKS:
-        return set_weeks(settings, argument);
-    case VALIDATE_OPTION_LIVE:
-        return plan->live = true;
-    case VALIDATE_OPTION_FAULT:
-        return set_fault(plan, argument);
-    case VALIDATE_OPTION_NCCL_TESTS:
-        plan->nccl_tests = argument;
-        return true;
-    case VALIDATE_OPTION_MEASURED:
-        settings->measured = argument;
-        return true;
-    case VALIDATE_OPTION_APPROVED:
-        plan->approved_path = argument;
-        return true;
-    case VALIDATE_OPTION_BASELINE:
-        settings->baseline.read = argument;
-        return true;
-    case VALIDATE_OPTION_WRITE_BASELINE:
-        settings->baseline.write = argument;
-        return true;
-    case VALIDATE_OPTION_BY:
-        settings->baseline.by = argument;
-        return true;
-    case VALIDATE_OPTION_SEED:
-        settings->own_seed = true;
-        return cli_quantity(UNIT_COUNT, "seed", argument, &plan->seed);
-    case VALIDATE_OPTION_OUT:
-        settings->out = argument;
-        return true;
-    case VALIDATE_OPTION_FORCE:
-        return plan->cache.force = true;
-    case VALIDATE_OPTION_JOBS:
-        return cli_jobs(argument, &plan->jobs);
-    case VALIDATE_OPTION_JUNIT:
-        return settings->junit = true;
-    case VALIDATE_OPTION_HTML:
-        return cli_html_set(&settings->html, argument);
-    default:
-        CHECK(false);
-    }
-}
+static const struct cli_option options[] = {
+#include "cli/judge/validate_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -179,10 +92,8 @@ static const struct cli_command command = {
     .operands = "FABRIC",
     .about = "Runs the acceptance plan of a fabric file in six phases, laboratory, baseline, synthetic load, AI "
              "workload, failures, operational, and judges every row by a formula with this fabric's numbers.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 static bool write_json(const void *context, FILE *out)
@@ -350,6 +261,7 @@ int verb_validate(int argc, char **argv, FILE *out)
     if (answer != CLI_GO) return answer;
     if (!sensible(&settings, &common, argc - first) || !spares_inputs(&settings, argv[first])) return CLI_WRONG;
     arena_init(&settings.arena, (size_t)1 << 30);
+    if (settings.quick || settings.full) settings.plan.level = settings.full ? VALIDATE_FULL : VALIDATE_QUICK;
     settings.plan.quiet = common.quiet;
     settings.path = argv[first];
     answer = cli_html_begin(&settings.html, argc, argv) ? run(&settings, &common, out) : CLI_WRONG;

@@ -13,64 +13,16 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "cli/option.h"
 #include "cli/source.h"
 
-enum config_option {
-    CONFIG_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) CONFIG_OPTION_##id,
-#include "cli/plan/config_options.def"
-#undef OPTION
+struct settings {
+    struct config_settings config;
 };
 
 static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {CONFIG_OPTION_##id, name, argument, help},
 #include "cli/plan/config_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
 };
-
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct config_settings *settings = into;
-    char names[CONFIG_NAMES];
-
-    switch (id) {
-    case CONFIG_OPTION_NOS:
-        settings->nos = config_format_find(argument);
-        if (settings->nos && settings->nos->emit) return true;
-        cli_error("--nos '%s': %s", argument, config_format_names(CONFIG_WRITTEN, "or", names));
-        return false;
-    case CONFIG_OPTION_DEVICE:
-        settings->device = argument;
-        return true;
-    case CONFIG_OPTION_OUT:
-        settings->out = argument;
-        return true;
-    case CONFIG_OPTION_COMMENTS:
-        settings->comments = true;
-        return true;
-    case CONFIG_OPTION_NO_COMMENTS:
-        settings->plain = true;
-        return true;
-    case CONFIG_OPTION_BOM:
-        settings->plan = CONFIG_PLAN_BOM;
-        return true;
-    case CONFIG_OPTION_SVG:
-        settings->plan = CONFIG_PLAN_SVG;
-        return true;
-    case CONFIG_OPTION_CABLING:
-        settings->plan = strcmp(argument, "csv") == 0     ? CONFIG_PLAN_CSV
-                         : strcmp(argument, "table") == 0 ? CONFIG_PLAN_TABLE
-                                                          : CONFIG_PLAN_NONE;
-        if (settings->plan != CONFIG_PLAN_NONE) return true;
-        cli_error("--cabling '%s': csv or table", argument);
-        return false;
-    default:
-        CHECK(false);
-    }
-}
 
 static void more_help(FILE *out)
 {
@@ -90,10 +42,8 @@ static const struct cli_command command = {
     .operands = "FABRIC",
     .about = "Prints a fabric as configurations: classes, PFC, ECN, buffers and watchdog of every switch, settings of "
              "every host; each block with the rule it satisfies.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 void config_json_begin(struct jout *jout, FILE *out, const char *kind, const char *list)
@@ -258,10 +208,10 @@ static int print_configs(const struct config_settings *settings, const struct fa
 
 int verb_config(int argc, char **argv, FILE *out)
 {
-    struct config_settings settings = {.plan = CONFIG_PLAN_NONE};
+    struct settings settings = {.config.plan = CONFIG_PLAN_NONE};
     struct cli_source source = {0};
     int first;
-    int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+    int answer = cli_options(&command, argc, argv, out, &settings.config.common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
     if (argc - first != 1) {
@@ -271,10 +221,10 @@ int verb_config(int argc, char **argv, FILE *out)
     struct cli_inputs inputs = {.path = argv + first, .paths = 1};
     if (!cli_source_load(&source, &inputs))
         answer = CLI_WRONG;
-    else if (settings.plan != CONFIG_PLAN_NONE)
-        answer = config_print_plan(&settings, source.fabric, out);
+    else if (settings.config.plan != CONFIG_PLAN_NONE)
+        answer = config_print_plan(&settings.config, source.fabric, out);
     else
-        answer = print_configs(&settings, source.fabric, out);
+        answer = print_configs(&settings.config, source.fabric, out);
     cli_source_release(&source);
     return answer;
 }

@@ -9,26 +9,10 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "cli/cli.h"
 #include "cli/ends.h"
+#include "cli/option.h"
 #include "cli/plan/diff_fix.h"
 #include "cli/plan/diff_print.h"
-
-enum diff_option {
-    DIFF_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) DIFF_OPTION_##id,
-#include "cli/plan/diff_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {DIFF_OPTION_##id, name, argument, help},
-#include "cli/plan/diff_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
 
 struct settings {
     struct cli_common common;
@@ -39,36 +23,9 @@ struct settings {
     const char *into, *by; /* by: who makes the change; NULL: it is drift */
 };
 
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct settings *settings = into;
-
-    switch (id) {
-    case DIFF_OPTION_FROM:
-        settings->from = cli_from(argument);
-        return settings->from != NULL;
-    case DIFF_OPTION_LINKS:
-        return cli_links_add(&settings->links, argument);
-    case DIFF_OPTION_MODEL:
-        return cli_given_fact(&settings->given, FACT_MODEL, argument);
-    case DIFF_OPTION_CABLE:
-        return cli_given_fact(&settings->given, FACT_CABLE, argument);
-    case DIFF_OPTION_FACTS:
-        return cli_given_file(&settings->given, argument);
-    case DIFF_OPTION_FIX:
-        return settings->fix = true;
-    case DIFF_OPTION_OUT:
-        settings->into = argument;
-        return true;
-    case DIFF_OPTION_BY:
-        settings->by = argument;
-        return true;
-    case DIFF_OPTION_ALL:
-        return settings->all = true;
-    default:
-        CHECK(false);
-    }
-}
+static const struct cli_option options[] = {
+#include "cli/plan/diff_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -88,10 +45,8 @@ static const struct cli_command command = {
     .about =
         "Compares a running fabric, or the configurations of its devices, with the approved fabric file. Each drift "
         "names device, port, key, both values with their places, and the owner of the key.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 static void print_summary(const struct diff *diff, uint32_t kinds, const struct diff_list *list, FILE *out)

@@ -8,7 +8,7 @@
  * it as comments with the original's line; of a configuration it is listed on standard error.  With --json it is a
  * list besides.
  */
-#include "cli/cli.h"
+#include "cli/option.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,22 +21,6 @@
 #include "config/foreign/foreign.h"
 #include "fabric/fabric.h"
 #include "report/json_out.h"
-
-enum import_option {
-    IMPORT_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) IMPORT_OPTION_##id,
-#include "cli/plan/import_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {IMPORT_OPTION_##id, name, argument, help},
-#include "cli/plan/import_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
 
 enum format { FROM_NONE, FROM_HPCC, FROM_HTSIM, FROM_CONFIG };
 
@@ -52,8 +36,9 @@ struct settings {
 
 /* That simulator counts its buffers in units of 2^20 bytes and calls them MB: whoever copies a number from its
  * configuration must get the same buffer.  All other units mean what they mean everywhere. */
-static bool set_buffer(const char *text, uint64_t *ret)
+static bool set_buffer(void *to, const char *text)
 {
+    uint64_t *ret = to;
     size_t digits = strspn(text, "0123456789");
     char plain[32];
 
@@ -68,41 +53,25 @@ static bool set_buffer(const char *text, uint64_t *ret)
     return false;
 }
 
-static bool set_option(void *into, int id, const char *argument)
+static bool set_from(void *to, const char *argument)
 {
-    struct settings *settings = into;
+    struct settings *settings = to;
     char names[CONFIG_NAMES];
 
-    switch (id) {
-    case IMPORT_OPTION_FROM:
-        settings->config = config_format_find(argument);
-        settings->from = strcmp(argument, "hpcc") == 0    ? FROM_HPCC
-                         : strcmp(argument, "htsim") == 0 ? FROM_HTSIM
-                         : settings->config               ? FROM_CONFIG
-                                                          : FROM_NONE;
-        if (settings->from != FROM_NONE) return true;
-        cli_error("--from '%s': %s; hpcc or htsim for the inputs of simulators", argument,
-                  config_format_names(CONFIG_READ, "or", names));
-        return false;
-    case IMPORT_OPTION_LINKS:
-        return cli_links_add(&settings->links, argument);
-    case IMPORT_OPTION_MODEL:
-        return cli_given_fact(&settings->given, FACT_MODEL, argument);
-    case IMPORT_OPTION_CABLE:
-        return cli_given_fact(&settings->given, FACT_CABLE, argument);
-    case IMPORT_OPTION_FACTS:
-        return cli_given_file(&settings->given, argument);
-    case IMPORT_OPTION_CONGESTION:
-        settings->congestion = argument;
-        if (strcmp(argument, "dcqcn") == 0 || strcmp(argument, "hpcc") == 0) return true;
-        cli_error("--congestion '%s': dcqcn or hpcc", argument);
-        return false;
-    case IMPORT_OPTION_BUFFER:
-        return set_buffer(argument, &settings->buffer_bytes);
-    default:
-        CHECK(false);
-    }
+    settings->config = config_format_find(argument);
+    settings->from = strcmp(argument, "hpcc") == 0    ? FROM_HPCC
+                     : strcmp(argument, "htsim") == 0 ? FROM_HTSIM
+                     : settings->config               ? FROM_CONFIG
+                                                      : FROM_NONE;
+    if (settings->from != FROM_NONE) return true;
+    cli_error("--from '%s': %s; hpcc or htsim for the inputs of simulators", argument,
+              config_format_names(CONFIG_READ, "or", names));
+    return false;
 }
+
+static const struct cli_option options[] = {
+#include "cli/plan/import_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -124,10 +93,8 @@ static const struct cli_command command = {
     .about =
         "Prints configurations of switches and hosts, or the inputs of another simulator, as a fabric file. Lines of a "
         "configuration that are not understood are listed on standard error.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 static bool check_use(const struct settings *settings, int operands)

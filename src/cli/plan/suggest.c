@@ -31,8 +31,6 @@ static const struct cli_command command = {
     .operands = "TOPIC FABRIC",
     .about = "Prints range and value of marking, headroom, pause thresholds and watchdog for each kind of port, by the "
              "formulas of the rules with this fabric's numbers, and the lines to put into the file. Nothing is run.",
-    .option = cli_common_options,
-    .options = CLI_OPTION_OWN,
     .more = more_help,
 };
 

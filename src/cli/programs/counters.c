@@ -5,7 +5,7 @@
  * Each opened device shows its counters in shared memory (src/live); this reads them without disturbing it.  A fabric
  * that is up is asked for its own.
  */
-#include "cli/cli.h"
+#include "cli/option.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,22 +24,6 @@
 #include "report/metrics_list.h"
 #include "study/clock.h"
 
-enum counters_option {
-    COUNTERS_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) COUNTERS_OPTION_##id,
-#include "cli/programs/counters_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {COUNTERS_OPTION_##id, name, argument, help},
-#include "cli/programs/counters_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
-
 struct settings {
     const char *fabric; /* NULL: programs under `rocelab run` */
     bool watch, events, list;
@@ -47,28 +31,9 @@ struct settings {
     enum top_sort sort;
 };
 
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct settings *settings = into;
-
-    switch (id) {
-    case COUNTERS_OPTION_FABRIC:
-        settings->fabric = argument;
-        return true;
-    case COUNTERS_OPTION_SORT:
-        settings->sorted = true;
-        return top_sort_set(argument, &settings->sort);
-    case COUNTERS_OPTION_EVENTS:
-        settings->events = true;
-        return true;
-    case COUNTERS_OPTION_LIST:
-        settings->list = true;
-        return true;
-    default:
-        settings->watch = true;
-        return true;
-    }
-}
+static const struct cli_option options[] = {
+#include "cli/programs/counters_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -89,10 +54,8 @@ static const struct cli_command command = {
         "of a device; or those of the switches and adapters of a fabric that is up. Names are those of mlx5's "
         "hw_counters "
         "where it has one. Programs that have NCCL's profiler plugin loaded show what their collectives wait for.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 /* A number is a process id. */

@@ -11,20 +11,12 @@
 #include "device/device.h"
 #include "report/json_out.h"
 
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
-
 static const struct cli_command command = {
     .verb = "devices",
     .operands = "",
     .about =
         "Lists the RDMA devices that a program under `rocelab run` finds: one for each network interface that is up "
         "and has an address; the loopback where there is no other. ROCELAB_DEVICE chooses and names them.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
 };
 
 static const char *address_text(const struct device_gid *gid, char buf[INET6_ADDRSTRLEN])

@@ -32,8 +32,6 @@ static const struct cli_command command = {
     .operands = "[NAME] FAULT...",
     .about = "Makes something go wrong in a fabric that is up (`rocelab up`): a link goes down, packets are corrupted, "
              "a port sends pauses. Prints the fabric time at which it took effect, as a line for a script.",
-    .option = cli_common_options,
-    .options = CLI_OPTION_OWN,
     .more = more_help,
 };
 

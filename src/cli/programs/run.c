@@ -10,7 +10,7 @@
  *
  * The exit status is the program's; 127: it was not found, 126: it cannot be run.
  */
-#include "cli/cli.h"
+#include "cli/option.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -30,24 +30,9 @@
 
 enum { RUN_CANNOT = 126, RUN_NOT_FOUND = 127 };
 
-enum run_option {
-    RUN_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) RUN_OPTION_##id,
-#include "cli/programs/run_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {RUN_OPTION_##id, name, argument, help},
-#include "cli/programs/run_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
-
-static bool set_pcap(const char *name)
+static bool set_pcap(void *to, const char *name)
 {
+    (void)to;
     char folder[PATH_MAX], whole[2 * PATH_MAX];
 
     /* the program may change its folder */
@@ -56,35 +41,13 @@ static bool set_pcap(const char *name)
     return setenv("ROCELAB_PCAP", whole, 1) == 0;
 }
 
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct run_fabric *fabric = into;
+struct settings {
+    struct run_fabric fabric;
+};
 
-    switch (id) {
-    case RUN_OPTION_FABRIC:
-        fabric->on = true;
-        fabric->fabric = argument;
-        return true;
-    case RUN_OPTION_HOST:
-        fabric->on = true;
-        fabric->host = argument;
-        return true;
-    case RUN_OPTION_DEVICE:
-        return setenv("ROCELAB_DEVICE", argument, 1) == 0;
-    case RUN_OPTION_WIRE:
-        return setenv("ROCELAB_WIRE", argument, 1) == 0;
-    case RUN_OPTION_FAULT:
-        return setenv("ROCELAB_FAULT", argument, 1) == 0;
-    case RUN_OPTION_STRICT_RNR:
-        return setenv("ROCELAB_STRICT_RNR", "on", 1) == 0;
-    case RUN_OPTION_PCAP:
-        return set_pcap(argument);
-    case RUN_OPTION_TRACE:
-        return setenv("ROCELAB_TRACE", "-", 1) == 0;
-    default:
-        CHECK(false);
-    }
-}
+static const struct cli_option options[] = {
+#include "cli/programs/run_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -104,10 +67,8 @@ static const struct cli_command command = {
     .about =
         "Runs a program that uses RDMA verbs (libibverbs, librdmacm) on an adapter in user space: no RDMA hardware, "
         "no kernel module, no root.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 static bool has_file(const char *folder, const char *name)
@@ -330,17 +291,17 @@ static int prepare(const char *name, const struct run_fabric *fabric, char progr
 int verb_run(int argc, char **argv, FILE *out)
 {
     struct cli_common common;
-    struct run_fabric fabric = {0};
+    struct settings settings = {0};
     char program[PATH_MAX];
-    int first, answer = cli_options(&command, argc, argv, out, &common, &fabric, &first);
+    int first, answer = cli_options(&command, argc, argv, out, &common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
     if (first >= argc) {
         cli_error("run: which program? As in 'rocelab run -- ibv_devinfo'");
         return CLI_WRONG;
     }
-    if (run_fabric_elsewhere(&fabric, argv + first, &answer)) return answer;
-    answer = prepare(argv[first], &fabric, program);
+    if (run_fabric_elsewhere(&settings.fabric, argv + first, &answer)) return answer;
+    answer = prepare(argv[first], &settings.fabric, program);
     if (answer != CLI_GO) return answer;
     fflush(out);
     signal(SIGPIPE, SIG_DFL);

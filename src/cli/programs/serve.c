@@ -10,28 +10,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/option.h"
 #include "cli/programs/serving.h"
 #include "up/control.h"
 #include "up/up.h"
 
 #define LOOK_MS 200
-
-enum serve_option {
-    SERVE_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) SERVE_OPTION_##id,
-#include "cli/programs/serve_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {SERVE_OPTION_##id, name, argument, help},
-#include "cli/programs/serve_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
 
 struct settings {
     bool of_fabric;
@@ -41,15 +25,9 @@ struct settings {
     struct cli_serving serving;
 };
 
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct settings *settings = into;
-
-    if (id == SERVE_OPTION_LISTEN) return cli_serving_listen(&settings->serving, argument);
-    settings->of_fabric = true;
-    settings->fabric = argument;
-    return true;
-}
+static const struct cli_option options[] = {
+#include "cli/programs/serve_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -69,10 +47,8 @@ static const struct cli_command command = {
     .about =
         "Serves the counters of programs that run under `rocelab run`, or a fabric that is up, over HTTP: as a page "
         "that follows them, as JSON, and for Prometheus to scrape. Read only, and on loopback unless asked.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 static bool write_programs(void *context, enum serve_document which, FILE *out)

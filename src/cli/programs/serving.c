@@ -15,8 +15,9 @@
 #define REST_TIMES 20 /* a document that took a second is followed by twenty of running */
 #define LOOK_MS 200   /* an interrupt is seen so soon */
 
-bool cli_serving_listen(struct cli_serving *serving, const char *argument)
+bool cli_serving_listen(void *to, const char *argument)
 {
+    struct cli_serving *serving = to;
     char why[SERVE_TEXT];
 
     serving->listen = argument;

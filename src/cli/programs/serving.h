@@ -29,7 +29,7 @@ struct cli_serving {
 typedef bool cli_serving_writer(void *context, enum serve_document which, FILE *out);
 
 /* The value of --listen; false after a message. */
-bool cli_serving_listen(struct cli_serving *serving, const char *argument);
+bool cli_serving_listen(void *serving, const char *argument);
 /* Listens from now on, and says where; false after a message.  Where --serve was not given all of these do nothing. */
 bool cli_serving_begin(struct cli_serving *serving, const char *verb);
 /* Between windows: what is wanted now. */

@@ -52,17 +52,6 @@ bool top_add(struct top_sample *sample, const struct top_row *row)
     return true;
 }
 
-bool top_sort_set(const char *argument, enum top_sort *ret)
-{
-    for (int i = 0; i < TOP_SORTS; i++) {
-        if (strcmp(sorts[i].name, argument) != 0) continue;
-        *ret = (enum top_sort)i;
-        return true;
-    }
-    cli_error("--sort '%s': paused, rate, marks, drops or queue", argument);
-    return false;
-}
-
 /* Rows keep their places from one sample to the next, unless somebody came or went. */
 static const struct top_row *row_before(const struct top *top, uint32_t index)
 {

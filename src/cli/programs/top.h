@@ -30,8 +30,6 @@ struct top_sample {
 bool top_add(struct top_sample *sample, const struct top_row *row);
 
 enum top_sort { TOP_PAUSED, TOP_RATE, TOP_MARKS, TOP_DROPS, TOP_QUEUE, TOP_SORTS };
-/* False after a message. */
-bool top_sort_set(const char *argument, enum top_sort *ret);
 
 /* Fills an empty sample; CLI_GO, or the status with which all ends, after a message. */
 typedef int top_source(void *context, struct top_sample *ret);

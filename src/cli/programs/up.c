@@ -6,7 +6,7 @@
  * then comes the report of `rocelab sim`.  The first interrupt ends the run and not the program: the report covers what
  * was run.
  */
-#include "cli/cli.h"
+#include "cli/option.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -39,22 +39,6 @@
 #define PATIENCE_MS 100
 #define TURN_LIMIT_S 5
 
-enum up_option {
-    UP_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) UP_OPTION_##id,
-#include "cli/programs/up_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {UP_OPTION_##id, name, argument, help},
-#include "cli/programs/up_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
-
 struct settings {
     struct cli_common common;
     struct up_options up;
@@ -75,22 +59,25 @@ struct settings {
     ps_t printed_to;
 };
 
-static bool set_clock(struct settings *settings, const char *argument)
+static bool set_clock(void *to, const char *argument)
 {
-    uint32_t slower = 1;
+    struct settings *settings = to;
+    uint64_t slower = 1;
 
     settings->up.real = strncmp(argument, "real", 4) == 0;
     bool known = strcmp(argument, "virtual") == 0 || strcmp(argument, "real") == 0;
-    if (!known && settings->up.real && argument[4] == '/') known = cli_number("clock", argument + 5, &slower);
-    settings->up.dilation = slower;
+    if (!known && settings->up.real && argument[4] == '/')
+        known = cli_quantity(UNIT_COUNT, "clock", argument + 5, &slower);
+    settings->up.dilation = (uint32_t)slower;
     settings->clock = argument;
     if (known && slower > 0 && slower <= 1000000) return true;
     cli_error("--clock '%s': virtual, real, or real/N for N times slower, as in real/40", argument);
     return false;
 }
 
-static bool add_port(struct settings *settings, const char *argument)
+static bool add_port(void *to, const char *argument)
 {
+    struct settings *settings = to;
     const char *equals = strchr(argument, '=');
     struct up_port_option *port = &settings->port[settings->up.ports];
 
@@ -108,70 +95,9 @@ static bool add_port(struct settings *settings, const char *argument)
     return true;
 }
 
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct settings *settings = into;
-
-    switch (id) {
-    case UP_OPTION_SCRIPT:
-        settings->script_path = argument;
-        return true;
-    case UP_OPTION_LIST:
-        settings->list = true;
-        return true;
-    case UP_OPTION_CLOCK:
-        return set_clock(settings, argument);
-    case UP_OPTION_NAME:
-        settings->up.name = argument;
-        return true;
-    case UP_OPTION_PROGRAMS:
-        return cli_number("programs", argument, &settings->up.programs);
-    case UP_OPTION_SEED:
-        settings->seed_given = true;
-        return cli_quantity(UNIT_COUNT, "seed", argument, &settings->up.sim.seed);
-    case UP_OPTION_THREADS:
-        if (!cli_number("threads", argument, &settings->up.sim.threads)) return false;
-        if (settings->up.sim.threads > 0 && settings->up.sim.threads <= 1024) return true;
-        cli_error("--threads '%s': 1 to 1024", argument);
-        return false;
-    case UP_OPTION_UNTIL:
-        return cli_quantity(UNIT_TIME, "until", argument, &settings->up.sim.until);
-    case UP_OPTION_ROWS:
-        return cli_number("rows", argument, &settings->rows);
-    case UP_OPTION_SERIES:
-        return cli_observe_set(&settings->observe, argument);
-    case UP_OPTION_EVENTS:
-        return cli_observe_events(&settings->observe, argument);
-    case UP_OPTION_HTML:
-        return cli_html_set(&settings->html, argument);
-    case UP_OPTION_SERVE_UNTIL_DONE:
-        settings->serving.until_done = true;
-        __attribute__((fallthrough));
-    case UP_OPTION_SERVE:
-        settings->serving.wanted = true;
-        return true;
-    case UP_OPTION_LISTEN:
-        return cli_serving_listen(&settings->serving, argument);
-    case UP_OPTION_PCAP:
-        return cli_pcap_add(&settings->pcaps, argument);
-    case UP_OPTION_PORT:
-        return add_port(settings, argument);
-    case UP_OPTION_RECORD:
-        settings->record_path = argument;
-        settings->up.record = true;
-        return true;
-    case UP_OPTION_TURN_LIMIT:
-        return cli_number("turn-limit", argument, &settings->up.turn_limit_s);
-    case UP_OPTION_NO_SPIN_PROOF:
-        settings->up.spin_proof = false;
-        return true;
-    case UP_OPTION_AUDIT:
-        settings->up.audit = true;
-        return true;
-    default:
-        CHECK(false);
-    }
-}
+static const struct cli_option options[] = {
+#include "cli/programs/up_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -193,10 +119,8 @@ static const struct cli_command command = {
     .about = "Runs a fabric file with real programs on its hosts: they attach with 'rocelab run --fabric', or are "
              "started by a script. Their clocks, sleeps and polls follow the fabric's time, so what they measure "
              "is exact and repeats from the seed.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 static void say(const char *text)

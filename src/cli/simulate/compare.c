@@ -11,8 +11,8 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
-#include "cli/cli.h"
 #include "cli/html.h"
+#include "cli/option.h"
 #include "cli/simulate/compare_print.h"
 #include "cli/simulate/study.h"
 #include "cli/simulate/sweep_print.h"
@@ -23,22 +23,6 @@
 
 #define FILE_BYTES ((size_t)256 << 20)
 #define NAMES 256
-
-enum compare_option {
-    COMPARE_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) COMPARE_OPTION_##id,
-#include "cli/simulate/compare_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {COMPARE_OPTION_##id, name, argument, help},
-#include "cli/simulate/compare_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
 
 struct settings {
     struct sweep sweep;
@@ -52,7 +36,7 @@ struct settings {
     struct study_error error;
 };
 
-static bool add_vary(struct settings *settings, const char *argument, bool with)
+static bool add_axis(struct settings *settings, const char *argument, bool with)
 {
     if (settings->varies == COMPARE_AXES) {
         cli_error("compare: at most %d of --vary and --with", COMPARE_AXES);
@@ -67,34 +51,19 @@ static bool add_vary(struct settings *settings, const char *argument, bool with)
     return true;
 }
 
-static bool set_option(void *into, int id, const char *argument)
+static bool add_vary(void *settings, const char *argument)
 {
-    struct settings *settings = into;
-
-    switch (id) {
-    case COMPARE_OPTION_SYSTEMS:
-        settings->systems = argument;
-        return true;
-    case COMPARE_OPTION_VARY:
-    case COMPARE_OPTION_WITH:
-        return add_vary(settings, argument, id == COMPARE_OPTION_WITH);
-    case COMPARE_OPTION_OUT:
-        settings->out = argument;
-        return true;
-    case COMPARE_OPTION_FORCE:
-        settings->sweep.cache.force = true;
-        return true;
-    case COMPARE_OPTION_SEEDS:
-        settings->many = true;
-        return cli_seeds(argument, &settings->sweep.seeds);
-    case COMPARE_OPTION_JOBS:
-        return cli_jobs(argument, &settings->sweep.jobs);
-    case COMPARE_OPTION_HTML:
-        return cli_html_set(&settings->html, argument);
-    default:
-        CHECK(false);
-    }
+    return add_axis(settings, argument, false);
 }
+
+static bool add_with(void *settings, const char *argument)
+{
+    return add_axis(settings, argument, true);
+}
+
+static const struct cli_option options[] = {
+#include "cli/simulate/compare_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -114,10 +83,8 @@ static const struct cli_command command = {
     .operands = "FILE",
     .about = "Runs the jobs of a fabric file on RoCEv2, RoCEv1, InfiniBand, Ultra Ethernet, TCP and iWARP, on all "
              "processors, and prints one table: time, bandwidth, latency, losses, power, cost, and why.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 /* A name of --systems, as a bit of *given; FABRIC_SYSTEMS after a message. */

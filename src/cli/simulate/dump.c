@@ -37,8 +37,9 @@ static bool add_time(struct cli_dump *dump, const char *text)
     return true;
 }
 
-bool cli_dump_at(struct cli_dump *dump, const char *argument)
+bool cli_dump_at(void *to, const char *argument)
 {
+    struct cli_dump *dump = to;
     char text[64];
 
     for (const char *at = argument;; at++) {

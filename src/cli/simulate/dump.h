@@ -22,7 +22,7 @@ struct cli_dump {
 };
 
 /* False after a message. */
-bool cli_dump_at(struct cli_dump *dump, const char *argument);
+bool cli_dump_at(void *dump, const char *argument);
 /* Whether the options fit together. */
 bool cli_dump_fits(const struct cli_dump *dump);
 /* Before the run: the folder, and the first moment.  Nothing is in it to be read before the end. */

@@ -19,29 +19,13 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "cli/cli.h"
+#include "cli/option.h"
 #include "cli/simulate/study.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 
 #define SUFFIX ".yaml"
 #define CELL 64
-
-enum experiments_option {
-    EXPERIMENTS_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) EXPERIMENTS_OPTION_##id,
-#include "cli/simulate/experiments_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {EXPERIMENTS_OPTION_##id, name, argument, help},
-#include "cli/simulate/experiments_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
 
 struct settings {
     struct cli_common common;
@@ -59,34 +43,9 @@ struct tally {
 
 static const char *const verdict_names[] = {"pass", "explained", "miss"};
 
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct settings *settings = into;
-
-    switch (id) {
-    case EXPERIMENTS_OPTION_FAST:
-        settings->fast = true;
-        return true;
-    case EXPERIMENTS_OPTION_LIST:
-        settings->list = true;
-        return true;
-    case EXPERIMENTS_OPTION_SEEDS:
-        if (!cli_number("seeds", argument, &settings->seeds)) return false;
-        if (settings->seeds > 0 && settings->seeds <= EXPERIMENT_SEEDS) return true;
-        cli_error("--seeds '%s': 1 to %d", argument, EXPERIMENT_SEEDS);
-        return false;
-    case EXPERIMENTS_OPTION_OUT:
-        settings->out = argument;
-        return true;
-    case EXPERIMENTS_OPTION_FORCE:
-        settings->cache.force = true;
-        return true;
-    case EXPERIMENTS_OPTION_JOBS:
-        return cli_jobs(argument, &settings->jobs);
-    default:
-        CHECK(false);
-    }
-}
+static const struct cli_option options[] = {
+#include "cli/simulate/experiments_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -104,10 +63,8 @@ static const struct cli_command command = {
     .operands = "[ID...]",
     .about = "Runs published results again in the simulator. Prints for each what was published, what was measured, "
              "the tolerance and the verdict.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 /* Finding them. */

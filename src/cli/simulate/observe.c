@@ -11,7 +11,6 @@
 #include "base/units.h"
 #include "cli/cli.h"
 
-#define STEP_LEAST (10 * PS_NS) /* a frame of 1024 bytes at 800G */
 /* Where --series does not say: steps begin short and are doubled when there are so many.  A look takes some 3 us a
  * port, so a large fabric is looked at less often. */
 #define STEP_FIRST (200 * PS_NS)
@@ -22,16 +21,10 @@
 #define EVENTS_MOST (1000 * 1000u) /* 32 MB */
 #define EVENTS_FILE_MOST (10 * EVENTS_MOST)
 
-bool cli_observe_set(struct cli_observe *observe, const char *argument)
+bool cli_observe_events(void *to, const char *argument)
 {
-    if (!cli_quantity(UNIT_TIME, "series", argument, &observe->step)) return false;
-    if (observe->step >= STEP_LEAST) return true;
-    cli_error("--series '%s': 10ns or more, as in 10us", argument);
-    return false;
-}
+    struct cli_observe *observe = to;
 
-bool cli_observe_events(struct cli_observe *observe, const char *argument)
-{
     observe->events_path = argument;
     if (argument[0] != '\0' && strcmp(argument, "-") != 0) return true;
     cli_error("--events '%s': a file to write, as in events.csv", argument);

@@ -29,10 +29,9 @@ struct cli_observe {
     struct sim_connection_sample *connection;
 };
 
-/* The value of --series; false after a message. */
-bool cli_observe_set(struct cli_observe *observe, const char *argument);
+#define CLI_STEP_LEAST (10 * PS_NS) /* of --series: a frame of 1024 bytes at 800G */
 /* The value of --events; false after a message. */
-bool cli_observe_events(struct cli_observe *observe, const char *argument);
+bool cli_observe_events(void *observe, const char *argument);
 /* Begins files, so that one that cannot be written is known before the run; false after a message. */
 bool cli_observe_options(struct cli_observe *observe, struct sim_options *options);
 bool cli_observe_begin(struct cli_observe *observe, struct sim *sim); /* false after a message */

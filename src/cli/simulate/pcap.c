@@ -17,8 +17,9 @@ static bool to_stdout(const struct cli_pcap *pcap)
     return strcmp(pcap->file.path, "-") == 0;
 }
 
-bool cli_pcap_add(struct cli_pcaps *pcaps, const char *argument)
+bool cli_pcap_add(void *to, const char *argument)
 {
+    struct cli_pcaps *pcaps = to;
     const char *equals = strchr(argument, '=');
     struct cli_pcap *pcap = &pcaps->pcap[pcaps->count];
     char why[200];

@@ -23,7 +23,7 @@ struct cli_pcaps {
 };
 
 /* Each is false after a message. */
-bool cli_pcap_add(struct cli_pcaps *pcaps, const char *argument);
+bool cli_pcap_add(void *pcaps, const char *argument);
 bool cli_pcaps_begin(const struct cli_pcaps *pcaps, const struct fabric *fabric, struct sim *sim);
 bool cli_pcaps_end(const struct cli_pcaps *pcaps, struct sim *sim);
 

@@ -7,7 +7,7 @@
  * of it changes a result.
  * An interrupt ends the run, not the program: the report covers what was run until then.
  */
-#include "cli/cli.h"
+#include "cli/option.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,22 +38,6 @@
 #define LOOK_EVERY_NS (NS / 10)   /* the number of windows run at a time is chosen for about this */
 #define PROGRESS_EVERY_NS (NS / 5)
 
-enum sim_option {
-    SIM_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) SIM_OPTION_##id,
-#include "cli/simulate/sim_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {SIM_OPTION_##id, name, argument, help},
-#include "cli/simulate/sim_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
-
 struct settings {
     struct cli_common common;
     struct sim_options sim;
@@ -73,86 +57,9 @@ struct settings {
     struct each_options each; /* --each, --at, --for */
 };
 
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct settings *settings = into;
-
-    switch (id) {
-    case SIM_OPTION_SEED:
-        settings->seed_given = true;
-        return cli_quantity(UNIT_COUNT, "seed", argument, &settings->sim.seed);
-    case SIM_OPTION_SEEDS:
-        return cli_seeds(argument, &settings->seeds);
-    case SIM_OPTION_OUT:
-        settings->out = argument;
-        return true;
-    case SIM_OPTION_FORCE:
-        settings->force = true;
-        return true;
-    case SIM_OPTION_THREADS:
-        if (!cli_number("threads", argument, &settings->sim.threads)) return false;
-        if (settings->sim.threads > 0 && settings->sim.threads <= 1024) return true;
-        cli_error("--threads '%s': 1 to 1024", argument);
-        return false;
-    case SIM_OPTION_UNTIL:
-        return cli_quantity(UNIT_TIME, "until", argument, &settings->sim.until);
-    case SIM_OPTION_ROWS:
-        return cli_number("rows", argument, &settings->rows);
-    case SIM_OPTION_CSV:
-        settings->csv = argument;
-        return true;
-    case SIM_OPTION_SERIES:
-        return cli_observe_set(&settings->observe, argument);
-    case SIM_OPTION_EVENTS:
-        return cli_observe_events(&settings->observe, argument);
-    case SIM_OPTION_QPS:
-        settings->qps = true;
-        return cli_number("qps", argument, &settings->observe.qps);
-    case SIM_OPTION_HTML:
-        return cli_html_set(&settings->html, argument);
-    case SIM_OPTION_DUMP:
-        settings->dump.folder = argument;
-        return true;
-    case SIM_OPTION_DUMP_AT:
-        return cli_dump_at(&settings->dump, argument);
-    case SIM_OPTION_SERVE_UNTIL_DONE:
-        settings->serving.until_done = true;
-        __attribute__((fallthrough));
-    case SIM_OPTION_SERVE:
-        settings->serving.wanted = true;
-        return true;
-    case SIM_OPTION_LISTEN:
-        return cli_serving_listen(&settings->serving, argument);
-    case SIM_OPTION_PCAP:
-        return cli_pcap_add(&settings->pcaps, argument);
-    case SIM_OPTION_COUNTERS:
-        return cli_metrics_set(&settings->metrics, argument);
-    case SIM_OPTION_STRETCH:
-        return cli_metrics_stretch(&settings->metrics, argument);
-    case SIM_OPTION_MEMORY:
-        if (!cli_quantity(UNIT_SIZE, "memory", argument, &settings->sim.memory_max_bytes)) return false;
-        if (settings->sim.memory_max_bytes > 0) return true;
-        cli_error("--memory '%s': more than 0, as in 8GB", argument);
-        return false;
-    case SIM_OPTION_KEEP_GOING:
-        settings->sim.keep_going = true;
-        return true;
-    case SIM_OPTION_EACH:
-        return each_parse(argument, &settings->each);
-    case SIM_OPTION_AT:
-        return cli_quantity(UNIT_TIME, "at", argument, &settings->each.at);
-    case SIM_OPTION_FOR:
-        if (!cli_quantity(UNIT_TIME, "for", argument, &settings->each.lasts_ps)) return false;
-        if (settings->each.lasts_ps > 0) return true;
-        cli_error("--for '%s': more than 0, as in 5ms", argument);
-        return false;
-    case SIM_OPTION_NO_TILES:
-        settings->sim.no_tiles = true;
-        return true;
-    default:
-        CHECK(false);
-    }
-}
+static const struct cli_option options[] = {
+#include "cli/simulate/sim_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -180,10 +87,8 @@ static const struct cli_command command = {
     .about = "Runs a fabric file in virtual time: its jobs, on its switches and adapters. Prints what the jobs took, "
              "completion times of flows, and what ports and adapters counted. The result depends on the file and "
              "the seed alone.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 static void draw_progress(const struct sim *sim, uint64_t spent_ns)

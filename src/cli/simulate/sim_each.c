@@ -11,17 +11,6 @@
 #include "cli/simulate/study.h"
 #include "report/sim_report.h"
 
-bool each_parse(const char *text, struct each_options *ret)
-{
-    for (int i = EACH_LINK; i <= EACH_SWITCH; i++) {
-        if (strcmp(text, each_names[i]) != 0) continue;
-        ret->what = (enum each_what)i;
-        return true;
-    }
-    cli_error("--each '%s': link, leaf, spine, core or switch", text);
-    return false;
-}
-
 static const char *ratio(ps_t part, ps_t whole, char buf[TEXT_COUNT])
 {
     if (part == PS_NEVER || whole == PS_NEVER || whole == 0) return "-";

@@ -12,8 +12,6 @@
 #include "report/table.h"
 #include "study/each.h"
 
-/* The value of --each; false after a message. */
-bool each_parse(const char *text, struct each_options *ret);
 /* Runs all and prints; answers an enum cli_exit. */
 struct each_settings {
     struct each_options run;

@@ -17,22 +17,6 @@ void cli_study_error(const struct study_error *error)
         cli_error("%s", error->text[i]);
 }
 
-bool cli_seeds(const char *argument, uint32_t *ret)
-{
-    if (!cli_number("seeds", argument, ret)) return false;
-    if (*ret > 0 && *ret <= CLI_SEEDS_MAX) return true;
-    cli_error("--seeds '%s': 1 to %u", argument, CLI_SEEDS_MAX);
-    return false;
-}
-
-bool cli_jobs(const char *argument, uint32_t *ret)
-{
-    if (!cli_number("jobs", argument, ret)) return false;
-    if (*ret > 0 && *ret <= 1024) return true;
-    cli_error("--jobs '%s': 1 to 1024", argument);
-    return false;
-}
-
 void cli_study_rows(const struct cache_count *rows, const char *out, const char *noun)
 {
     uint32_t all = 0;

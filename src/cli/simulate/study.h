@@ -18,9 +18,6 @@
 
 /* Prints what went wrong in a study; nothing where nothing did. */
 void cli_study_error(const struct study_error *error);
-/* The values of --seeds and --jobs; false after a message. */
-bool cli_seeds(const char *argument, uint32_t *ret);
-bool cli_jobs(const char *argument, uint32_t *ret);
 /* Notes about rows that were not run, or could not be kept; `noun` as in "points". */
 void cli_study_rows(const struct cache_count *rows, const char *out, const char *noun);
 /* The same, and where none of the rows that the folder had was one of these: somebody may have meant to go on. */

@@ -12,30 +12,14 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "cli/cli.h"
 #include "cli/html.h"
+#include "cli/option.h"
 #include "cli/simulate/study.h"
 #include "cli/simulate/sweep_print.h"
 #include "cli/simulate/sweep_script.h"
 #include "cli/source.h"
 
 #define FILE_BYTES ((size_t)256 << 20)
-
-enum sweep_option {
-    SWEEP_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) SWEEP_OPTION_##id,
-#include "cli/simulate/sweep_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {SWEEP_OPTION_##id, name, argument, help},
-#include "cli/simulate/sweep_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
 
 struct settings {
     struct sweep sweep;
@@ -47,42 +31,26 @@ struct settings {
     struct study_error error;
 };
 
-static bool set_option(void *into, int id, const char *argument)
+static bool add_axis(struct settings *settings, const char *argument, bool with)
 {
-    struct settings *settings = into;
-    struct sweep *sweep = &settings->sweep;
-
-    switch (id) {
-    case SWEEP_OPTION_VARY:
-    case SWEEP_OPTION_WITH:
-        if (sweep_vary(&sweep->grid, argument, id == SWEEP_OPTION_WITH)) return true;
-        cli_study_error(&settings->error);
-        return false;
-    case SWEEP_OPTION_SCRIPT:
-        settings->script.path = argument;
-        return true;
-    case SWEEP_OPTION_SHOW:
-        return sweep_show(&settings->view, argument);
-    case SWEEP_OPTION_OUT:
-        settings->out = argument;
-        return true;
-    case SWEEP_OPTION_FORCE:
-        sweep->cache.force = true;
-        return true;
-    case SWEEP_OPTION_SEEDS:
-        settings->many = true;
-        return cli_seeds(argument, &sweep->seeds);
-    case SWEEP_OPTION_JOBS:
-        return cli_jobs(argument, &sweep->jobs);
-    case SWEEP_OPTION_HTML:
-        return cli_html_set(&settings->html, argument);
-    case SWEEP_OPTION_CSV:
-        settings->view.csv = true;
-        return true;
-    default:
-        CHECK(false);
-    }
+    if (sweep_vary(&settings->sweep.grid, argument, with)) return true;
+    cli_study_error(&settings->error);
+    return false;
 }
+
+static bool add_vary(void *settings, const char *argument)
+{
+    return add_axis(settings, argument, false);
+}
+
+static bool add_with(void *settings, const char *argument)
+{
+    return add_axis(settings, argument, true);
+}
+
+static const struct cli_option options[] = {
+#include "cli/simulate/sweep_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -115,10 +83,8 @@ static const struct cli_command command = {
     .operands = "FILE",
     .about = "Runs a fabric file in virtual time with every combination of the values given, on all processors, and "
              "prints one table. With --out an interrupted sweep goes on where it stopped.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 /* All of a file; NULL after a message. */

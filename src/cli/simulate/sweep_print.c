@@ -58,8 +58,10 @@ static bool show_one(struct sweep_view *view, const char *word)
     return false;
 }
 
-bool sweep_show(struct sweep_view *view, const char *argument)
+bool sweep_show(void *to, const char *argument)
 {
+    struct sweep_view *view = to;
+
     for (;;) {
         size_t length = strcspn(argument, ",");
         char word[FABRIC_NAME + 16];

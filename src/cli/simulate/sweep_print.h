@@ -22,7 +22,7 @@ struct sweep_view {
 };
 
 /* The value of --show; false after a message. */
-bool sweep_show(struct sweep_view *view, const char *argument);
+bool sweep_show(void *view, const char *argument);
 void sweep_list_columns(FILE *out);
 /* The columns that tables show: those of --show, else the usual ones that say something. */
 uint32_t sweep_columns(const struct sweep *sweep, const struct sweep_view *view, struct sweep_shown ret[SWEEP_SHOWN]);

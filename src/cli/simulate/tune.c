@@ -11,31 +11,14 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "cli/cli.h"
 #include "cli/html.h"
+#include "cli/option.h"
 #include "cli/simulate/study.h"
 #include "cli/simulate/tune_change.h"
 #include "cli/simulate/tune_print.h"
 #include "cli/source.h"
 
 #define FILE_BYTES ((size_t)256 << 20)
-#define RUNS_MOST 1000000u
-
-enum tune_option {
-    TUNE_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
-#define OPTION(id, name, argument, help) TUNE_OPTION_##id,
-#include "cli/simulate/tune_options.def"
-#undef OPTION
-};
-
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {TUNE_OPTION_##id, name, argument, help},
-#include "cli/simulate/tune_options.def"
-#undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
 
 struct settings {
     struct tune tune;
@@ -45,8 +28,9 @@ struct settings {
     struct study_error error;
 };
 
-static bool set_goal(struct settings *settings, const char *argument)
+static bool set_goal(void *to, const char *argument)
 {
+    struct settings *settings = to;
     struct tune *tune = &settings->tune;
 
     settings->has_goal = true;
@@ -65,72 +49,9 @@ static bool set_goal(struct settings *settings, const char *argument)
     return false;
 }
 
-static bool set_nos(struct settings *settings, const char *argument)
-{
-    const struct config_format *nos = config_format_find(argument);
-    char names[CONFIG_NAMES];
-
-    settings->tune.nos = nos;
-    if (nos && nos->emit) return true;
-    cli_error("--nos '%s': %s (host: what hosts can say alone)", argument,
-              config_format_names(CONFIG_WRITTEN, "or", names));
-    return false;
-}
-
-static bool set_runs(struct settings *settings, const char *argument)
-{
-    if (!cli_number("runs", argument, &settings->tune.runs)) return false;
-    if (settings->tune.runs > 0 && settings->tune.runs <= RUNS_MOST) return true;
-    cli_error("--runs '%s': 1 to %u", argument, RUNS_MOST);
-    return false;
-}
-
-static bool set_time(struct settings *settings, const char *argument)
-{
-    uint64_t ps;
-
-    if (!cli_quantity(UNIT_TIME, "time", argument, &ps)) return false;
-    settings->tune.time_ns = ps / 1000;
-    if (settings->tune.time_ns) return true;
-    cli_error("--time '%s': longer than that, as in 300s", argument);
-    return false;
-}
-
-static bool set_option(void *into, int id, const char *argument)
-{
-    struct settings *settings = into;
-
-    switch (id) {
-    case TUNE_OPTION_FOR:
-        return set_goal(settings, argument);
-    case TUNE_OPTION_VARY:
-        settings->tune.vary = argument;
-        return true;
-    case TUNE_OPTION_RUNS:
-        return set_runs(settings, argument);
-    case TUNE_OPTION_TIME:
-        return set_time(settings, argument);
-    case TUNE_OPTION_NOS:
-        return set_nos(settings, argument);
-    case TUNE_OPTION_ROBUST:
-        settings->tune.robust = true;
-        return true;
-    case TUNE_OPTION_OUT:
-        settings->out = argument;
-        return true;
-    case TUNE_OPTION_FORCE:
-        settings->tune.cache.force = true;
-        return true;
-    case TUNE_OPTION_JOBS:
-        return cli_jobs(argument, &settings->tune.jobs);
-    case TUNE_OPTION_HTML:
-        return cli_html_set(&settings->html, argument);
-    case TUNE_OPTION_LIST:
-        return settings->list = true;
-    default:
-        CHECK(false);
-    }
-}
+static const struct cli_option options[] = {
+#include "cli/simulate/tune_options.def"
+};
 
 static void more_help(FILE *out)
 {
@@ -151,10 +72,8 @@ static const struct cli_command command = {
     .about =
         "Searches ECN and PFC thresholds, DCQCN parameters, shares and queue pairs for a goal, by simulation on all "
         "processors: what to change, how much it brings on seeds that the search has not seen, and why.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    CLI_OWN(options),
     .more = more_help,
-    .set = set_option,
 };
 
 static bool write_json(const void *context, FILE *out)
