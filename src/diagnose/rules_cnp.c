@@ -20,6 +20,19 @@ static void senders_to(struct diagnose *diagnose, struct diagnose_finding *findi
 
 /* --- D10 --- */
 
+/* Some NIC's congestion control goes by CNPs, as far as anybody says what it goes by. */
+static bool cnps_are_wanted(const struct evidence *evidence)
+{
+    bool said = false;
+
+    for (uint32_t i = 0; i < evidence->values; i++) {
+        if (evidence->value[i].counter != EVIDENCE_CNPS_WANTED) continue;
+        if (evidence->value[i].last) return true;
+        said = true;
+    }
+    return !said;
+}
+
 void rule_D10(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -27,6 +40,7 @@ void rule_D10(struct diagnose *diagnose)
     uint64_t most = 0;
     struct diagnose_finding *finding = NULL;
 
+    if (!cnps_are_wanted(evidence)) return;
     for (int pass = 0; pass < 2; pass++) {
         EACH_PORT(evidence, device, port)
         {

@@ -129,14 +129,14 @@ void rule_D09(struct diagnose *diagnose)
 
 /* --- D12: reordering taken for loss --- */
 
-/* Loss of any kind that somebody counted. */
+/* Loss of any kind that somebody counted; a packet whose payload was cut off is sent again too. */
 static bool something_was_lost(const uint64_t total[EVIDENCE_COUNTERS])
 {
     static const enum evidence_counter losses[] = {
         EVIDENCE_GROUP_DROPS, EVIDENCE_QUEUE_DROPS,     EVIDENCE_WATCHDOG_DROPS, EVIDENCE_PORT_DROPS,
         EVIDENCE_MTU_DROPS,   EVIDENCE_ROUTE_DROPS,     EVIDENCE_CRC_ERRORS,     EVIDENCE_FEC_UNCORRECTED,
         EVIDENCE_LINK_DOWN,   EVIDENCE_RX_DISCARDS,     EVIDENCE_PORT_RX_DROPS,  EVIDENCE_PORT_TX_DROPS,
-        EVIDENCE_FAULT_LOST,  EVIDENCE_FAULT_CORRUPTED,
+        EVIDENCE_FAULT_LOST,  EVIDENCE_FAULT_CORRUPTED, EVIDENCE_LINE_LOST,      EVIDENCE_TRIMMED,
     };
 
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++)

@@ -7,13 +7,33 @@
 
 /* --- D13: wrong bits --- */
 
+/* Of what the other end sent, frames that never arrived, where the line says so: a simulation's.  What is under way
+ * when a link goes down is lost, and no fault of the line. */
+static uint64_t lost_frames(const struct evidence *evidence, uint32_t port)
+{
+    uint32_t peer = evidence->object[port].peer;
+
+    if (peer == EVIDENCE_NONE || port_get(evidence, port, EVIDENCE_LINK_DOWN) ||
+        port_get(evidence, peer, EVIDENCE_LINK_DOWN))
+        return 0;
+    return port_get(evidence, peer, EVIDENCE_LINE_LOST);
+}
+
 /* Frames that arrived wrong.  FEC's codewords and the frames in them are two views of the same. */
-static uint64_t wrong_frames(const struct evidence *evidence, uint32_t port)
+static uint64_t spoilt_frames(const struct evidence *evidence, uint32_t port)
 {
     uint64_t crc = port_get(evidence, port, EVIDENCE_CRC_ERRORS);
     uint64_t fec = port_get(evidence, port, EVIDENCE_FEC_UNCORRECTED);
 
     return crc > fec ? crc : fec;
+}
+
+/* Those, and those that never arrived. */
+static uint64_t wrong_frames(const struct evidence *evidence, uint32_t port)
+{
+    uint64_t spoilt = spoilt_frames(evidence, port), lost = lost_frames(evidence, port);
+
+    return spoilt > lost ? spoilt : lost;
 }
 
 /* Frames that arrived, by this end or by what the other sent; 0: nobody says it. */
@@ -54,6 +74,10 @@ static void bad_cable(struct diagnose *diagnose, uint32_t port, uint64_t wrong, 
         finding = finding_new(diagnose, DIAGNOSE_D13, port, EVIDENCE_NO_PRIORITY,
                               "%.1e of the bits that arrive at %s are wrong before FEC, which puts %.1e right",
                               bits_wrong(evidence, port), name_of(diagnose, port), limits->fec_ber);
+    else if (wrong > spoilt_frames(evidence, port))
+        finding = finding_new(diagnose, DIAGNOSE_D13, port, EVIDENCE_NO_PRIORITY,
+                              "%" PRIu64 " of %" PRIu64 " frames that were sent to %s did not arrive", wrong,
+                              frames + wrong, name_of(diagnose, port));
     else if (frames)
         finding = finding_new(diagnose, DIAGNOSE_D13, port, EVIDENCE_NO_PRIORITY,
                               "%" PRIu64 " of %" PRIu64 " frames that arrived at %s had wrong bits", wrong,
@@ -64,9 +88,14 @@ static void bad_cable(struct diagnose *diagnose, uint32_t port, uint64_t wrong, 
     uint32_t end[2] = {port, evidence->object[port].peer};
     unsigned seen = 0;
     for (size_t e = 0; e < 2 && end[e] != EVIDENCE_NONE; e++) {
+        bool lost = end[!e] != EVIDENCE_NONE && lost_frames(evidence, end[!e]) > spoilt_frames(evidence, end[!e]);
         for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++) {
             if (!port_get(evidence, end[e], listed[i])) continue;
             finding_counter(diagnose, finding, port_find(evidence, end[e], listed[i]), 0);
+            seen++;
+        }
+        if (lost) {
+            finding_counter(diagnose, finding, port_find(evidence, end[e], EVIDENCE_LINE_LOST), 0);
             seen++;
         }
         if (bits_wrong(evidence, end[e]) > limits->fec_ber) {

@@ -274,6 +274,7 @@ static bool is_explained(const struct diagnose *diagnose, const uint64_t total[E
         EVIDENCE_CRC_ERRORS,    EVIDENCE_WATCHDOG_DETECTED, EVIDENCE_LINK_DOWN,       EVIDENCE_FEC_UNCORRECTED,
         EVIDENCE_PORT_DROPS,    EVIDENCE_RX_DISCARDS,       EVIDENCE_RNR_NAKS,        EVIDENCE_PORT_RX_DROPS,
         EVIDENCE_PORT_TX_DROPS, EVIDENCE_FAULT_LOST,        EVIDENCE_FAULT_CORRUPTED, EVIDENCE_FAULT_DELAYED,
+        EVIDENCE_LINE_LOST,
     };
     const struct evidence *evidence = diagnose->evidence;
 

@@ -56,6 +56,7 @@ static void json_job(struct jout *jout, const struct sim_report *report, const s
     jout_time(jout, "ideal_ps", job->ideal_ps);
     if (job->sharp_ps != PS_NEVER) jout_time(jout, "sharp_ps", job->sharp_ps);
     jout_time(jout, "failed_ps", job->failed_at);
+    jout_bool(jout, "stuck", sim_job_is_stuck(report->result, job));
     jout_fixed(jout, "algbw_GBps", sim_bandwidth_kBps(job, false), 6);
     jout_fixed(jout, "busbw_GBps", sim_bandwidth_kBps(job, true), 6);
     json_job_ends(jout, report, job);
@@ -259,8 +260,9 @@ static void json_own(struct jout *jout, const struct sim_nic *nic)
     }
 }
 
-static void json_nic(struct jout *jout, const struct fabric *fabric, const struct sim_nic *nic)
+static void json_nic(struct jout *jout, const struct sim_report *report, const struct sim_nic *nic)
 {
+    const struct fabric *fabric = report->fabric;
     const struct endpoint_counters *common = &nic->common;
     const struct nic_counters *c = nic->counters;
 
@@ -291,6 +293,11 @@ static void json_nic(struct jout *jout, const struct fabric *fabric, const struc
     jout_u64(jout, "held_ps", common->held_ps);
     jout_u64(jout, "idle_rate_ps", c ? c->idle_rate_ps : 0);
     jout_u64(jout, "idle_fetch_ps", c ? c->idle_fetch_ps : 0);
+    jout_bool(jout, "cnps_wanted", sim_nic_wants_cnps(report, nic));
+    if (c)
+        jout_u64(jout, "rx_buffer_max_bytes", c->rx_buffer_max_bytes);
+    else
+        jout_null(jout, "rx_buffer_max_bytes");
     json_own(jout, nic);
     jout_open_line(jout, "priorities", '[');
     for (unsigned p = 0; c && p < FABRIC_PRIOS; p++)
@@ -348,7 +355,7 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     jout_close(jout);
     jout_open(jout, "nics", '[');
     for (uint32_t i = 0; i < result->nics; i++)
-        json_nic(jout, fabric, &result->nic[i]);
+        json_nic(jout, report, &result->nic[i]);
     jout_close(jout);
     sim_json_events(jout, report);
     sim_json_series(jout, report);

@@ -120,6 +120,10 @@ void sim_csv_events(FILE *out, const struct fabric *fabric, const struct record_
 uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus);
 /* Of the time it took, what the job would have needed at least, in thousandths, rounded down; 0: not known. */
 uint32_t sim_ideal_milli(const struct sim_job *job);
+/* Whether it did not end, and nothing is left that could end it. */
+bool sim_job_is_stuck(const struct sim_result *result, const struct sim_job *job);
+/* Whether the congestion control of an adapter goes by CNPs. */
+bool sim_nic_wants_cnps(const struct sim_report *report, const struct sim_nic *nic);
 /* What a port dropped, by reason: of sw_drop_name where it is a switch's, else of nic_drop_name. */
 const uint64_t *sim_port_drops(const struct sim_report *report, const struct sim_port *port);
 /* Completion time over the time alone, in thousandths, rounded down; 0: either is not known. */

@@ -31,6 +31,19 @@ uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus)
     return (uint64_t)rate;
 }
 
+bool sim_job_is_stuck(const struct sim_result *result, const struct sim_job *job)
+{
+    return result->state == SIM_STUCK && job->end == PS_NEVER;
+}
+
+bool sim_nic_wants_cnps(const struct sim_report *report, const struct sim_nic *nic)
+{
+    const struct fabric *fabric = report->fabric;
+    const char *control = fabric->nic[fabric->endpoint[nic->endpoint].nic].congestion;
+
+    return nic->counters && control && strncmp(control, "dcqcn", 5) == 0;
+}
+
 uint32_t sim_ideal_milli(const struct sim_job *job)
 {
     if (job->end == PS_NEVER || job->end <= job->start || job->failed || job->ideal_ps == PS_NEVER) return 0;

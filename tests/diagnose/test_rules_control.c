@@ -100,6 +100,23 @@ static void test_marks_unanswered(void **state)
     bed_close(&bed);
 }
 
+/* Nobody's congestion control goes by CNPs: that none are sent is as it should be. */
+static void test_marks_that_nobody_wants_answered(void **state)
+{
+    (void)state;
+    for (uint64_t wanted = 0; wanted < 2; wanted++) {
+        struct bed bed;
+        bed_open(&bed);
+        grew(&bed, bed.host[0], NONE, EVIDENCE_NP_MARKED, 5000);
+        grew(&bed, bed.host[0], NONE, EVIDENCE_CNP_SENT, 0);
+        is(&bed, bed.host[0], NONE, EVIDENCE_CNPS_WANTED, 0);
+        is(&bed, bed.host[3], NONE, EVIDENCE_CNPS_WANTED, wanted);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D10), wanted);
+        bed_close(&bed);
+    }
+}
+
 /* --- D11 --- */
 
 static void cnps(struct bed *bed, uint64_t sent, uint64_t handled)
@@ -246,6 +263,22 @@ static void test_sprayed_has_a_counter(void **state)
     bed_close(&bed);
 }
 
+/* What a line lost, or a switch cut off, is sent again, and nothing came out of order. */
+static void test_lost_on_the_line_or_trimmed(void **state)
+{
+    static const enum evidence_counter losses[] = {EVIDENCE_LINE_LOST, EVIDENCE_TRIMMED};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct bed bed;
+        bed_open(&bed);
+        reordered(&bed);
+        grew(&bed, bed.host[0], NONE, losses[i], 5);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D12), 0);
+        bed_close(&bed);
+    }
+}
+
 /* One packet was dropped: it may be loss. */
 static void test_lost_not_sprayed(void **state)
 {
@@ -349,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_pauses_with_marks),
         cmocka_unit_test(test_marks_not_counted),
         cmocka_unit_test(test_marks_unanswered),
+        cmocka_unit_test(test_marks_that_nobody_wants_answered),
         cmocka_unit_test(test_cnps_lost),
         cmocka_unit_test(test_cnps_lost_somewhere),
         cmocka_unit_test(test_cnps_under_way),
@@ -356,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_cnps_ignored),
         cmocka_unit_test(test_sprayed),
         cmocka_unit_test(test_sprayed_has_a_counter),
+        cmocka_unit_test(test_lost_on_the_line_or_trimmed),
         cmocka_unit_test(test_lost_not_sprayed),
         cmocka_unit_test(test_wrong_class),
         cmocka_unit_test(test_right_class),

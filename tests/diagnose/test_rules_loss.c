@@ -61,6 +61,27 @@ static void test_few_errors(void **state)
     bed_close(&bed);
 }
 
+/* Frames that a line loses without a wrong bit arriving; not those that were under way when it went down. */
+static void test_lost_on_the_line(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    grew(&bed, bed.host[3], NONE, EVIDENCE_LINE_LOST, 500);
+    grew(&bed, bed.leaf[1][1], NONE, EVIDENCE_PORT_RX_PACKETS, 1000);
+    grew(&bed, bed.host[3], NONE, EVIDENCE_PORT_TX_PACKETS, 1500);
+    grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_LINE_LOST, 12);
+    grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_LINK_DOWN, 1);
+    waits(&bed, 3);
+    bed_run(&bed);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D13);
+    assert_culprit(&bed, finding, bed.leaf[1][1]);
+    assert_non_null(strstr(finding->what, "500 of 1500 frames that were sent to leaf1:1 did not arrive"));
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D14), 0);
+    bed_close(&bed);
+}
+
 static void test_hot_optic(void **state)
 {
     struct bed bed;
@@ -334,6 +355,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_cable),
         cmocka_unit_test(test_few_errors),
+        cmocka_unit_test(test_lost_on_the_line),
         cmocka_unit_test(test_hot_optic),
         cmocka_unit_test(test_victims_by_flows),
         cmocka_unit_test(test_flaps),

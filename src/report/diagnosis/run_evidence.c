@@ -154,6 +154,7 @@ static void put_jobs(struct filling *f)
             const struct sim_job *job = &result->job[i];
             add_run(f, &runs, job);
             port_level(f, object, EVIDENCE_RANKS, job->ranks);
+            port_level(f, object, EVIDENCE_JOB_STUCK, sim_job_is_stuck(result, job));
             if (job->ideal_ps != PS_NEVER) port_level(f, object, EVIDENCE_JOB_IDEAL_NS, job->ideal_ps / 1000);
             put_ends(f, object, job);
         }
@@ -372,6 +373,9 @@ static void put_line(struct filling *f, uint32_t object, const struct sim_port *
     port_level(f, object, EVIDENCE_RATE, port->rate_bps);
     port_count(f, object, EVIDENCE_LINK_DOWN, port->downs);
     port_count(f, object, EVIDENCE_CRC_ERRORS, port->crc_errors);
+    port_count(f, object, EVIDENCE_LINE_LOST, port->lost);
+    if (port->credits_sent || port->credits_received)
+        port_count(f, object, EVIDENCE_CREDITS_RECEIVED, port->credits_received);
     if (port->celsius) port_level(f, object, EVIDENCE_TEMPERATURE, port->celsius);
     if (port->pre_fec_ber)
         evidence_set_real(f->evidence, object, EVIDENCE_NO_PRIORITY, EVIDENCE_PRE_FEC_BER,
@@ -455,6 +459,9 @@ static void put_nic(struct filling *f, const struct sim_nic *nic)
     port_count(f, port, EVIDENCE_OUT_OF_BUFFER, c ? c->out_of_buffer : 0);
     port_count(f, port, EVIDENCE_RX_DISCARDS, c ? c->drop[NIC_DROP_rx_buffer] : common->drops);
     port_count(f, port, EVIDENCE_RETRY_EXCEEDED, c ? c->retry_exceeded : 0);
+    port_level(f, port, EVIDENCE_CNPS_WANTED, sim_nic_wants_cnps(f->report, nic));
+    port_count(f, port, EVIDENCE_TRIMMED, common->trimmed);
+    if (c) port_level(f, port, EVIDENCE_RX_BUFFER_PEAK, c->rx_buffer_max_bytes);
     port_count(f, port, EVIDENCE_IDLE_RATE_NS, c ? c->idle_rate_ps / 1000 : 0);
     port_count(f, port, EVIDENCE_IDLE_FETCH_NS, c ? c->idle_fetch_ps / 1000 : 0);
     for (unsigned p = 0; c && p < FABRIC_PRIOS; p++)

@@ -66,7 +66,7 @@ static void name_ranks(struct document *document, uint32_t job, const struct doc
 struct job_read {
     uint64_t ranks, bytes, start_ps, time_ns, ideal_ns;
     double busbw;
-    bool started, timed, failed, ideal;
+    bool started, timed, failed, ideal, stuck;
     struct document_list from, to;
 };
 
@@ -90,6 +90,7 @@ static void job_members(struct document *document, struct job_read *read)
         if (document_ps(document, "time_ps", &read->time_ns)) read->timed = true;
         if (document_ps(document, "ideal_ps", &read->ideal_ns)) read->ideal = true;
         if (json_key_is(json, "failed_ps")) read->failed = json->type == JSON_NUMBER;
+        if (json_key_is(json, "stuck")) read->stuck = json->type == JSON_TRUE;
         document_real(document, "busbw_GBps", &read->busbw);
     }
 }
@@ -123,6 +124,7 @@ static void read_job(struct document *document, struct job_sum *sum)
             sum->unfinished_ns = (document->end_ps - read.start_ps) / 1000;
         }
         job_level(document, job, EVIDENCE_RANKS, read.ranks);
+        job_level(document, job, EVIDENCE_JOB_STUCK, read.stuck);
         if (read.ideal) job_level(document, job, EVIDENCE_JOB_IDEAL_NS, read.ideal_ns);
         if (!read.to.count && read.from.count == read.ranks) name_ranks(document, job, &read.from);
     }

@@ -20,6 +20,8 @@ static const struct key port_keys[] = {
     {"rx_packets", EVIDENCE_PORT_RX_PACKETS, false},
     {"link_downs", EVIDENCE_LINK_DOWN, false},
     {"crc_errors", EVIDENCE_CRC_ERRORS, false},
+    {"lost", EVIDENCE_LINE_LOST, false},
+    {"credits_rx", EVIDENCE_CREDITS_RECEIVED, false},
     {"celsius", EVIDENCE_TEMPERATURE, false},
     {"mtu_bytes", EVIDENCE_MTU, false},
     {NULL, 0, false},
@@ -58,6 +60,8 @@ static const struct key nic_keys[] = {
     {"idle_rate_ps", EVIDENCE_IDLE_RATE_NS, true},
     {"idle_fetch_ps", EVIDENCE_IDLE_FETCH_NS, true},
     {"retry_exceeded", EVIDENCE_RETRY_EXCEEDED, false},
+    {"trimmed", EVIDENCE_TRIMMED, false},
+    {"rx_buffer_max_bytes", EVIDENCE_RX_BUFFER_PEAK, false},
     {NULL, 0, false},
 };
 
@@ -233,6 +237,9 @@ static void read_nic(struct document *document)
             continue;
         }
         take_keys(document, nic_keys, port, EVIDENCE_NO_PRIORITY);
+        if (json_key_is(&document->json, "cnps_wanted"))
+            document_level(document, port, EVIDENCE_NO_PRIORITY, EVIDENCE_CNPS_WANTED,
+                           document->json.type == JSON_TRUE);
         document_u64(document, "rx_packets", &seen.rx_packets);
         if (document_u64(document, "rx_bytes", &seen.rx_bytes)) seen.rx = true;
     }
