@@ -192,16 +192,44 @@ void data_priorities(const struct diagnose *diagnose, bool lossless[EVIDENCE_PRI
     lossless[most] = most && bytes[most]; /* priority 0 is where everything is that has no class */
 }
 
+/* How often the time of a job is the least that its NICs' lines allow; 0: not known. */
+static double over_ideal(const struct evidence *evidence, uint32_t job)
+{
+    double time = (double)port_get(evidence, job, EVIDENCE_JOB_NS);
+    double ideal = (double)port_get(evidence, job, EVIDENCE_JOB_IDEAL_NS);
+
+    return ideal > 0 ? time / ideal : 0;
+}
+
+static bool is_done(const struct evidence *evidence, uint32_t job)
+{
+    const struct evidence_value *done = port_find(evidence, job, EVIDENCE_JOB_DONE);
+
+    return !done || done->last;
+}
+
 bool a_job_is_slow(const struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
 
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
     {
-        const struct evidence_value *done = port_find(evidence, job, EVIDENCE_JOB_DONE);
-        double time = (double)port_get(evidence, job, EVIDENCE_JOB_NS);
-        double ideal = (double)port_get(evidence, job, EVIDENCE_JOB_IDEAL_NS);
-        if ((done && !done->last) || (ideal > 0 && time > diagnose->limits.ideal_ratio * ideal)) return true;
+        if (!is_done(evidence, job) || over_ideal(evidence, job) > diagnose->limits.ideal_ratio) return true;
     }
     return false;
+}
+
+bool jobs_lose_nothing(const struct diagnose *diagnose, bool ended)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    bool known = false;
+
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        double over = over_ideal(evidence, job);
+        if (over > diagnose->limits.ideal_ratio || port_get(evidence, job, EVIDENCE_JOB_STUCK)) return false;
+        if (ended && !is_done(evidence, job)) return false;
+        known |= over > 0;
+    }
+    return known;
 }

@@ -52,6 +52,8 @@ bool link_is_down(const struct evidence *evidence, uint32_t port);
 bool link_was_lost(const struct evidence *evidence, uint32_t port);
 /* Some job did not end, or took much longer than its NICs' lines allow. */
 bool a_job_is_slow(const struct diagnose *diagnose);
+/* Jobs are known, and none has taken much longer than that (so far; `ended`: and all have ended). */
+bool jobs_lose_nothing(const struct diagnose *diagnose, bool ended);
 /* A finding of this rule about the port or the other end of its cable. */
 bool rule_found(const struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t port);
 /* The lossless priorities; where nobody says which they are, the one in which NICs that send RDMA send most. */

@@ -93,6 +93,13 @@ bool finding_is_network(const struct diagnose_finding *finding)
     return finding->severity >= DIAGNOSE_WARNING && finding->rule != DIAGNOSE_D17 && finding->rule != DIAGNOSE_D20;
 }
 
+bool network_found(const struct diagnose *diagnose)
+{
+    for (uint32_t i = 0; i < diagnose->findings; i++)
+        if (finding_is_network(&diagnose->finding[i])) return true;
+    return false;
+}
+
 double step_ns(const struct diagnose *diagnose, uint32_t job)
 {
     return (double)evidence_get(diagnose->evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_STEP_NS);

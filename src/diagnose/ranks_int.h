@@ -25,6 +25,8 @@ void numbers_settle(struct diagnose *diagnose, struct numbers *numbers);
 uint32_t numbers_most(const struct numbers *numbers, bool smallest);
 /* A finding that blames the network and is worse than information: D01 to D16, D18, D19. */
 bool finding_is_network(const struct diagnose_finding *finding);
+/* Some finding so far is one. */
+bool network_found(const struct diagnose *diagnose);
 /* A job's mean step; 0: nobody says it. */
 double step_ns(const struct diagnose *diagnose, uint32_t job);
 

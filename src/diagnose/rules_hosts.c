@@ -12,13 +12,6 @@
 
 #define FLOWS_LEAST 8 /* of a job: fewer have no median worth the name */
 
-static bool network_found(const struct diagnose *diagnose)
-{
-    for (uint32_t i = 0; i < diagnose->findings; i++)
-        if (finding_is_network(&diagnose->finding[i])) return true;
-    return false;
-}
-
 /* --- D17: a rank that is late --- */
 
 /* How to see it, the best first. */

@@ -5,6 +5,7 @@
 
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
+#include "diagnose/ranks_int.h"
 
 #define SENDERS_MOST 4096
 #define WORDS 64
@@ -286,6 +287,7 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     senders(diagnose, finding, evidence->object[queue.port].peer);
     finding_weak_unless(finding, evidence->object[evidence->object[queue.port].parent].looked_at);
     if (finding) finding->rests = idle_could_carry(diagnose, queue.port) > queue.in;
+    if (finding && jobs_lose_nothing(diagnose, true)) finding->severity = DIAGNOSE_INFO;
 }
 
 static int by_value(const void *a, const void *b)
@@ -329,43 +331,80 @@ static const struct evidence_value *long_queue(const struct evidence *evidence, 
     return NULL;
 }
 
-/* Congestion control that works keeps an incast from pausing anybody, and its port is full all the same: busy while
- * most ports to hosts are not, with a queue.  Senders may slow down by so much that the port is not even full: then it
- * takes a slow job besides, and that nobody knows better: what rests for its rate while the port does is D22's. */
-static void full_found(struct diagnose *diagnose, uint32_t port, double median, bool slow)
-{
-    const struct evidence *evidence = diagnose->evidence;
-    struct share busy = share_busy(diagnose, port);
-    const struct evidence_value *queue = long_queue(evidence, port);
-    bool full = busy.value >= diagnose->limits.busy_share;
+/* A port to a host, with a queue, that is busy while most are not; nobody was paused for it. */
+struct busy_port {
+    uint32_t port;
+    struct share busy;
+    const struct evidence_value *queue;
+};
 
-    if (!busy.known || !(full || slow) || median > busy.value / 2 || !queue) return;
-    if (!full && idle_could_carry(diagnose, port) >= diagnose->limits.idle_share) return;
-    struct diagnose_finding *finding = finding_new(
-        diagnose, DIAGNOSE_D04, port, queue->priority,
-        full ? "%s, the port to %s, was %.3g%% full, and half of the ports to hosts no more than %.3g%%; nobody was "
-               "paused for it"
-             : "%s, the port to %s, sent at %.3g%% of its line with a queue, and half of the ports to hosts at no more "
-               "than %.3g%%; nobody was paused for it, and its line alone is not the limit",
-        name_of(diagnose, port), name_of(diagnose, evidence->object[port].peer), 100 * busy.value, 100 * median);
-    finding_number(diagnose, finding, port, EVIDENCE_NO_PRIORITY, "busy_share", "share", busy.value,
-                   full ? diagnose->limits.busy_share : 2 * median, busy.from);
-    finding_counter(diagnose, finding, queue, 0);
-    if (finding && !full) finding->confidence = DIAGNOSE_WEAK;
-    senders(diagnose, finding, evidence->object[port].peer);
+static void full_row(struct diagnose *diagnose, struct diagnose_finding *finding, const struct busy_port *one,
+                     double limit)
+{
+    finding_number(diagnose, finding, one->port, EVIDENCE_NO_PRIORITY, "busy_share", "share", one->busy.value, limit,
+                   one->busy.from);
+    finding_counter(diagnose, finding, one->queue, 0);
+    senders(diagnose, finding, diagnose->evidence->object[one->port].peer);
+}
+
+/* Congestion control that works keeps an incast from pausing anybody, and its port is full all the same.  Who sends
+ * there cannot be faster: it costs where somebody is slow. */
+static void full_found(struct diagnose *diagnose, const struct busy_port *one, double median)
+{
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D04, one->port, one->queue->priority,
+                    "%s, the port to %s, was %.3g%% full, and half of the ports to hosts no more than %.3g%%; nobody "
+                    "was paused for it",
+                    name_of(diagnose, one->port), name_of(diagnose, diagnose->evidence->object[one->port].peer),
+                    100 * one->busy.value, 100 * median);
+
+    full_row(diagnose, finding, one, diagnose->limits.busy_share);
+    if (finding && jobs_lose_nothing(diagnose, false)) finding->severity = DIAGNOSE_INFO;
+}
+
+/* Senders may slow down by so much that the port is not even full.  That is a guess, and one that nobody needs where
+ * something else is known: what rests for its rate while the port does is D22's. */
+static void partly_found(struct diagnose *diagnose, const struct busy_port *one, double median, const uint32_t *other,
+                         uint32_t others)
+{
+    bool more = network_found(diagnose);
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D04, one->port, one->queue->priority,
+                    "%s, the port to %s, sent at %.3g%% of its line with a queue%s, and half of the ports to hosts at "
+                    "no more than %.3g%%; nobody was paused for it, and its line alone is not the limit",
+                    name_of(diagnose, one->port), name_of(diagnose, diagnose->evidence->object[one->port].peer),
+                    100 * one->busy.value, others > 1 ? ", others at less" : "", 100 * median);
+
+    full_row(diagnose, finding, one, 2 * median);
+    for (uint32_t i = 0; i < others; i++)
+        if (other[i] != one->port) finding_also(diagnose, finding, other[i]);
+    if (!finding) return;
+    finding->confidence = DIAGNOSE_WEAK;
+    if (more) finding->severity = DIAGNOSE_INFO;
 }
 
 static void full_ports(struct diagnose *diagnose)
 {
-    double median = median_busy(diagnose);
+    double median = median_busy(diagnose), full = diagnose->limits.busy_share;
     bool slow = a_job_is_slow(diagnose);
+    uint32_t *partly = DIAGNOSE_NEW(diagnose, uint32_t, diagnose->evidence->objects + 1u), count = 0;
+    struct busy_port most = {.port = EVIDENCE_NONE};
 
     EACH_PORT(diagnose->evidence, device, port)
     {
-        if (median >= 0 && graph_peer_is_host(diagnose, port) && !rule_found(diagnose, DIAGNOSE_D04, port) &&
-            !rule_found(diagnose, DIAGNOSE_D03, port) && !rule_found(diagnose, DIAGNOSE_D06, port))
-            full_found(diagnose, port, median, slow);
+        if (!partly || median < 0 || !graph_peer_is_host(diagnose, port) || rule_found(diagnose, DIAGNOSE_D04, port) ||
+            rule_found(diagnose, DIAGNOSE_D03, port) || rule_found(diagnose, DIAGNOSE_D06, port))
+            continue;
+        struct busy_port one = {port, share_busy(diagnose, port), long_queue(diagnose->evidence, port)};
+        if (!one.busy.known || median > one.busy.value / 2 || !one.queue) continue;
+        if (one.busy.value >= full) {
+            full_found(diagnose, &one, median);
+        } else if (slow && idle_could_carry(diagnose, port) < diagnose->limits.idle_share) {
+            partly[count++] = port;
+            if (most.port == EVIDENCE_NONE || one.busy.value > most.busy.value) most = one;
+        }
     }
+    if (count) partly_found(diagnose, &most, median, partly, count);
 }
 
 /* Whoever paused a port and was not read may be the cause of everything: the port that stood still most is named. */

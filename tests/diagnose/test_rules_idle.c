@@ -103,6 +103,55 @@ static void test_not_held_back(void **state)
     bed_close(&bed);
 }
 
+/* An incast is what somebody asked for: information where every job is as fast as its receivers' lines allow. */
+static void test_incast_that_costs_nothing(void **state)
+{
+    static const struct {
+        bool paused, done;
+        unsigned percent;
+        uint8_t severity;
+    } cases[] = {
+        {false, true, 105, DIAGNOSE_INFO},
+        {false, true, 180, DIAGNOSE_WARNING},
+        {false, false, 90, DIAGNOSE_INFO},
+        {true, true, 105, DIAGNOSE_INFO},
+        {true, true, 180, DIAGNOSE_WARNING},
+        {true, false, 90, DIAGNOSE_WARNING}, /* how it ends is not known, and others are stopped */
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bed bed;
+        three_to_one(&bed, 960, EVIDENCE_IDLE_RATE_NS, 0, cases[i].percent);
+        is(&bed, evidence_job(&bed.evidence, "job", 3), NONE, EVIDENCE_JOB_DONE, cases[i].done);
+        if (cases[i].paused) {
+            grew(&bed, bed.leaf[0][0], 3, EVIDENCE_QUEUE_PEAK, 1000000);
+            grew(&bed, bed.host[1], 3, EVIDENCE_RX_PAUSE_NS, SECOND / 5);
+            grew(&bed, bed.host[1], 3, EVIDENCE_RX_PAUSE_FRAMES, 1000);
+        }
+        bed_run(&bed);
+        assert_int_equal(bed_found(&bed, DIAGNOSE_D04)->severity, cases[i].severity);
+        bed_close(&bed);
+    }
+}
+
+/* A port that is not full is a guess; information where something is known. */
+static void test_a_port_that_is_hardly_busy(void **state)
+{
+    (void)state;
+    for (int lost = 0; lost < 2; lost++) {
+        struct bed bed;
+        three_to_one(&bed, 60, EVIDENCE_IDLE_RATE_NS, 0, 180);
+        if (lost) grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_CRC_ERRORS, 50);
+        bed_run(&bed);
+        const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D04);
+        assert_culprit(&bed, finding, bed.leaf[0][0]);
+        assert_int_equal(finding->alsos, 3); /* who send */
+        assert_int_equal(finding->severity, lost ? DIAGNOSE_INFO : DIAGNOSE_WARNING);
+        bed_close(&bed);
+    }
+}
+
 /* An incast that pauses others, too: what costs more at its port is the cause. */
 static void test_paused_and_held_back(void **state)
 {
@@ -276,6 +325,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_held_back),
         cmocka_unit_test(test_not_held_back),
+        cmocka_unit_test(test_incast_that_costs_nothing),
+        cmocka_unit_test(test_a_port_that_is_hardly_busy),
         cmocka_unit_test(test_paused_and_held_back),
         cmocka_unit_test(test_part_of_it),
         cmocka_unit_test(test_asked_too_much),
