@@ -81,6 +81,11 @@ void idle_prepare(struct diagnose *diagnose);                     /* rules_idle.
 /* The share of time in which this port could have sent what adapters with data for its host were held back with. */
 double idle_could_carry(const struct diagnose *diagnose, uint32_t port);
 
+/* The port has credits to wait for, and whoever gives them takes what comes at once (rules_credits.c). */
+bool waits_for_credits(const struct diagnose *diagnose, uint32_t port);
+/* Of a switch with credits, a port neither full nor held up: what waits there for its sake waits for the line. */
+bool is_idle_behind_credits(const struct diagnose *diagnose, uint32_t port);
+
 /* Links that share a load: those by which a switch reaches the tier above, or (down) by which that tier reaches it. */
 struct siblings {
     uint32_t device; /* the lower one */

@@ -293,6 +293,12 @@ static void missing_found(struct diagnose *diagnose, const struct siblings *sibl
                               "%s is down; the %u links left of %u carry everything, %s is %.3g%% full",
                               name_of(diagnose, culprit), siblings->count - siblings->downs, siblings->count,
                               name_of(diagnose, full), 100 * siblings->most);
+    else if (siblings->mean < diagnose->limits.busy_share)
+        finding = finding_new(diagnose, DIAGNOSE_D07, culprit, EVIDENCE_NO_PRIORITY,
+                              "pauses begin at the %u links %s %s, which carry alike, %.3g%% on the average: they may "
+                              "be too few for this load",
+                              siblings->count, siblings->down ? "down to" : "up from",
+                              name_of(diagnose, siblings->device), 100 * siblings->mean);
     else
         finding = finding_new(diagnose, DIAGNOSE_D07, culprit, EVIDENCE_NO_PRIORITY,
                               "all %u links %s %s are full, %.3g%% on the average: it is oversubscribed for this load",
@@ -356,7 +362,7 @@ void rule_D07(struct diagnose *diagnose)
             if (lost != EVIDENCE_NONE)
                 missing_found(diagnose, &siblings, lost);
             else if (!siblings.downs && even && graph_is_root(diagnose, siblings.busiest) &&
-                     !too_slow(diagnose, siblings.busiest))
+                     !too_slow(diagnose, siblings.busiest) && !is_idle_behind_credits(diagnose, siblings.busiest))
                 missing_found(diagnose, &siblings, siblings.busiest);
             else if (!siblings.downs && even && !down && !too_slow(diagnose, siblings.busiest))
                 asked_too_much(diagnose, &siblings);

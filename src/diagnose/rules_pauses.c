@@ -207,13 +207,22 @@ static void slow_found(struct diagnose *diagnose, uint32_t node)
     graph_victims(diagnose, finding, node);
 }
 
+/* Who gives credits back at once and has too few of them is not slow. */
+static bool is_short_of_credits(const struct diagnose *diagnose, uint32_t nic)
+{
+    uint32_t port = diagnose->evidence->object[nic].peer;
+
+    return port != EVIDENCE_NONE && waits_for_credits(diagnose, port);
+}
+
 static void nics_found(struct diagnose *diagnose, bool storms, void (*found)(struct diagnose *diagnose, uint32_t node))
 {
     const struct diagnose_graph *graph = diagnose->graph;
 
     for (uint32_t i = 0; i < graph->roots; i++) {
         const struct graph_node *node = &graph->node[graph->root[i]];
-        if (node->host && is_storm(diagnose, node) == storms) found(diagnose, graph->root[i]);
+        if (!node->host || (!storms && is_short_of_credits(diagnose, node->port))) continue;
+        if (is_storm(diagnose, node) == storms) found(diagnose, graph->root[i]);
     }
 }
 
@@ -434,7 +443,8 @@ void rule_D04(struct diagnose *diagnose)
 
     for (uint32_t i = 0; i < graph->roots; i++) {
         const struct graph_node *node = &graph->node[graph->root[i]];
-        if (!node->host && node->circle == EVIDENCE_NONE && graph_peer_is_host(diagnose, node->port))
+        if (!node->host && node->circle == EVIDENCE_NONE && graph_peer_is_host(diagnose, node->port) &&
+            !is_idle_behind_credits(diagnose, node->port))
             incast_found(diagnose, graph->root[i]);
     }
     full_ports(diagnose);

@@ -135,6 +135,30 @@ static void test_incast_that_costs_nothing(void **state)
     }
 }
 
+/* leaf0 waits for the credits of h0, or of spine0: who takes all at once and gives too few is no slow receiver. */
+static void test_too_few_credits(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow < 2; slow++)
+        for (int to_spine = 0; to_spine < 2; to_spine++) {
+            struct bed bed;
+            bed_open(&bed);
+            uint32_t port = to_spine ? bed.leaf[0][2] : bed.leaf[0][0];
+            job(&bed, 200);
+            busy(&bed, port, 300);
+            busy(&bed, bed.spine[0][1], slow && to_spine ? 950 : 300);
+            is(&bed, bed.host[0], NONE, EVIDENCE_RX_BUFFER_PEAK, slow ? 200000 : 0);
+            grew(&bed, port, NONE, EVIDENCE_CREDITS_RECEIVED, 5000);
+            grew(&bed, port, 3, EVIDENCE_RX_PAUSE_NS, SECOND / 2);
+            grew(&bed, port, 3, EVIDENCE_RX_PAUSE_FRAMES, 100000);
+            bed_run(&bed);
+            assert_int_equal(bed_count(&bed, DIAGNOSE_D26), !slow);
+            if (!slow) assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D26), to_spine ? bed.spine[0][0] : bed.host[0]);
+            assert_int_equal(bed_count(&bed, DIAGNOSE_D03), slow && !to_spine);
+            bed_close(&bed);
+        }
+}
+
 /* A port that is not full is a guess; information where something is known. */
 static void test_a_port_that_is_hardly_busy(void **state)
 {
@@ -327,6 +351,7 @@ int main(void)
         cmocka_unit_test(test_not_held_back),
         cmocka_unit_test(test_incast_that_costs_nothing),
         cmocka_unit_test(test_a_port_that_is_hardly_busy),
+        cmocka_unit_test(test_too_few_credits),
         cmocka_unit_test(test_paused_and_held_back),
         cmocka_unit_test(test_part_of_it),
         cmocka_unit_test(test_asked_too_much),
