@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define HASH_BEGIN 14695981039346656037u
 
@@ -18,6 +19,11 @@ static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t lengt
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ at[i]) * 1099511628211u;
     return hash;
+}
+
+static inline uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return hash_bytes(hash, text, strlen(text));
 }
 
 #endif

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "check/deadlock.h"
 #include "check/rule.h"
 
@@ -411,12 +412,12 @@ uint32_t check_count(const struct check *check, enum check_severity severity)
 uint64_t check_fingerprint(const struct check_finding *finding)
 {
     const char *part[4] = {check_rules[finding->rule].id, finding->device, finding->port, finding->message};
-    uint64_t hash = 14695981039346656037u;
+    uint64_t hash = HASH_BEGIN;
 
     for (int i = 0; i < 4; i++) {
         for (const char *c = part[i] ? part[i] : ""; *c; c++)
-            if (i < 3 || *c < '0' || *c > '9') hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-        hash = (hash ^ 0xff) * 1099511628211u;
+            if (i < 3 || *c < '0' || *c > '9') hash = hash_bytes(hash, c, 1);
+        hash = hash_text(hash, "\xff");
     }
     return hash;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/wide.h"
 #include "check/suggest_int.h"
 
@@ -92,29 +93,13 @@ void suggest_find_kinds(const struct fabric *fabric, struct suggest_kinds *ret)
     }
 }
 
-static void *grow(void *list, uint32_t *room, size_t size)
-{
-    uint32_t more = *room ? *room * 2 : 32;
-    void *grown = reallocarray(list, more, size);
-
-    if (grown) *room = more;
-    return grown;
-}
-
 struct suggest_row *suggest_row_add(struct suggest *suggest, enum suggest_topic topic, const struct suggest_kind *kind,
                                     const char *key, const char *rules)
 {
     const struct fabric *fabric = suggest->fabric;
     char name[FABRIC_NAME];
 
-    if (suggest->rows == suggest->row_room) {
-        struct suggest_row *grown = grow(suggest->row, &suggest->row_room, sizeof *grown);
-        if (!grown) {
-            suggest->no_memory = true;
-            return NULL;
-        }
-        suggest->row = grown;
-    }
+    GROW(suggest->row, suggest->rows, suggest->row_room);
     struct suggest_row *row = &suggest->row[suggest->rows++];
     *row = (struct suggest_row){.topic = (uint8_t)topic,
                                 .key = key,
@@ -163,14 +148,7 @@ static void put_line(struct suggest *suggest, const char *path, const char *valu
     for (uint32_t l = 0; l < suggest->lines; l++)
         if (strcmp(suggest->line[l].path, path) == 0) return;
     if (suggest->lines == SUGGEST_LINES) return;
-    if (suggest->lines == suggest->line_room) {
-        struct suggest_line *grown = grow(suggest->line, &suggest->line_room, sizeof *grown);
-        if (!grown) {
-            suggest->no_memory = true;
-            return;
-        }
-        suggest->line = grown;
-    }
+    GROW(suggest->line, suggest->lines, suggest->line_room);
     suggest->line[suggest->lines++] = (struct suggest_line){path, value};
 }
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/wide.h"
 #include "config/cabling.h"
 #include "fabric/copper.h"
@@ -33,16 +34,7 @@ static void count(struct bom *bom, const char *part, const char *what, struct va
         bom->row[r].watt_milli += each.watt;
         return;
     }
-    if (bom->rows == bom->room) {
-        uint32_t room = bom->room ? bom->room * 2 : 32;
-        struct bom_row *row = reallocarray(bom->row, room, sizeof(*row));
-        if (!row) {
-            bom->no_memory = true;
-            return;
-        }
-        bom->row = row;
-        bom->room = room;
-    }
+    GROW(bom->row, bom->rows, bom->room);
     struct bom_row *row = &bom->row[bom->rows++];
     *row = (struct bom_row){.part = part, .count = 1, .usd_milli = each.usd, .watt_milli = each.watt};
     snprintf(row->what, sizeof(row->what), "%s", what);

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/units.h"
 #include "config/config.h"
 #include "config/ends.h"
@@ -326,12 +327,12 @@ static void settle(struct config_set *set, struct config_port *of)
 /* The letters of a name or a description: numbers tell one spine or one of its ports from the next. */
 static uint64_t kind_of(const char *text)
 {
-    uint64_t hash = 14695981039346656037ull;
+    uint64_t hash = HASH_BEGIN;
     bool any = false;
 
     for (; *text; text++) {
         if (!isalpha((unsigned char)*text)) continue;
-        hash = (hash ^ (unsigned char)tolower((unsigned char)*text)) * 1099511628211ull;
+        hash = hash_bytes(hash, &(char){(char)tolower((unsigned char)*text)}, 1);
         any = true;
     }
     return any ? hash : 0;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "diagnose/nics_int.h"
 #include "fabric/fabric.h"
 
@@ -184,13 +185,7 @@ struct candidates {
 
 static bool candidate_add(struct candidates *all, const struct candidate *one)
 {
-    if (all->count == all->room) {
-        uint32_t room = all->room ? 2 * all->room : 64;
-        struct candidate *grown = realloc(all->list, room * sizeof grown[0]);
-        if (!grown) return false;
-        all->list = grown;
-        all->room = room;
-    }
+    if (!GROW(all->list, all->count, all->room)) return false;
     if (one->length > all->longest) all->longest = one->length;
     if (one->paused > all->most_paused) all->most_paused = one->paused;
     if (one->busy > all->busiest) all->busiest = one->busy;

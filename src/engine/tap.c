@@ -7,21 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "packet/frame.h"
 
 #define FIRST_RECORDS 1024
 
 static struct tap_record *tap_next(struct tap *tap, ps_t at)
 {
-    if (tap->count == tap->capacity) {
-        uint32_t capacity = tap->capacity ? tap->capacity * 2 : FIRST_RECORDS;
-        struct tap_record *record = realloc(tap->record, capacity * sizeof(*record));
-        if (record == NULL) {
-            tap->forgotten++;
-            return NULL;
-        }
-        tap->record = record;
-        tap->capacity = capacity;
+    if (!GROW(tap->record, tap->count, tap->capacity)) {
+        tap->forgotten++;
+        return NULL;
     }
     struct tap_record *next = &tap->record[tap->count++];
     next->at = at + tap->behind;

@@ -16,7 +16,7 @@
 
 #define HASH(hash, value) hash_bytes(hash, &(value), sizeof(value))
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t hash_word(uint64_t hash, const char *text)
 {
     return text ? hash_bytes(hash, text, strlen(text) + 1) : hash;
 }
@@ -92,9 +92,9 @@ static uint64_t hash_nic(uint64_t hash, const struct fabric_nic *from, bool faul
     if (!seen.rx_rate_bps && !faults) seen.rx_buffer_bytes = seen.rx_xoff_bytes = seen.rx_xon_bytes = 0;
     seen.software.clock_ps = seen.software.hop_ps = 0; /* of programs; jobs read no clock */
     if (!seen.reorder_packets) seen.reorder_ps = 0;
-    hash = hash_text(HASH(hash, seen), from->congestion);
+    hash = hash_word(HASH(hash, seen), from->congestion);
     for (uint32_t i = 0; i < from->params; i++)
-        hash = hash_text(hash_text(hash, from->param[i].name), from->param[i].value);
+        hash = hash_word(hash_word(hash, from->param[i].name), from->param[i].value);
     return hash;
 }
 
@@ -128,7 +128,7 @@ static uint64_t hash_switch(uint64_t hash, const struct fabric_switch *from)
     seen.balance = balance_seen(&from->balance);
     if (!seen.voq.on) memset(&seen.voq, 0, sizeof(seen.voq));
     if (!fabric_watchdog_runs(&seen.watchdog)) memset(&seen.watchdog, 0, sizeof(seen.watchdog));
-    hash = hash_text(HASH(hash, seen), from->model);
+    hash = hash_word(HASH(hash, seen), from->model);
     for (uint32_t i = 0; from->balance.kind == SW_PIN && i < from->balance.pins; i++) {
         const struct sw_pin *pin = &from->balance.pin[i];
         hash = HASH(HASH(HASH(HASH(hash, pin->src), pin->dst), pin->qp), pin->port);

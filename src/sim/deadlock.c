@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/grow.h"
 #include "sim/sim_int.h"
 
 static struct sw *switch_at(const struct sim *sim, uint32_t port)
@@ -233,13 +234,7 @@ static const struct sim_deadlock *note(struct sim *sim, uint32_t stuck, ps_t now
     struct deadlock_watch *watch = &sim->watch;
     struct sim_deadlock found = {.seen = now, .ended = PS_NEVER, .stuck = stuck};
 
-    if (watch->count == watch->room) {
-        uint32_t room = watch->room ? watch->room * 2 : 4;
-        struct sim_deadlock *grown = realloc(watch->found, room * sizeof(*grown));
-        CHECK(grown != NULL);
-        watch->found = grown;
-        watch->room = room;
-    }
+    CHECK(GROW(watch->found, watch->count, watch->room));
     CHECK(read_circle(sim, stuck, &found) == 0);
     watch->found[watch->count] = found;
     note_event(sim, &found, RECORD_DEADLOCK, now);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "sim/sim_int.h"
 
 #define HOPS_MAX 32
@@ -22,14 +23,8 @@ struct numbers { /* a list that grows */
 static void add(struct numbers *list, uint32_t number)
 {
     if (list->failed) return;
-    if (list->count == list->room) {
-        uint32_t room = list->room ? list->room * 2 : 64;
-        uint32_t *more = realloc(list->at, room * sizeof(*more));
-        list->failed = more == NULL;
-        if (list->failed) return;
-        list->at = more;
-        list->room = room;
-    }
+    list->failed = !GROW(list->at, list->count, list->room);
+    if (list->failed) return;
     list->at[list->count++] = number;
 }
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/grow.h"
 #include "base/wide.h"
 #include "engine/visit.h"
 #include "sim/sim_int.h"
@@ -36,13 +37,7 @@ static int compare_faults(const void *a, const void *b)
 
 int sim_fault_add(struct sim *sim, const struct sim_fault *event)
 {
-    if (sim->faults == sim->fault_room) {
-        uint32_t room = sim->fault_room ? sim->fault_room * 2 : 64;
-        struct sim_fault *grown = realloc(sim->fault, room * sizeof(*grown));
-        if (grown == NULL) return -ENOMEM;
-        sim->fault = grown;
-        sim->fault_room = room;
-    }
+    if (!GROW(sim->fault, sim->faults, sim->fault_room)) return -ENOMEM;
     sim->fault[sim->faults++] = *event;
     return 0;
 }

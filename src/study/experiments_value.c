@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/grow.h"
 #include "base/units.h"
 #include "study/experiments.h"
 
@@ -131,15 +132,9 @@ static void add_probe(struct walk *walk, const struct probe *probe)
     struct experiment *experiment = walk->plan;
 
     if (find_probe(experiment, probe->text)) return;
-    if (experiment->probes == experiment->probe_capacity) {
-        uint32_t capacity = experiment->probe_capacity ? experiment->probe_capacity * 2 : 16;
-        struct probe *grown = realloc(experiment->probe, capacity * sizeof(*grown));
-        if (grown == NULL) {
-            wrong(walk, "not enough memory");
-            return;
-        }
-        experiment->probe = grown;
-        experiment->probe_capacity = capacity;
+    if (!GROW(experiment->probe, experiment->probes, experiment->probe_capacity)) {
+        wrong(walk, "not enough memory");
+        return;
     }
     experiment->probe[experiment->probes++] = *probe;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "load/load.h"
 #include "plant/plant.h"
 #include "study/clock.h"
@@ -26,13 +27,7 @@ const char *const tune_goal_names[] = {"time", "busbw", "p99", "paused"};
 
 struct tune_point *tune_add(struct tune *tune, const struct tune_point *point)
 {
-    if (tune->points == tune->room) {
-        uint32_t room = tune->room ? 2 * tune->room : 64;
-        struct tune_point **grown = realloc(tune->point, room * sizeof *grown);
-        if (grown == NULL) return NULL;
-        tune->point = grown;
-        tune->room = room;
-    }
+    GROW(tune->point, tune->points, tune->room);
     struct tune_point *added = malloc(sizeof *added);
     if (added == NULL) return NULL;
     *added = *point;

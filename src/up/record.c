@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "up/objects/flow.h"
 
 #define NO_LINE UINT32_MAX
@@ -72,13 +73,7 @@ static bool add_line(struct record *record, const struct up_flow *flow, uint32_t
     bool back = part == ANSWERS;
     uint64_t bytes = part == ASKS ? 1 : message->bytes;
 
-    if (record->lines == record->room) {
-        uint32_t room = record->room ? 2 * record->room : 1024;
-        struct line *line = realloc(record->line, room * sizeof *line);
-        if (line == NULL) return false;
-        record->line = line;
-        record->room = room;
-    }
+    if (!GROW(record->line, record->lines, record->room)) return false;
     record->line[record->lines++] = (struct line){.flow = flow,
                                                   .message = number,
                                                   .part = (uint8_t)part,

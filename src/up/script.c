@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/units.h"
 #include "up/up.h"
 
@@ -121,15 +122,9 @@ static void add_command(struct reader *reader, const char *host, ps_t at, const 
 {
     struct up_script *script = reader->script;
 
-    if (script->commands == reader->room) {
-        uint32_t room = reader->room ? 2 * reader->room : 16;
-        struct up_command *more = realloc(script->command, room * sizeof *more);
-        if (more == NULL) {
-            reader->no_memory = true;
-            return;
-        }
-        script->command = more;
-        reader->room = room;
+    if (!GROW(script->command, script->commands, reader->room)) {
+        reader->no_memory = true;
+        return;
     }
     struct up_command *command = &script->command[script->commands++];
     *command = (struct up_command){.host = host, .at = at, .text = text, .line = reader->line};

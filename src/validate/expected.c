@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/rng.h"
 #include "base/time.h"
 
@@ -36,16 +37,7 @@ struct ways {
 
 static void add_way(struct ways *ways, uint32_t flow, uint32_t port, double share)
 {
-    if (ways->count == ways->room) {
-        uint32_t room = ways->room ? ways->room * 2 : 1024;
-        struct way *grown = realloc(ways->way, room * sizeof *grown);
-        if (grown == NULL) {
-            ways->failed = true;
-            return;
-        }
-        ways->way = grown;
-        ways->room = room;
-    }
+    GROW(ways->way, ways->count, ways->room);
     ways->way[ways->count++] = (struct way){flow, port, share};
 }
 

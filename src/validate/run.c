@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/grow.h"
 #include "base/hash.h"
 #include "diagnose/baseline.h"
 #include "study/clock.h"
@@ -103,13 +104,7 @@ static bool take_rows(void *context, uint32_t point, const struct pool_row *got)
 
 static struct validate_row *new_row(struct validate *validate, uint32_t test)
 {
-    if (validate->rows == validate->room) {
-        uint32_t room = validate->room ? validate->room * 2 : 64;
-        struct validate_row *grown = realloc(validate->row, room * sizeof *grown);
-        if (grown == NULL) return NULL;
-        validate->row = grown;
-        validate->room = room;
-    }
+    GROW(validate->row, validate->rows, validate->room);
     struct validate_row *row = &validate->row[validate->rows++];
     *row = (struct validate_row){.test = test, .value = NAN, .limit = NAN};
     return row;

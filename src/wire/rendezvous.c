@@ -24,6 +24,7 @@
  * What it does not do: look at what is in the memory (registry.c).
  */
 #include "wire/rendezvous.h"
+#include "base/hash.h"
 #include "base/quiet.h"
 #include "wire/names.h"
 #include "wire/system.h"
@@ -442,14 +443,11 @@ static int search(struct rendezvous *self, char *why, size_t why_bytes)
 static void key_of(char ret[17])
 {
     const char *word = getenv("ROCELAB_REGISTRY");
-    uint64_t hash = 14695981039346656037u; /* FNV-1a: a name, no secret */
     if (!word || !*word) {
         snprintf(ret, 17, "%s", "default");
         return;
     }
-    for (; *word; word++)
-        hash = (hash ^ (uint8_t)*word) * 1099511628211u;
-    snprintf(ret, 17, "%016llx", (unsigned long long)hash);
+    snprintf(ret, 17, "%016llx", (unsigned long long)hash_text(HASH_BEGIN, word)); /* a name, no secret */
 }
 
 static void unlist(const struct rendezvous *self)

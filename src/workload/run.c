@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/grow.h"
 #include "fabric/bus_factor.h"
 #include "workload/workload_int.h"
 
@@ -30,12 +31,7 @@ void host_event(struct workload *workload, uint32_t host, ps_t at, uint64_t id)
 {
     struct heap *events = &workload->host[host].events;
 
-    if (events->count == events->capacity) {
-        uint32_t wanted = events->capacity ? events->capacity * 2 : 16;
-        events->item = realloc(events->item, wanted * sizeof(*events->item));
-        CHECK(events->item != NULL);
-        events->capacity = wanted;
-    }
+    CHECK(GROW(events->item, events->count, events->capacity));
     CHECK(heap_push(events, at, id));
 }
 
@@ -43,11 +39,7 @@ void host_tell(struct workload *workload, uint32_t host, const struct coll_progr
 {
     struct workload_host *own = &workload->host[host];
 
-    if (own->dones == own->done_capacity) {
-        own->done_capacity = own->done_capacity ? own->done_capacity * 2 : 8;
-        own->done = realloc(own->done, own->done_capacity * sizeof(*own->done));
-        CHECK(own->done != NULL);
-    }
+    CHECK(GROW(own->done, own->dones, own->done_capacity));
     own->done[own->dones++] = (struct host_done){.program = program, .token = token};
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "cli/judge/check.h"
 
 #define PLACE_ALIKE 64u /* findings at one place looked back at */
@@ -31,16 +32,14 @@ static bool is_name(const char *word, size_t length)
 
 static uint64_t hash_add(uint64_t hash, const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 1099511628211ull;
-    return (hash ^ 0xff) * 1099511628211ull;
+    return hash_text(hash_bytes(hash, text, length), "\xff");
 }
 
 /* classes: names in quotes count too; else they are left out as those of ports are. */
 static uint64_t shape_of(const struct check_input *input, const struct check_finding *finding, bool classes)
 {
     const char *file = check_file(input, finding);
-    uint64_t hash = 14695981039346656037ull + finding->rule * 4u + finding->severity;
+    uint64_t hash = HASH_BEGIN + finding->rule * 4u + finding->severity;
 
     if (finding->whole) return hash;
     hash = hash_add(hash, file, strlen(file));

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/hash.h"
 #include "cli/cli.h"
 #include "fabric/owners.h"
 #include "report/fold.h"
@@ -26,16 +28,7 @@ void diff_list_add(void *to, const struct drift *drift)
 {
     struct diff_list *list = to;
 
-    if (list->count == list->room) {
-        uint32_t room = list->room ? list->room * 2 : 64;
-        struct drift *more = realloc(list->drift, room * sizeof(*more));
-        if (!more) {
-            list->no_memory = true;
-            return;
-        }
-        list->drift = more;
-        list->room = room;
-    }
+    GROW(list->drift, list->count, list->room);
     struct drift *as = &list->drift[list->count++];
     *as = *drift;
     as->port = kept(list, drift->port);
@@ -94,13 +87,10 @@ static void place(FILE *out, struct cli_place at)
 static uint64_t shape_of(const struct drift *drift)
 {
     const char *part[] = {drift->device, drift->key, drift->approved, drift->running, drift->port ? "port" : ""};
-    uint64_t hash = 14695981039346656037ull;
+    uint64_t hash = HASH_BEGIN;
 
-    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
-        for (const char *c = part[i]; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
-        hash = (hash ^ 0xff) * 1099511628211ull;
-    }
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
+        hash = hash_text(hash_text(hash, part[i]), "\xff");
     return hash;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/time.h"
 #include "base/utf8.h"
 #include "cli/screen.h"
@@ -38,13 +39,7 @@ struct top {
 
 bool top_add(struct top_sample *sample, const struct top_row *row)
 {
-    if (sample->rows == sample->room) {
-        uint32_t room = sample->room ? sample->room * 2 : 64;
-        struct top_row *grown = realloc(sample->row, room * sizeof *grown);
-        if (grown == NULL) return false;
-        sample->row = grown;
-        sample->room = room;
-    }
+    GROW(sample->row, sample->rows, sample->room);
     struct top_row *to = &sample->row[sample->rows++];
     *to = *row;
     for (char *c = to->name; *c; c++) /* a program may call itself anything */

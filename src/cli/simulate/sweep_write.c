@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "cli/cli.h"
 #include "cli/simulate/seeds_print.h"
 #include "cli/simulate/sweep_print.h"
@@ -124,13 +125,7 @@ static struct names job_names(const struct sweep *sweep, bool programs)
         for (uint32_t j = 0; j < sweep->row[p].jobs; j++) {
             const char *name = sweep->row[p].job[j].name;
             if (names_have(&names, name) || (programs && !sweep->row[p].job[j].program)) continue;
-            if (names.count == names.room) {
-                uint32_t room = names.room ? names.room * 2 : 16;
-                const char **grown = realloc(names.name, room * sizeof *grown);
-                if (grown == NULL) return names;
-                names.name = grown;
-                names.room = room;
-            }
+            GROW(names.name, names.count, names.room);
             names.name[names.count++] = name;
         }
     }

@@ -8,13 +8,12 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/hash.h"
 
 static uint64_t hash_of(const struct junos_node *parent, const char *word)
 {
-    uint64_t hash = 14695981039346656037ull ^ (uintptr_t)parent;
+    uint64_t hash = hash_text(HASH_BEGIN ^ (uintptr_t)parent, word);
 
-    for (; *word; word++)
-        hash = (hash ^ (unsigned char)*word) * 1099511628211ull;
     return hash ^ hash >> 29;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "config/sonic/rows.h"
 
 struct patch { /* rows, and where the last of each table and key is */
@@ -17,13 +18,8 @@ struct patch { /* rows, and where the last of each table and key is */
 
 static uint32_t *slot_of(const struct patch *patch, const char *table, const char *key)
 {
-    uint64_t hash = 14695981039346656037ull;
+    uint64_t hash = hash_text(hash_text(hash_text(HASH_BEGIN, table), "|"), key);
 
-    for (const char *c = table; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
-    hash = (hash ^ '|') * 1099511628211ull;
-    for (const char *c = key; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
     for (uint32_t at = (uint32_t)(hash ^ hash >> 29);; at++) {
         uint32_t *slot = &patch->slot[at & (patch->slots - 1)];
         const struct sonic_row *row = *slot ? &patch->rows->row[*slot - 1] : NULL;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/wide.h"
 #include "fabric/qos/headroom.h"
 #include "fabric/topology/topology.h"
@@ -264,13 +265,10 @@ static const struct profile *profile_of(const struct layers *layers, uint32_t po
     return layers->device[node] ? layers->device[node] : layers->role[fabric->node[node].role];
 }
 
-static uint64_t hash_bytes(const void *bytes, size_t length)
+static uint64_t slot_hash(const void *bytes, size_t length)
 {
-    const unsigned char *at = bytes;
-    uint64_t hash = 14695981039346656037ull;
+    uint64_t hash = hash_bytes(HASH_BEGIN, bytes, length);
 
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ at[i]) * 1099511628211ull;
     return hash ^ hash >> 29;
 }
 
@@ -287,7 +285,7 @@ static bool settings_grow(struct layers *layers)
     layers->room = room;
     layers->slots_mask = room * 2 - 1;
     for (uint32_t i = 0; i < layers->count; i++) {
-        uint32_t at = (uint32_t)hash_bytes(&settings[i], sizeof(settings[i])) & layers->slots_mask;
+        uint32_t at = (uint32_t)slot_hash(&settings[i], sizeof(settings[i])) & layers->slots_mask;
         while (slot[at])
             at = (at + 1) & layers->slots_mask;
         slot[at] = i + 1;
@@ -299,7 +297,7 @@ static bool settings_grow(struct layers *layers)
 static uint32_t settings_index(struct layers *layers, const struct fabric_settings *wanted)
 {
     if (layers->count == layers->room && !settings_grow(layers)) return FABRIC_NONE;
-    uint32_t at = (uint32_t)hash_bytes(wanted, sizeof(*wanted)) & layers->slots_mask;
+    uint32_t at = (uint32_t)slot_hash(wanted, sizeof(*wanted)) & layers->slots_mask;
     for (; layers->hash_slot[at]; at = (at + 1) & layers->slots_mask)
         if (memcmp(&layers->settings[layers->hash_slot[at] - 1], wanted, sizeof(*wanted)) == 0)
             return layers->hash_slot[at] - 1;

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/wide.h"
 #include "packet/capfile/capfile.h"
 #include "packet/capfile/capfile_int.h"
@@ -209,15 +210,9 @@ static int new_interface(struct capfile *file, uint32_t length, char *error)
     if (length < INTERFACE_BYTES) return damage(file, BLOCK_INTERFACE, error, "only %u bytes long", length);
     if (file->interface_count == CAPFILE_INTERFACES_MAX)
         return damage(file, BLOCK_INTERFACE, error, "more than %u interfaces in one section", CAPFILE_INTERFACES_MAX);
-    if (file->interface_count == file->interface_capacity) {
-        uint32_t capacity = file->interface_capacity ? 2 * file->interface_capacity : 8;
-        struct capfile_interface *grown = realloc(file->interfaces, capacity * sizeof(*grown));
-        if (!grown) {
-            capfile_say(error, "not enough memory for %u interfaces", capacity);
-            return -ENOMEM;
-        }
-        file->interfaces = grown;
-        file->interface_capacity = capacity;
+    if (!GROW(file->interfaces, file->interface_count, file->interface_capacity)) {
+        capfile_say(error, "not enough memory for more than %u interfaces", file->interface_count);
+        return -ENOMEM;
     }
     const uint8_t *at = capfile_at(file);
     struct capfile_interface *interface = &file->interfaces[file->interface_count++];

@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "up/objects/objects.h"
 
 #define ADOPTED_BYTES (1ULL << 36) /* of address space, for a process: pages that nobody touches cost nothing */
@@ -96,13 +97,7 @@ static uint32_t find(const struct up_adopted *adopted, uint64_t addr)
 
 static int insert(struct up_adopted *adopted, uint32_t at, struct up_range range)
 {
-    if (adopted->count == adopted->room) {
-        uint32_t room = adopted->room ? 2 * adopted->room : 16;
-        struct up_range *grown = adopted->count < RANGES_MAX ? realloc(adopted->range, room * sizeof *grown) : NULL;
-        if (grown == NULL) return -ENOMEM;
-        adopted->range = grown;
-        adopted->room = room;
-    }
+    if (adopted->count >= RANGES_MAX || !GROW(adopted->range, adopted->count, adopted->room)) return -ENOMEM;
     memmove(adopted->range + at + 1, adopted->range + at, (adopted->count - at) * sizeof *adopted->range);
     adopted->range[at] = range;
     adopted->count++;

@@ -8,18 +8,13 @@
  */
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "up/objects/flow.h"
 
 /* Room for one more; false: there is no memory, and the trace is not whole. */
 static bool message_room(struct up_flow *flow)
 {
-    if (flow->noted < flow->room) return true;
-    uint32_t room = flow->room ? 2 * flow->room : 64;
-    struct up_message *message = realloc(flow->message, room * sizeof *message);
-    if (message == NULL) return false;
-    flow->message = message;
-    flow->room = room;
-    return true;
+    return GROW(flow->message, flow->noted, flow->room);
 }
 
 void up_message_posted(struct up_flow *flow, const struct up_process *process, const struct nic_wr *wr, ps_t at)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/grow.h"
 #include "up/objects/objects.h"
 
 #define LINE 64u
@@ -37,12 +38,7 @@ static bool grow(struct up_posts *posts)
         posts->head = 0;
         if (posts->count < posts->room) return true;
     }
-    uint32_t room = posts->room ? 2 * posts->room : 64;
-    struct up_waiting *item = realloc(posts->item, room * sizeof *item);
-    if (item == NULL) return false;
-    posts->item = item;
-    posts->room = room;
-    return true;
+    return GROW(posts->item, posts->count, posts->room);
 }
 
 /* Behind all that are due no later. */

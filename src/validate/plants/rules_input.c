@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "report/sim_report.h"
 
 #define STEP_S 20        /* RULES_STEP_PS, stretched */
@@ -78,13 +79,7 @@ static bool add_value(struct input *input, const char *value, long step)
 
 static bool add_series(struct input *input, const char *name)
 {
-    if (input->count == input->room) {
-        uint32_t room = input->room ? 2 * input->room : 1024;
-        struct one *grown = realloc(input->one, room * sizeof *grown);
-        if (grown == NULL) return false;
-        input->one = grown;
-        input->room = room;
-    }
+    GROW(input->one, input->count, input->room);
     struct one *one = &input->one[input->count];
     *one = (struct one){.name = strdup(name), .zero = true, .unit = true};
     input->values_room = input->values_used = 0;

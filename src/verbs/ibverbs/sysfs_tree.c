@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/quiet.h"
 #include "packet/protocol.h"
 #include "runtime/runtime.h"
@@ -38,8 +39,7 @@ struct tree { /* hashes what it is given and, with a root, writes it */
 
 static void mix(struct tree *tree, const char *text)
 {
-    for (; *text; text++)
-        tree->hash = (tree->hash ^ (uint8_t)*text) * 1099511628211u;
+    tree->hash = hash_text(tree->hash, text);
 }
 
 static void make_parents(char *path)
@@ -198,7 +198,7 @@ static void put_device(struct tree *tree, const struct device_info *device, unsi
 
 static void put_all(struct tree *tree, const struct device_info *device, unsigned count)
 {
-    tree->hash = 14695981039346656037u;
+    tree->hash = HASH_BEGIN;
     put(tree, "infiniband_verbs/abi_version", "%d", 6);
     put(tree, "infiniband_mad/abi_version", "%d", 5);
     put(tree, "misc/rdma_cm/abi_version", "%d", 4);

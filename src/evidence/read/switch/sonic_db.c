@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/hash.h"
 #include "evidence/read/reader.h"
 
 /* clang-format off */
@@ -80,7 +82,7 @@ struct id {
 };
 struct ids {
     struct id *id;
-    size_t count, room;
+    uint32_t count, room;
 };
 
 static const struct json *hash_of(const struct json *value)
@@ -108,13 +110,7 @@ static int by_oid(const void *a, const void *b)
 
 static void ids_add(struct ids *ids, const struct id *id)
 {
-    if (ids->count == ids->room) {
-        size_t room = ids->room ? 2 * ids->room : 1024;
-        struct id *grown = realloc(ids->id, room * sizeof grown[0]);
-        if (!grown) return;
-        ids->id = grown;
-        ids->room = room;
-    }
+    GROW(ids->id, ids->count, ids->room);
     ids->id[ids->count++] = *id;
 }
 
