@@ -15,6 +15,11 @@
 #include <stdint.h>
 
 bool array_grow(void *list, uint32_t count, uint32_t *room, size_t size); /* `list` is of the pointer to the array */
-#define GROW(list, count, room) ((count) < (room) || array_grow(&(list), (count), &(room), sizeof(*(list))))
+
+static inline bool array_room(void *list, uint32_t count, uint32_t *room, size_t size)
+{
+    return count < *room || array_grow(list, count, room, size);
+}
+#define GROW(list, count, room) array_room(&(list), (count), &(room), sizeof(*(list)))
 
 #endif
