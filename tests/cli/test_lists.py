@@ -141,7 +141,7 @@ class Lists(Case):
             found = re.search(rf"seen_subcommand_from {verb}\" -l {option} -x -a '([^']*)'", texts["rocelab.fish"])
             self.assertEqual(found.group(1).split(), every, verb)
         switches = [system for system in read if system in written and system != "host"]
-        row = re.search(r"(?m)^\| `nos` \| (.*?):", (SOURCE / "docs" / "fabric.md").read_text()).group(1)
+        row = re.search(r"(?ms)^- `nos` \(unknown\): (.*?):", (SOURCE / "docs" / "fabric.md").read_text()).group(1)
         self.assertEqual(re.findall(r"`([a-z]+)`", row), switches)
         self.assertEqual(self.bash("rocelab", "diagnose", "--from", ""), [])
 
