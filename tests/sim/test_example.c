@@ -72,20 +72,17 @@ static void test_parameters(void **state)
     assert_memory_equal(&config, &other, sizeof(config));
 }
 
-/* The page shows the file that is built here. */
+/* The page names the file that is built here, and shows the line. */
 static void test_page(void **state)
 {
-    static char page[200000], file[20000];
+    static char page[200000];
     FILE *from = fopen(SOURCE_ROOT "/docs/internals/adding.md", "r");
 
     (void)state;
     assert_non_null(from);
     page[fread(page, 1, sizeof(page) - 1, from)] = 0;
     fclose(from);
-    assert_non_null(from = fopen(SOURCE_ROOT "/examples/congestion/aimd.c", "r"));
-    file[fread(file, 1, sizeof(file) - 1, from)] = 0;
-    fclose(from);
-    assert_non_null(strstr(page, file));
+    assert_non_null(strstr(page, "(../../examples/congestion/aimd.c)"));
     assert_non_null(strstr(page, "CC(AIMD, aimd)"));
 }
 
