@@ -21,6 +21,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/memory.h"
 
 #define CHUNK_LEAST_BYTES ((size_t)4 << 10)
 #define CHUNK_MOST_BYTES ((size_t)64 << 10)
@@ -37,6 +38,11 @@ struct arena_chunk {
 void arena_init(struct arena *arena, size_t limit_bytes)
 {
     *arena = (struct arena){.limit_bytes = limit_bytes};
+}
+
+void arena_init_or_end(struct arena *arena, size_t limit_bytes)
+{
+    *arena = (struct arena){.limit_bytes = limit_bytes, .or_end = true};
 }
 
 /* A piece off the chunk's front, or NULL where the rest is too short. */
@@ -95,7 +101,7 @@ static void *arena_grow(struct arena *arena, size_t bytes, size_t align)
     return piece;
 }
 
-void *arena_alloc(struct arena *arena, size_t count, size_t size, size_t align)
+static void *piece_of(struct arena *arena, size_t count, size_t size, size_t align)
 {
     size_t bytes, rounded, used;
 
@@ -111,6 +117,31 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size, size_t align)
     if (!piece) piece = arena_grow(arena, bytes, align);
     if (piece) arena->used_bytes = used;
     return piece;
+}
+
+void *arena_alloc(struct arena *arena, size_t count, size_t size, size_t align)
+{
+    void *piece = piece_of(arena, count, size, align);
+
+    if (!piece && arena->or_end) {
+        memory_ran_out();
+        CHECK(!"memory");
+    }
+    return piece;
+}
+
+void *arena_more(struct arena *arena, void *list, uint32_t need, uint32_t *room, size_t size)
+{
+    uint32_t wanted = *room ? *room : 8;
+
+    if (need <= *room) return list;
+    while (wanted < need)
+        wanted = wanted > UINT32_MAX / 2 ? UINT32_MAX : wanted * 2;
+    void *more = arena_alloc(arena, wanted, size, _Alignof(max_align_t));
+    if (!more) return NULL;
+    if (*room) memcpy(more, list, *room * size);
+    *room = wanted;
+    return more;
 }
 
 char *arena_strndup(struct arena *arena, const char *text, size_t length)
@@ -131,5 +162,5 @@ void arena_release(struct arena *arena)
         free(chunk);
         chunk = next;
     }
-    arena_init(arena, arena->limit_bytes);
+    *arena = (struct arena){.limit_bytes = arena->limit_bytes, .or_end = arena->or_end};
 }
