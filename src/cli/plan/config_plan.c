@@ -90,10 +90,7 @@ static int print_svg(const struct config_settings *settings, const struct fabric
                                         : "out");
         return CLI_WRONG;
     }
-    if (drawing_make(fabric, &drawing) != 0) {
-        cli_error("config: not enough memory");
-        return CLI_WRONG;
-    }
+    drawing_make(fabric, &drawing);
     drawing_svg(&drawing, out);
     drawing_release(&drawing);
     return CLI_DONE;

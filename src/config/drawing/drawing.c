@@ -153,7 +153,7 @@ static void make_lines(struct maker *maker)
     }
 }
 
-int drawing_make(const struct fabric *fabric, struct drawing *ret)
+void drawing_make(const struct fabric *fabric, struct drawing *ret)
 {
     struct drawing drawing = {.fabric = fabric};
     struct maker maker = {.fabric = fabric, .to = &drawing};
@@ -169,21 +169,16 @@ int drawing_make(const struct fabric *fabric, struct drawing *ret)
     maker.box_of = calloc(fabric->nodes + 1u, sizeof(*maker.box_of));
     maker.key = calloc(fabric->nodes + 1u, sizeof(*maker.key));
     maker.seen = calloc(fabric->nodes + 1u, sizeof(*maker.seen));
-    bool enough = drawing.box && drawing.line && maker.box && maker.box_of && maker.key && maker.seen;
-    if (enough) {
-        for (uint32_t tier = 1; tier < drawing.tiers; tier++)
-            add_tier(&maker, tier);
-        add_tier(&maker, 0);
-        order_boxes(&maker);
-        make_lines(&maker);
-    }
+    for (uint32_t tier = 1; tier < drawing.tiers; tier++)
+        add_tier(&maker, tier);
+    add_tier(&maker, 0);
+    order_boxes(&maker);
+    make_lines(&maker);
     free(maker.box);
     free(maker.box_of);
     free(maker.key);
     free(maker.seen);
-    if (!enough) drawing_release(&drawing);
     *ret = drawing;
-    return enough ? 0 : -ENOMEM;
 }
 
 void drawing_release(struct drawing *drawing)

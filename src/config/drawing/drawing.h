@@ -40,8 +40,7 @@ struct drawing {
     uint32_t lines;
 };
 
-/* 0 or -ENOMEM. */
-int drawing_make(const struct fabric *fabric, struct drawing *ret);
+void drawing_make(const struct fabric *fabric, struct drawing *ret);
 void drawing_release(struct drawing *drawing);
 void drawing_svg(const struct drawing *drawing, FILE *out);
 

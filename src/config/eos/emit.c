@@ -250,10 +250,11 @@ int eos_emit(const struct config_emit *emit)
     const struct switch_model *model = switch_model_find(out.sw->model);
     out.queue = strncmp(out.sw->model, "jericho", 7) == 0 ? "tx-queue" : "uc-tx-queue";
     out.lane_gbps = model ? model->rate_gbps / CAGE_LANES : 0;
-    arena_init(&out.arena, (size_t)1 << 24);
-    int result = out.node->ports ? config_alike(emit, &out.arena, same_profile, &out.profiles) : -EINVAL;
-    if (result == 0) result = config_alike(emit, &out.arena, config_same_maps, &out.maps);
-    if (result == 0) emit_switch(&out);
+    if (!out.node->ports) return -EINVAL;
+    arena_init_or_end(&out.arena, (size_t)1 << 24);
+    config_alike(emit, &out.arena, same_profile, &out.profiles);
+    config_alike(emit, &out.arena, config_same_maps, &out.maps);
+    emit_switch(&out);
     arena_release(&out.arena);
-    return result == 0 && ferror(out.to) ? -EIO : result;
+    return ferror(out.to) ? -EIO : 0;
 }

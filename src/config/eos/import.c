@@ -68,13 +68,7 @@ static void add_port(void *to, const char *name)
         return;
     }
     const char *copy = arena_strndup(&ports->eos->set->arena, name, strlen(name));
-    if (!copy) {
-        ports->eos->set->no_memory = true;
-        return;
-    }
-    struct eos_port *list = config_grown(ports->eos->set, ports->port, ports->count, &ports->room, sizeof(*list));
-    if (!list) return;
-    ports->port = list;
+    ARENA_ROOM(&ports->eos->set->arena, ports->port, ports->count, ports->room);
     ports->port[ports->count] = (struct eos_port){.name = copy, .line = ports->line};
     ports->member[ports->members++] = ports->count++;
 }
@@ -567,10 +561,6 @@ int eos_import(struct config_set *set, const struct config_text *text)
 
     if (result != 0) return result;
     ports.member = ARENA_NEW(&set->arena, uint32_t, CONFIG_PORTS_MAX);
-    if (!ports.member) {
-        set->no_memory = true;
-        return 0;
-    }
     for (uint8_t i = 0; i < 64; i++)
         eos.dscp_to_tc[i] = (uint8_t)(i < 8 ? 1 : i < 16 ? 0 : i >> 3);
     for (uint8_t i = 0; i < 8; i++) {

@@ -38,10 +38,6 @@ static struct eos_class *add_class(struct eos *eos, bool list, const struct line
 
     if (class) return class;
     class = ARENA_NEW(&eos->set->arena, struct eos_class, 1);
-    if (!class) {
-        eos->set->no_memory = true;
-        return NULL;
-    }
     *class = (struct eos_class){.list = list, .name = name, .line = line->number, .next = eos->classes};
     eos->classes = class;
     return class;
@@ -196,10 +192,6 @@ static struct eos_policy *opened(struct eos *eos, const struct line *line)
 
     if (policy) return policy;
     policy = ARENA_NEW(&eos->set->arena, struct eos_policy, 1);
-    if (!policy) {
-        eos->set->no_memory = true;
-        return NULL;
-    }
     *policy = (struct eos_policy){.name = name, .line = line->number, .next = eos->policies};
     eos->policies = policy;
     return policy;
@@ -214,7 +206,6 @@ static void read_policy_map(struct eos *eos, uint32_t index)
         (typed && strcmp(line->word[2], "quality-of-service") != 0 && strcmp(line->word[2], "qos") != 0))
         return;
     struct eos_policy *policy = opened(eos, line);
-    if (!policy) return;
     line->known = true;
     for (uint32_t i = index + 1; i < line->end; i++)
         if (eos->lines.line[i].parent == index && strcmp(eos->lines.line[i].word[0], "class") == 0 &&

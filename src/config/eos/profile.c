@@ -255,10 +255,6 @@ static struct eos_profile *opened(struct eos *eos, const struct line *line)
 
     if (profile) return profile;
     profile = ARENA_NEW(&eos->set->arena, struct eos_profile, 1);
-    if (!profile) {
-        eos->set->no_memory = true;
-        return NULL;
-    }
     *profile = (struct eos_profile){.name = line->word[2], .line = line->number, .next = eos->profiles};
     eos->profiles = profile;
     return profile;

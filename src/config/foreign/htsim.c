@@ -160,7 +160,7 @@ int fabric_import_htsim(const char *path, const char *text, FILE *to, struct fab
     struct htsim in = {.errors = errors, .to = to};
     int result = -EINVAL;
 
-    arena_init(&in.arena, 0);
+    arena_init_or_end(&in.arena, 0);
     text = import_text(path, text, &in.arena, errors);
     if (text) {
         words_init(&in.words, text, errors);
@@ -174,9 +174,6 @@ int fabric_import_htsim(const char *path, const char *text, FILE *to, struct fab
                 if (read_lines(&in)) result = ferror(to) ? -EIO : 0;
             }
         }
-    } else if (errors->count == 0) {
-        result = -ENOMEM;
-        fabric_errors_add(errors, (struct fabric_at){0, 0}, "memory ran out");
     }
     arena_release(&in.arena);
     return result;

@@ -48,19 +48,7 @@ bool host_eight(const char *text, int64_t most, int64_t table[FABRIC_PRIOS])
 static struct host_nic *nic_at(struct host *in, uint32_t p)
 {
     if (p == CONFIG_NONE) return NULL;
-    if (p >= in->room) {
-        uint32_t room = in->room ? in->room * 2 : 8;
-        while (room <= p)
-            room *= 2;
-        struct host_nic *more = ARENA_NEW(in->arena, struct host_nic, room);
-        if (!more) {
-            in->set->no_memory = true;
-            return NULL;
-        }
-        if (in->nics) memcpy(more, in->nic, in->nics * sizeof(*more));
-        in->nic = more;
-        in->room = room;
-    }
+    in->nic = arena_more(in->arena, in->nic, p + 1, &in->room, sizeof(*in->nic));
     while (in->nics <= p) {
         struct host_nic *nic = &in->nic[in->nics++];
         nic->tos = nic->cm_tos = nic->dcqcn = nic->cnp_dscp = nic->cnp_prio = nic->trust_said = -1;
@@ -351,7 +339,7 @@ static int import_script(struct config_set *set, const struct config_text *text)
 
     uint32_t devices = set->devices, notes = set->notes;
 
-    arena_init(&arena, (size_t)1 << 30);
+    arena_init_or_end(&arena, (size_t)1 << 30);
     in.device = config_device(set, CONFIG_AT(text, 1), host_name(&in), "host", true);
     host_shell(&in, text->text);
     for (uint32_t p = 0; p < in.nics; p++)
@@ -360,7 +348,6 @@ static int import_script(struct config_set *set, const struct config_text *text)
     idle_others(&in);
     host_judge(&in);
     arena_release(&arena);
-    if (set->no_memory) return -ENOMEM;
     if (in.nics) return 0;
     config_forget(set, devices, notes);
     fabric_errors_add(text->errors, (struct fabric_at){1, 1},
@@ -373,5 +360,5 @@ int host_import(struct config_set *set, const struct config_text *text)
     if (host_beside(text->text) == HOST_NETPLAN) return host_netplan(set, text);
     if (!config_host.late(text->text, text->length)) return import_script(set, text);
     host_runs(set, text);
-    return set->no_memory ? -ENOMEM : 0;
+    return 0;
 }

@@ -70,24 +70,13 @@ static void lost(struct shell *sh, const char *why)
 
 static void add_part(struct shell *sh, const char *from, size_t length, uint32_t line)
 {
-    if (sh->parts == sh->room) {
-        uint32_t room = sh->room ? sh->room * 2 : 256;
-        struct part *more = ARENA_NEW(sh->in->arena, struct part, room);
-        if (!more) {
-            sh->in->set->no_memory = true;
-            return;
-        }
-        if (sh->parts) memcpy(more, sh->part, sh->parts * sizeof(*more));
-        sh->part = more;
-        sh->room = room;
-    }
+    ARENA_ROOM(sh->in->arena, sh->part, sh->parts, sh->room);
     while (length && strchr(" \t\r", from[length - 1]))
         length--;
     while (length && strchr(" \t", *from))
         from++, length--;
     char *text = arena_strndup(sh->in->arena, from, length);
-    if (!text) sh->in->set->no_memory = true;
-    if (text && length) sh->part[sh->parts++] = (struct part){text, line, false};
+    if (length) sh->part[sh->parts++] = (struct part){text, line, false};
 }
 
 /* `name() { command`: the head of a function with its first command behind it; the head's length, 0: it is none. */
@@ -246,9 +235,7 @@ static const char *expanded(struct shell *sh, const char *text)
         lost(sh, "a line of more than 4 KB with its variables put in");
         return text;
     }
-    const char *kept = arena_strndup(sh->in->arena, sh->buf, strlen(sh->buf));
-    if (!kept) sh->in->set->no_memory = true;
-    return kept ? kept : text;
+    return arena_strndup(sh->in->arena, sh->buf, strlen(sh->buf));
 }
 
 /* Is a part of it left to the machine? */
@@ -294,8 +281,7 @@ static const char *listed(struct shell *sh, const char *text)
         used += (size_t)snprintf(to + used, VALUE_MOST - used, "%.*s%ld%.*s ", (int)stem, before - stem, i, (int)tail,
                                  behind);
     used += (size_t)snprintf(to + used, VALUE_MOST - used, "%s", behind + tail);
-    const char *kept = arena_strndup(sh->in->arena, to, used);
-    return kept ? kept : text;
+    return arena_strndup(sh->in->arena, to, used);
 }
 
 /* The next word of a list, which quotes keep together; false: there is none. */
@@ -311,10 +297,7 @@ static bool next_word(const char **at, const char **ret, size_t *ret_length)
 
 static const char *kept_text(struct shell *sh, const char *text, size_t length)
 {
-    const char *kept = arena_strndup(sh->in->arena, text, length);
-
-    if (!kept) sh->in->set->no_memory = true;
-    return kept ? kept : "";
+    return arena_strndup(sh->in->arena, text, length);
 }
 
 /* NAME=(a b) and NAME=([x]=a [y]=b): the list as it stands, its keys, and each element. */
@@ -653,7 +636,7 @@ static void run(struct shell *sh, uint32_t from, uint32_t to)
         return;
     }
     sh->depth++;
-    for (uint32_t i = from; i < to && !spent(sh) && !sh->in->set->no_memory; i++) {
+    for (uint32_t i = from; i < to && !spent(sh); i++) {
         const char *text = sh->part[i].text;
         sh->in->line = sh->part[i].line;
         sh->steps += 1 + (uint32_t)(strlen(text) / 64);
@@ -672,10 +655,9 @@ static void run(struct shell *sh, uint32_t from, uint32_t to)
         const char *whole = passed_on(sh, expanded(sh, text));
         if (assigned(sh, text) || reads(sh, text) || call(sh, whole)) continue;
         char *line = arena_strndup(sh->in->arena, whole, strlen(whole));
-        if (!line) sh->in->set->no_memory = true;
         sh->out++;
         sh->in->hidden = sh->part[i].hidden;
-        if (line) host_line(sh->in, line, open_ended(whole));
+        host_line(sh->in, line, open_ended(whole));
     }
     sh->depth--;
 }
@@ -684,10 +666,6 @@ void host_shell(struct host *in, const char *text)
 {
     struct shell *sh = ARENA_NEW(in->arena, struct shell, 1);
 
-    if (!sh) {
-        in->set->no_memory = true;
-        return;
-    }
     sh->in = in;
     read_parts(sh, text);
     run(sh, 0, sh->parts);

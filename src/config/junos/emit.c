@@ -127,11 +127,12 @@ static int emit_all(const struct config_emit *emit, bool commands)
     struct junos_out out = {.print = {.emit = emit, .commands = commands}, .node = &fabric->node[emit->node]};
 
     out.sw = &fabric->sw[emit->node - fabric->hosts];
-    arena_init(&out.arena, (size_t)1 << 24);
-    int result = out.node->ports ? junos_emit_prepare(&out) : -EINVAL;
-    if (result == 0) emit_switch(&out);
+    if (!out.node->ports) return -EINVAL;
+    arena_init_or_end(&out.arena, (size_t)1 << 24);
+    junos_emit_prepare(&out);
+    emit_switch(&out);
     arena_release(&out.arena);
-    return result == 0 && ferror(emit->to) ? -EIO : result;
+    return ferror(emit->to) ? -EIO : 0;
 }
 
 int junos_emit_braces(const struct config_emit *emit)

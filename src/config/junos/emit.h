@@ -19,7 +19,7 @@ struct junos_out {
     uint8_t queue[FABRIC_PRIOS]; /* of each traffic class, as on most ports */
 };
 
-int junos_emit_prepare(struct junos_out *out); /* 0 or -ENOMEM */
+void junos_emit_prepare(struct junos_out *out);
 void junos_emit_cos(struct junos_out *out);
 
 #endif

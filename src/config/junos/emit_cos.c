@@ -55,17 +55,16 @@ static bool same_pauses(const struct fabric *fabric, uint32_t a, uint32_t b)
            frame_of(fabric, a) == frame_of(fabric, b) && watched == other;
 }
 
-int junos_emit_prepare(struct junos_out *out)
+void junos_emit_prepare(struct junos_out *out)
 {
     const struct config_emit *emit = out->print.emit;
     const struct fabric *fabric = emit->fabric;
     struct config_alike queues;
-    int result = config_alike(emit, &out->arena, same_map, &out->classifiers);
 
-    if (result == 0) result = config_alike(emit, &out->arena, same_schedule, &out->maps);
-    if (result == 0) result = config_alike(emit, &out->arena, same_pauses, &out->pauses);
-    if (result == 0) result = config_alike(emit, &out->arena, config_same_queue_map, &queues);
-    if (result != 0) return result;
+    config_alike(emit, &out->arena, same_map, &out->classifiers);
+    config_alike(emit, &out->arena, same_schedule, &out->maps);
+    config_alike(emit, &out->arena, same_pauses, &out->pauses);
+    config_alike(emit, &out->arena, config_same_queue_map, &queues);
     memcpy(out->queue, settings_of(fabric, queues.port[0])->tc_to_queue, sizeof(out->queue));
     for (uint32_t c = 0; c < fabric->class_count; c++)
         out->used |= (uint8_t)(1u << fabric->classes[c].priority);
@@ -78,7 +77,6 @@ int junos_emit_prepare(struct junos_out *out)
             out->used |= (uint8_t)(1u << as->pcp_to_tc[d]);
     }
     out->used |= out->lossless;
-    return 0;
 }
 
 /* `TC3-rdma`: the number that it has in the fabric, and its name. */

@@ -226,9 +226,7 @@ static void add_numbers(struct range *range, struct junos_node *from, struct jun
     }
     for (; first <= last && range->members < CONFIG_PORTS_MAX && !range->in->tree->full; first++) {
         snprintf(name, sizeof(name), "%s%llu", head, (unsigned long long)first);
-        const char *copy = arena_strndup(range->in->tree->arena, name, strlen(name));
-        if (!copy) return;
-        add_member(range, copy, from->line);
+        add_member(range, arena_strndup(range->in->tree->arena, name, strlen(name)), from->line);
     }
 }
 
@@ -243,8 +241,7 @@ static void add_matching(struct range *range, struct junos_node *pattern)
         for (unsigned d = 0; d < 10; d++) {
             snprintf(name, sizeof(name), "%.*s%u", (int)(open - pattern->word), pattern->word, d);
             if (!junos_matches(pattern->word, name)) continue;
-            const char *copy = arena_strndup(range->in->tree->arena, name, strlen(name));
-            if (copy) add_member(range, copy, pattern->line);
+            add_member(range, arena_strndup(range->in->tree->arena, name, strlen(name)), pattern->line);
         }
         return;
     }

@@ -51,7 +51,7 @@ static int read_text(const char *text, struct arena *arena, struct junos_text *r
     ret->tree = (struct junos_tree){.set = &ret->set, .text = &ret->in, .arena = arena};
     int result = junos_tree_read(&ret->tree);
     if (result == 0) junos_tree_expand(&ret->tree, device);
-    return result == 0 && ret->tree.no_memory ? -ENOMEM : result;
+    return result;
 }
 
 /* The same words below, in any order. */
@@ -223,7 +223,7 @@ int junos_fix(const struct fix *fix)
     char *text = NULL;
     size_t length = 0;
 
-    arena_init(&arena, (size_t)1 << 30);
+    arena_init_or_end(&arena, (size_t)1 << 30);
     result = read_text(fix->approved, &arena, &change.approved);
     int other = read_text(fix->running, &arena, &change.running);
     if (result == 0) result = other;
@@ -233,10 +233,9 @@ int junos_fix(const struct fix *fix)
                        "it has more statements, or deeper ones, than are read, and a change of a part of them is none; "
                        "give the configuration of one switch");
     change.to = result == 0 ? open_memstream(&text, &length) : NULL; /* all of it, or nothing */
-    if (result == 0 && !change.to) result = -ENOMEM;
     if (result == 0) {
         write_change(&change, fix->families);
-        if (fclose(change.to) != 0) result = -ENOMEM;
+        fclose(change.to);
     }
     if (result == 0 && fwrite(text, 1, length, fix->to) != length) result = -EIO;
     free(text);

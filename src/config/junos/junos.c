@@ -69,7 +69,6 @@ static void read_all(struct junos *in)
 
     junos_cos(in, cos);
     junos_ports(in, cos);
-    if (in->set->no_memory) return;
     junos_bind(in, cos);
     junos_traffic_classes(in);
     junos_chip(in);
@@ -171,10 +170,8 @@ static int import(struct junos *in)
     in->scheduler = ARENA_NEW(in->arena, struct junos_scheduler, in->named + 1);
     in->map = ARENA_NEW(in->arena, struct junos_map, in->named + 1);
     in->pauses = ARENA_NEW(in->arena, struct junos_pauses, in->named + 1);
-    if (!in->classifier || !in->profile || !in->scheduler || !in->map || !in->pauses || in->tree.no_memory)
-        return -ENOMEM;
     read_all(in);
-    return in->set->no_memory ? -ENOMEM : 0;
+    return 0;
 }
 
 int junos_import(struct config_set *set, const struct config_text *text)
@@ -182,10 +179,9 @@ int junos_import(struct config_set *set, const struct config_text *text)
     struct arena arena;
     struct junos in = {.set = set, .text = text, .arena = &arena};
 
-    arena_init(&arena, (size_t)2 << 30);
+    arena_init_or_end(&arena, (size_t)2 << 30);
     in.tree = (struct junos_tree){.set = set, .text = text, .arena = &arena};
     int result = import(&in);
-    if (result == -ENOMEM) fabric_errors_add(text->errors, (struct fabric_at){0, 0}, "memory for this file ran out");
     arena_release(&arena);
     return result;
 }

@@ -88,9 +88,7 @@ static const char *read_word(struct reader *in, const char *ends)
                     "words of more than %u bytes are cut there", JUNOS_WORD);
         in->cut = true;
     }
-    const char *word = arena_strndup(in->tree->arena, from, length > JUNOS_WORD ? JUNOS_WORD : length);
-    if (!word) in->tree->no_memory = true;
-    return word;
+    return arena_strndup(in->tree->arena, from, length > JUNOS_WORD ? JUNOS_WORD : length);
 }
 
 /* Blocks that stand below class-of-service: `show class-of-service` prints them without it. */
@@ -134,7 +132,6 @@ static void read_list(struct reader *in, struct statement *as)
         if (strchr("{};", *in->at)) return;
         uint32_t line = in->line;
         const char *word = read_word(in, "[]{};");
-        if (!word) return;
         if (!*word && *in->at == '[') in->at++; /* a list in a list */
         if (*word && as->node) last = add_word(in, as->node, word, line, true);
     }
@@ -162,7 +159,7 @@ static void read_statement(struct reader *in)
     struct junos_node *block = in->open[in->opens - 1];
     struct statement as = {.node = block, .line = in->line};
 
-    while (in->at < in->end && !in->tree->no_memory && !in->tree->full) {
+    while (in->at < in->end && !in->tree->full) {
         char c = *in->at;
         if (c == ';' || c == '}') {
             if (c == '}' && as.node != block) odd_end(in, as.node, as.line);
@@ -189,7 +186,6 @@ static void read_statement(struct reader *in)
             read_list(in, &as);
         } else {
             const char *word = read_word(in, "[]{};");
-            if (!word) return;
             if (!*word && *in->at == ']') in->at++;
             if (strcmp(word, "inactive:") == 0)
                 as.inactive = true;
@@ -242,7 +238,7 @@ static bool read_banner(struct reader *in)
 static void read_braces(struct reader *in)
 {
     in->open[in->opens++] = &in->tree->root;
-    for (skip_space(in); in->at < in->end && !in->tree->no_memory && !in->tree->full; skip_space(in)) {
+    for (skip_space(in); in->at < in->end && !in->tree->full; skip_space(in)) {
         if (read_prompt(in) || read_banner(in)) continue;
         if (*in->at == '}') {
             in->at++;
@@ -270,7 +266,7 @@ static struct junos_node *read_path(struct reader *in, struct junos_node *from, 
     const char *whole = in->end;
 
     in->end = end;
-    while (as.node && in->at < end && !in->tree->no_memory && !in->tree->full) {
+    while (as.node && in->at < end && !in->tree->full) {
         in->at += strspn(in->at, BLANKS);
         if (in->at >= end || *in->at == '#') break;
         if (*in->at == '[') { /* another statement may follow: fill-level [ 20 70 ] drop-probability [ 0 80 ] */
@@ -335,7 +331,7 @@ static void read_commands(struct reader *in)
 {
     struct command as = {&in->tree->root};
 
-    for (in->line = 1; in->at < in->end && !in->tree->no_memory && !in->tree->full; in->line++) {
+    for (in->line = 1; in->at < in->end && !in->tree->full; in->line++) {
         const char *end = memchr(in->at, '\n', (size_t)(in->end - in->at)), *prompt = in->at;
         if (!end) end = in->end;
         in->at += strspn(in->at, BLANKS);
@@ -377,7 +373,6 @@ int junos_tree_read(struct junos_tree *tree)
         read_commands(&in);
     else
         read_braces(&in);
-    if (tree->no_memory) return -ENOMEM;
     if (tree->full) {
         fabric_errors_add(text->errors, (struct fabric_at){in.line, 1},
                           "more than %u words, or %u behind each other: this is no configuration", JUNOS_NODES,

@@ -167,10 +167,6 @@ static int by_place(const void *a, const void *b)
 static void find_places(struct junos *in, struct places *ret)
 {
     *ret = (struct places){ARENA_NEW(in->arena, struct place, in->ports + 1), 0};
-    if (!ret->place) {
-        in->set->no_memory = true;
-        return;
-    }
     for (uint32_t p = 0; p < in->ports; p++) {
         unsigned fpc, pic, port;
         const char *dash = strchr(in->port[p].name, '-');
@@ -290,10 +286,6 @@ void junos_ports(struct junos *in, struct junos_node *cos)
         room = CONFIG_PORTS_MAX;
     }
     in->port = ARENA_NEW(in->arena, struct junos_port, room + 1);
-    if (!in->port) {
-        in->set->no_memory = true;
-        return;
-    }
     for (struct junos_node *at = interfaces ? interfaces->first : NULL; at && in->ports < room; at = at->next)
         if (is_read(at->word) && entries != interfaces) read_interface(in, &in->port[in->ports++], at);
     add_unwritten(in, entries, entries != interfaces ? interfaces : NULL, room);

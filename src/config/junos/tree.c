@@ -22,10 +22,6 @@ static bool grow(struct junos_tree *tree)
     uint32_t slots = tree->slots ? tree->slots * 2 : 1024;
     struct junos_node **slot = ARENA_NEW(tree->arena, struct junos_node *, slots);
 
-    if (!slot) {
-        tree->no_memory = true;
-        return false;
-    }
     memset(slot, 0, slots * sizeof(struct junos_node *));
     for (uint32_t i = 0; i < tree->slots; i++) {
         if (!tree->slot[i]) continue;
@@ -59,10 +55,6 @@ struct junos_node *junos_add(struct junos_tree *tree, struct junos_node *of, con
     }
     if ((tree->nodes + 1) * 2 > tree->slots && !grow(tree)) return NULL;
     node = ARENA_NEW(tree->arena, struct junos_node, 1);
-    if (!node) {
-        tree->no_memory = true;
-        return NULL;
-    }
     *node = (struct junos_node){.word = word, .line = line, .parent = of, .depth = (uint16_t)(of->depth + 1)};
     uint32_t at = (uint32_t)hash_of(of, word) & (tree->slots - 1);
     while (tree->slot[at])

@@ -47,10 +47,10 @@ struct junos_tree {
     uint32_t apply_line; /* of the first groups that are applied to all; 0: none are */
     const char *spare;   /* a group with class of service that is applied nowhere; NULL: there is none */
     uint32_t spare_line;
-    bool no_memory, full;
+    bool full;
 };
 
-/* 0; -EINVAL with errors; -ENOMEM.  What is odd in the text is a note without a device. */
+/* 0; -EINVAL with errors.  What is odd in the text is a note without a device. */
 int junos_tree_read(struct junos_tree *tree);
 /* Groups where they are applied, interface ranges, and what is inactive out of the way (expand.c). */
 void junos_tree_expand(struct junos_tree *tree, uint32_t device);

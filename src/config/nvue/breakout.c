@@ -55,19 +55,8 @@ static void add(struct nvue *in, const char *name, const char *mode, uint32_t li
     if (in->brokens >= BROKEN_MOST || nvue_broken(in, name)) return;
     unsigned ports = parts(in, mode, &rate);
     if (!ports) return;
-    if (in->brokens == in->brokens_room) {
-        uint32_t room = in->brokens_room ? in->brokens_room * 2 : 64;
-        struct broken *more = ARENA_NEW(in->arena, struct broken, room);
-        if (!more) {
-            in->set->no_memory = true;
-            return;
-        }
-        if (in->brokens) memcpy(more, in->broken, in->brokens * sizeof(*more));
-        in->broken = more;
-        in->brokens_room = room;
-    }
+    ARENA_ROOM(in->arena, in->broken, in->brokens, in->brokens_room);
     const char *kept = arena_strndup(in->arena, name, strlen(name));
-    if (!kept) return;
     uint32_t place = place_of(in, name);
     uint16_t *order = &in->broken_order[place];
     memmove(order + 1, order, (in->brokens - place) * sizeof(*order));

@@ -474,15 +474,15 @@ static int emit_all(const struct config_emit *emit, bool commands)
                          .node = &fabric->node[emit->node],
                          .sw = &fabric->sw[emit->node - fabric->hosts],
                          .commands = commands};
-    int result = to.node->ports ? 0 : -EINVAL;
 
-    arena_init(&to.arena, (size_t)1 << 24);
-    for (unsigned k = 0; k < KINDS && result == 0; k++)
-        result = config_alike(emit, &to.arena, same[k], &to.kind[k]);
-    to.roce = result == 0 && roce_switch(&to);
-    if (result == 0) emit_switch(&to);
+    if (!to.node->ports) return -EINVAL;
+    arena_init_or_end(&to.arena, (size_t)1 << 24);
+    for (unsigned k = 0; k < KINDS; k++)
+        config_alike(emit, &to.arena, same[k], &to.kind[k]);
+    to.roce = roce_switch(&to);
+    emit_switch(&to);
     arena_release(&to.arena);
-    return result == 0 && ferror(emit->to) ? -EIO : result;
+    return ferror(emit->to) ? -EIO : 0;
 }
 
 int nvue_emit_yaml(const struct config_emit *emit)

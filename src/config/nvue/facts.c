@@ -12,26 +12,16 @@
 #include "config/nvue/nvue_int.h"
 #include "fabric/file/tree.h"
 
-static int add_fact(struct nvue_facts *facts, const struct nvue_fact *fact)
+static void add_fact(struct nvue_facts *facts, const struct nvue_fact *fact)
 {
-    if (facts->count == facts->room) {
-        uint32_t room = facts->room ? facts->room * 2 : 256;
-        struct nvue_fact *more = ARENA_NEW(facts->arena, struct nvue_fact, room);
-        if (!more) return -ENOMEM;
-        if (facts->count) memcpy(more, facts->fact, facts->count * sizeof(*more));
-        facts->fact = more;
-        facts->room = room;
-    }
+    ARENA_ROOM(facts->arena, facts->fact, facts->count, facts->room);
     facts->fact[facts->count++] = *fact;
-    return 0;
 }
 
 /* Each leaf, and each map without anything in it, is a fact. */
-static int walk(struct nvue_facts *facts, const struct tree *map, const struct nvue_fact *so_far)
+static void walk(struct nvue_facts *facts, const struct tree *map, const struct nvue_fact *so_far)
 {
-    int result = 0;
-
-    for (const struct tree *item = map->first; item && result == 0; item = item->next) {
+    for (const struct tree *item = map->first; item; item = item->next) {
         struct nvue_fact fact = *so_far;
         if (fact.words + 2 > NVUE_WORDS) continue; /* nothing that is read lies so deep */
         if (map->type == TREE_MAP) {
@@ -40,14 +30,13 @@ static int walk(struct nvue_facts *facts, const struct tree *map, const struct n
             if (fact.words <= 2) fact.head = fact.line;
         }
         if (item->type != TREE_SCALAR && item->count) {
-            result = walk(facts, item, &fact);
+            walk(facts, item, &fact);
             continue;
         }
         if (item->type == TREE_SCALAR && item->text[0]) fact.word[fact.words++] = item->text;
         if (map->type == TREE_LIST) fact.line = item->at.line;
-        result = add_fact(facts, &fact);
+        add_fact(facts, &fact);
     }
-    return result;
 }
 
 /* Template marks out of the way, in place; the length of the text stays. */
@@ -90,21 +79,18 @@ static int read_yaml(struct config_set *set, const struct config_text *text, str
     struct tree *root = NULL;
     struct nvue_fact none = {.words = 0};
 
-    if (!copy) return -ENOMEM;
     if (blank_marks(copy))
         config_note(set, CONFIG_AT(text, 1), NULL, CONFIG_NONE, CONFIG_NONE,
                     "a template: what stands in {{ }} is not known");
     int result = tree_parse_foreign(copy, text->length, facts->arena, &root, text->errors);
     if (result < 0) return result;
     const struct tree *direct = tree_get(root, "set");
-    if (direct) return walk(facts, direct, &none);
-    if (root->type == TREE_MAP) return walk(facts, root, &none);
-    for (const struct tree *item = root->type == TREE_LIST ? root->first : NULL; item && result == 0;
-         item = item->next) {
+    if (direct || root->type == TREE_MAP) walk(facts, direct ? direct : root, &none);
+    for (const struct tree *item = !direct && root->type == TREE_LIST ? root->first : NULL; item; item = item->next) {
         const struct tree *body = tree_get(item, "set");
-        if (body) result = walk(facts, body, &none);
+        if (body) walk(facts, body, &none);
     }
-    return result;
+    return 0;
 }
 
 /* As the shell has it: what stands in quotation marks is one word. */
@@ -123,12 +109,11 @@ static char *next_word(char *line, char **save)
     return word;
 }
 
-static int read_commands(struct config_set *set, const struct config_text *text, struct nvue_facts *facts)
+static void read_commands(struct config_set *set, const struct config_text *text, struct nvue_facts *facts)
 {
     uint32_t line = 0;
-    int result = 0;
 
-    for (const char *at = text->text; *at && result == 0;) {
+    for (const char *at = text->text; *at;) {
         size_t length = strcspn(at, "\n");
         char *copy = arena_strndup(facts->arena, at, length), *save = NULL;
         line++;
@@ -136,7 +121,6 @@ static int read_commands(struct config_set *set, const struct config_text *text,
         uint32_t index = 0;
         bool set_command = false;
 
-        if (!copy) return -ENOMEM;
         at += length + (at[length] == '\n');
         for (char *word = next_word(copy, &save); word; word = next_word(NULL, &save), index++) {
             if (word[0] == '#') break;
@@ -151,17 +135,19 @@ static int read_commands(struct config_set *set, const struct config_text *text,
                             "nv unset: what it undoes is not known");
             if (index >= 2 && set_command && fact.words < NVUE_WORDS) fact.word[fact.words++] = word;
         }
-        if (fact.words) result = add_fact(facts, &fact);
+        if (fact.words) add_fact(facts, &fact);
     }
-    return result;
 }
 
 int nvue_facts_read(struct config_set *set, const struct config_text *text, struct arena *arena, struct nvue_facts *ret)
 {
     struct nvue_facts facts = {.arena = arena};
-    int result =
-        nvue_is_commands(text->text, text->length) ? read_commands(set, text, &facts) : read_yaml(set, text, &facts);
+    int result = 0;
 
+    if (nvue_is_commands(text->text, text->length))
+        read_commands(set, text, &facts);
+    else
+        result = read_yaml(set, text, &facts);
     if (result < 0) return result;
     if (!facts.count) {
         fabric_errors_add(text->errors, (struct fabric_at){1, 1},

@@ -58,7 +58,6 @@ static const char *quoted(struct arena *arena, const char *const *word, uint32_t
     for (uint32_t w = 0; w < words; w++)
         room += strlen(word[w]) + 3;
     char *text = ARENA_NEW(arena, char, room);
-    if (!text) return NULL;
     text[0] = 0;
     for (uint32_t w = 0; w < words; w++) {
         const char *quote = word[w][0] && word[w][strspn(word[w], plain)] == 0 ? "" : "'";
@@ -88,7 +87,7 @@ static bool takes_many(const struct nvue_fact *fact)
     return pfc && priority;
 }
 
-static int read_line(const struct nvue_fact *fact, struct arena *arena, struct set_line *ret)
+static void read_line(const struct nvue_fact *fact, struct arena *arena, struct set_line *ret)
 {
     uint32_t path = path_words(fact);
 
@@ -101,7 +100,6 @@ static int read_line(const struct nvue_fact *fact, struct arena *arena, struct s
         ret->bad = ret->bad || bad_word(fact->word[w]);
         if (w < path) ret->bad_path = ret->bad;
     }
-    return ret->text && ret->path ? 0 : -ENOMEM;
 }
 
 static int read_lines(const char *text, struct arena *arena, struct set_lines *ret)
@@ -114,10 +112,9 @@ static int read_lines(const char *text, struct arena *arena, struct set_lines *r
     config_set_init(&set);
     int result = nvue_facts_read(&set, &in, arena, &facts);
     ret->line = result == 0 ? ARENA_NEW(arena, struct set_line, facts.count + 1u) : NULL;
-    ret->sorted = ret->line ? ARENA_NEW(arena, struct set_line, facts.count + 1u) : NULL;
-    if (result == 0 && !ret->sorted) result = -ENOMEM;
+    ret->sorted = ARENA_NEW(arena, struct set_line, facts.count + 1u);
     for (uint32_t f = 0; result == 0 && f < facts.count; f++)
-        result = read_line(&facts.fact[f], arena, &ret->line[ret->count++]);
+        read_line(&facts.fact[f], arena, &ret->line[ret->count++]);
     if (result == 0 && ret->count) {
         memcpy(ret->sorted, ret->line, ret->count * sizeof(*ret->line));
         qsort(ret->sorted, ret->count, sizeof(*ret->sorted), by_text);
@@ -221,12 +218,12 @@ int nvue_fix(const struct fix *fix)
     char *text = NULL;
     size_t length = 0;
 
-    arena_init(&arena, (size_t)1 << 30);
+    arena_init_or_end(&arena, (size_t)1 << 30);
     FILE *to = open_memstream(&text, &length);
-    int result = to ? read_lines(fix->approved, &arena, &approved) : -ENOMEM;
+    int result = read_lines(fix->approved, &arena, &approved);
     if (result == 0) result = read_lines(fix->running, &arena, &running);
     if (result == 0) result = print_lines(fix, &approved, &running, to);
-    if (to && fclose(to) != 0 && result == 0) result = -ENOMEM;
+    fclose(to);
     if (result == 0) fwrite(text, 1, length, fix->to);
     free(text);
     arena_release(&arena);

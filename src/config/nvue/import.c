@@ -79,17 +79,7 @@ struct profile *nvue_profile(struct nvue *in, enum kind kind, const char *name, 
     for (uint32_t i = 0; i < in->profiles; i++)
         if (in->profile[i].kind == kind && strcmp(in->profile[i].name, name) == 0) return &in->profile[i];
     if (!line) return NULL;
-    if (in->profiles == in->profiles_room) {
-        uint32_t room = in->profiles_room ? in->profiles_room * 2 : 16;
-        struct profile *more = ARENA_NEW(in->arena, struct profile, room);
-        if (!more) {
-            in->set->no_memory = true;
-            return NULL;
-        }
-        if (in->profiles) memcpy(more, in->profile, in->profiles * sizeof(*more));
-        in->profile = more;
-        in->profiles_room = room;
-    }
+    ARENA_ROOM(in->arena, in->profile, in->profiles, in->profiles_room);
     struct profile *as = &in->profile[in->profiles++];
     *as = (struct profile){.name = name, .kind = (uint8_t)kind, .line = line, .rx = true, .tx = true};
     as->xoff = as->xon = as->buffer = as->cable = -1;
@@ -345,19 +335,7 @@ struct port *nvue_port(struct nvue *in, const char *name, uint32_t line, uint32_
     uint32_t p = config_port(in->set, nvue_at(in, line), in->device, name);
 
     if (p == CONFIG_NONE) return NULL;
-    if (p >= in->ports_room) {
-        uint32_t room = in->ports_room ? in->ports_room * 2 : 64;
-        while (room <= p)
-            room *= 2;
-        struct port *more = ARENA_NEW(in->arena, struct port, room);
-        if (!more) {
-            in->set->no_memory = true;
-            return NULL;
-        }
-        if (in->ports) memcpy(more, in->port, in->ports * sizeof(*more));
-        in->port = more;
-        in->ports_room = room;
-    }
+    in->port = arena_more(in->arena, in->port, p + 1, &in->ports_room, sizeof(*in->port));
     if (p >= in->ports) in->ports = p + 1;
     if (!in->port[p].first) in->port[p].first = line;
     *ret = p;
@@ -616,7 +594,7 @@ static int import_facts(struct nvue *in)
     nvue_say_watchdog(in);
     nvue_judge_maps(in);
     nvue_judge_pools(in);
-    return in->set->no_memory ? -ENOMEM : 0;
+    return 0;
 }
 
 int nvue_import(struct config_set *set, const struct config_text *text)
@@ -625,9 +603,8 @@ int nvue_import(struct config_set *set, const struct config_text *text)
     struct nvue in = {
         .set = set, .text = text, .arena = &arena, .poll = NVUE_POLL_DEFAULT_MS, .robustness = NVUE_ROBUSTNESS_DEFAULT};
 
-    arena_init(&arena, (size_t)2 << 30);
+    arena_init_or_end(&arena, (size_t)2 << 30);
     int result = import_facts(&in);
-    if (result == -ENOMEM) fabric_errors_add(text->errors, (struct fabric_at){0, 0}, "memory for this file ran out");
     arena_release(&arena);
     return result;
 }

@@ -37,7 +37,7 @@ struct nvue_facts {
     struct arena *arena;
 };
 
-/* YAML (`- set:`) or a list of `nv set` commands.  0, -EINVAL with errors, -ENOMEM. */
+/* YAML (`- set:`) or a list of `nv set` commands.  0 or -EINVAL with errors. */
 int nvue_facts_read(struct config_set *set, const struct config_text *text, struct arena *arena,
                     struct nvue_facts *ret);
 bool nvue_is_commands(const char *text, size_t length);

@@ -279,7 +279,7 @@ static void emit_port(const struct nxos_out *out, uint32_t port)
     fprintf(out->to, "  %sshutdown\n", as->up ? "no " : "");
 }
 
-static int survey(struct nxos_out *out)
+static void survey(struct nxos_out *out)
 {
     const struct fabric *fabric = out->emit->fabric;
 
@@ -291,9 +291,9 @@ static int survey(struct nxos_out *out)
         out->lossless |= settings->lossless;
         if (mtu_of(settings) > out->mtu_bytes) out->mtu_bytes = mtu_of(settings);
     }
-    int result = config_alike(out->emit, &out->arena, same_qos, &out->qos);
-    if (result == 0) result = config_alike(out->emit, &out->arena, config_same_queues, &out->queuing);
-    return result == 0 ? config_alike(out->emit, &out->arena, same_ingress, &out->ingress) : result;
+    config_alike(out->emit, &out->arena, same_qos, &out->qos);
+    config_alike(out->emit, &out->arena, config_same_queues, &out->queuing);
+    config_alike(out->emit, &out->arena, same_ingress, &out->ingress);
 }
 
 static unsigned of_polls(ps_t time, uint64_t poll_ms, unsigned most)
@@ -410,9 +410,10 @@ int nxos_emit(const struct config_emit *emit)
     struct nxos_out out = {.emit = emit, .node = &fabric->node[emit->node], .to = emit->to};
 
     out.sw = &fabric->sw[emit->node - fabric->hosts];
-    arena_init(&out.arena, (size_t)1 << 24);
-    int result = out.node->ports ? survey(&out) : -EINVAL;
-    if (result == 0) emit_switch(&out);
+    if (!out.node->ports) return -EINVAL;
+    arena_init_or_end(&out.arena, (size_t)1 << 24);
+    survey(&out);
+    emit_switch(&out);
     arena_release(&out.arena);
-    return result == 0 && ferror(out.to) ? -EIO : result;
+    return ferror(out.to) ? -EIO : 0;
 }

@@ -42,13 +42,7 @@ static void add_port(void *to, const char *name)
         return;
     }
     const char *copy = arena_strndup(&ports->nxos->set->arena, name, strlen(name));
-    if (!copy) {
-        ports->nxos->set->no_memory = true;
-        return;
-    }
-    struct nxos_port *list = config_grown(ports->nxos->set, ports->port, ports->count, &ports->room, sizeof(*list));
-    if (!list) return;
-    ports->port = list;
+    ARENA_ROOM(&ports->nxos->set->arena, ports->port, ports->count, ports->room);
     ports->port[ports->count] = (struct nxos_port){.name = copy, .line = ports->nxos->lines.line[ports->block].number};
     ports->member[ports->members++] = ports->count++;
 }
@@ -399,10 +393,6 @@ int nxos_import(struct config_set *set, const struct config_text *text)
     int result = lines_begin(set, text, &grammar, "nxos", &nxos.lines, &nxos.device);
     if (result != 0) return result;
     ports.member = ARENA_NEW(&set->arena, uint32_t, CONFIG_PORTS_MAX + 1);
-    if (!ports.member) {
-        set->no_memory = true;
-        return 0;
-    }
     lines_foreign(set, text, &nxos.lines, nxos.device, foreign);
     nxos_system(&nxos);
     nxos_policies(&nxos);

@@ -124,10 +124,6 @@ static void read_class_map(struct nxos *nxos, uint32_t index)
     struct nxos_class *class = find_class(nxos, type, line->word[w]);
     if (!class) {
         class = ARENA_NEW(&nxos->set->arena, struct nxos_class, 1);
-        if (!class) {
-            nxos->set->no_memory = true;
-            return;
-        }
         *class = (struct nxos_class){.type = type, .name = line->word[w], .line = line->number, .all = all};
         class->next = nxos->classes;
         nxos->classes = class;
@@ -383,10 +379,6 @@ static struct nxos_policy *add_policy(struct nxos *nxos, enum nxos_type type, co
 
     if (policy) return policy;
     policy = ARENA_NEW(&nxos->set->arena, struct nxos_policy, 1);
-    if (!policy) {
-        nxos->set->no_memory = true;
-        return NULL;
-    }
     policy->type = type;
     policy->name = name;
     policy->line = line->number;
@@ -437,7 +429,6 @@ static void read_policy_map(struct nxos *nxos, uint32_t index)
         return;
     }
     struct nxos_policy *policy = add_policy(nxos, type, line, line->word[line->words - 1]);
-    if (!policy) return;
     line->known = true;
     for (uint32_t i = index + 1; i < line->end; i++) {
         struct line *inner = &nxos->lines.line[i];

@@ -33,10 +33,6 @@ static void read_breakout(struct nxos *nxos, struct line *line)
 
     if (!line_is(line, "interface breakout module # port * map * ...", &match)) return;
     struct nxos_breakout *breakout = ARENA_NEW(&nxos->set->arena, struct nxos_breakout, 1);
-    if (!breakout) {
-        nxos->set->no_memory = true;
-        return;
-    }
     for (const char *at = match.word[0]; *at; at += strspn(at, ",")) {
         first = strtoull(at, &end, 10);
         last = *end == '-' ? strtoull(end + 1, &end, 10) : first;

@@ -81,7 +81,6 @@ static uint32_t kind_of(struct plan *plan, struct kinds *kinds, const void *cont
     for (uint32_t i = 0; i < kinds->count; i++)
         if (memcmp(kinds->bytes + i * size, content, size) == 0) return i;
     uint8_t *more = arena_alloc(&plan->arena, kinds->count + 1, size, 8);
-    if (!more) return CONFIG_NONE;
     if (kinds->count) memcpy(more, kinds->bytes, kinds->count * size);
     memcpy(more + kinds->count * size, content, size);
     kinds->bytes = more;
@@ -184,10 +183,9 @@ static void plan_buffer(struct plan *plan)
     plan->shared_bytes = plan->buffer_bytes > aside ? plan->buffer_bytes - aside : 0;
 }
 
-static bool plan_ports(struct plan *plan)
+static void plan_ports(struct plan *plan)
 {
     plan->port = ARENA_NEW(&plan->arena, struct port_plan, plan->node->ports);
-    if (!plan->port) return false;
     plan_buffer(plan);
     for (uint32_t p = 0; p < plan->node->ports; p++) {
         const struct fabric_settings *settings = settings_of(plan, p);
@@ -204,7 +202,6 @@ static bool plan_ports(struct plan *plan)
         port->pfc_map = kind_of(plan, &plan->pfc_map, pfc_to_queue, sizeof(pfc_to_queue));
         plan_queues(plan, p, port, settings);
     }
-    return true;
 }
 
 /* --- JSON --- */
@@ -679,11 +676,8 @@ int sonic_emit(const struct config_emit *emit)
                         .sw = &fabric->sw[emit->node - fabric->hosts],
                         .first_table = true};
 
-    arena_init(&plan.arena, (size_t)1 << 30);
-    if (!plan_ports(&plan)) {
-        arena_release(&plan.arena);
-        return -ENOMEM;
-    }
+    arena_init_or_end(&plan.arena, (size_t)1 << 30);
+    plan_ports(&plan);
     config_head(emit, &config_sonic);
     fputc('{', emit->to);
     emit_metadata(&plan);

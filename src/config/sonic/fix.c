@@ -227,7 +227,7 @@ int sonic_fix(const struct fix *fix)
     struct patch patch = {.fix = fix, .to = fix->to};
     struct arena arena;
 
-    arena_init(&arena, (size_t)1 << 30);
+    arena_init_or_end(&arena, (size_t)1 << 30);
     int result = read_rows(fix->approved, &arena, &patch.approved);
     if (result == 0) result = read_rows(fix->running, &arena, &patch.running);
     if (result == 0) write_patch(&patch);

@@ -85,19 +85,7 @@ struct sonic_port *sonic_port_get(struct sonic *in, const char *name, uint32_t l
     uint32_t p = config_port(in->set, CONFIG_AT(in->text, line), in->device, name);
 
     if (p == CONFIG_NONE) return NULL;
-    if (p >= in->room) {
-        uint32_t room = in->room ? in->room * 2 : 64;
-        while (room <= p)
-            room *= 2;
-        struct sonic_port *more = ARENA_NEW(in->arena, struct sonic_port, room);
-        if (!more) {
-            in->set->no_memory = true;
-            return NULL;
-        }
-        if (in->ports) memcpy(more, in->port, in->ports * sizeof(*more));
-        in->port = more;
-        in->room = room;
-    }
+    in->port = arena_more(in->arena, in->port, p + 1, &in->room, sizeof(*in->port));
     if (p >= in->ports) in->ports = p + 1;
     in->port[p].met = true;
     return &in->port[p];
@@ -501,7 +489,7 @@ static int import_rows(struct sonic *in)
     note_tables(in);
     note_twice(in);
     note_fields(in);
-    return in->set->no_memory ? -ENOMEM : 0;
+    return 0;
 }
 
 int sonic_import(struct config_set *set, const struct config_text *text)
@@ -509,9 +497,8 @@ int sonic_import(struct config_set *set, const struct config_text *text)
     struct arena arena;
     struct sonic in = {.set = set, .text = text, .arena = &arena};
 
-    arena_init(&arena, (size_t)2 << 30);
+    arena_init_or_end(&arena, (size_t)2 << 30);
     int result = import_rows(&in);
-    if (result == -ENOMEM) fabric_errors_add(text->errors, (struct fabric_at){0, 0}, "memory for this file ran out");
     arena_release(&arena);
     return result;
 }

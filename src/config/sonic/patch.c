@@ -27,22 +27,19 @@ static uint32_t *slot_of(const struct patch *patch, const char *table, const cha
     }
 }
 
-static int add_row(struct patch *patch, const char *table, const char *key, const struct tree *fields)
+static void add_row(struct patch *patch, const char *table, const char *key, const struct tree *fields)
 {
     struct sonic_rows *rows = patch->rows;
-    int result = sonic_rows_add(rows, table, key, fields);
 
-    if (result < 0) return result;
+    sonic_rows_add(rows, table, key, fields);
     if (rows->count * 2 > patch->slots) {
         patch->slots = patch->slots ? patch->slots * 2 : 256;
         patch->slot = ARENA_NEW(rows->arena, uint32_t, patch->slots);
-        if (!patch->slot) return -ENOMEM;
         memset(patch->slot, 0, patch->slots * sizeof(*patch->slot));
         for (uint32_t r = 0; r < rows->count; r++)
             *slot_of(patch, rows->row[r].table, rows->row[r].key) = r + 1;
     }
     *slot_of(patch, table, key) = rows->count;
-    return 0;
 }
 
 static const char *part_of(struct arena *arena, const char **path)
@@ -51,12 +48,12 @@ static const char *part_of(struct arena *arena, const char **path)
     char *part = arena_strndup(arena, *path, length), *to = part;
 
     *path += length + ((*path)[length] == '/');
-    for (const char *from = part; part && *from; from++) {
+    for (const char *from = part; *from; from++) {
         bool escaped = *from == '~' && (from[1] == '0' || from[1] == '1');
         *to++ = escaped ? (from[1] == '1' ? '/' : '~') : *from;
         from += escaped;
     }
-    if (part) *to = 0;
+    *to = 0;
     return part;
 }
 
@@ -64,7 +61,7 @@ static struct tree *new_map(struct arena *arena, const char *key, struct fabric_
 {
     struct tree *map = ARENA_NEW(arena, struct tree, 1);
 
-    if (map) *map = (struct tree){.type = TREE_MAP, .key = key, .at = at, .key_at = at, .text = ""};
+    *map = (struct tree){.type = TREE_MAP, .key = key, .at = at, .key_at = at, .text = ""};
     return map;
 }
 
@@ -73,74 +70,63 @@ static struct tree *made_of(struct arena *arena, struct sonic_row *row)
 {
     if (row->made) return row->made;
     struct tree *made = new_map(arena, row->key, row->fields->key_at);
-    for (const struct tree *field = row->fields->first; made && field; field = field->next) {
+    for (const struct tree *field = row->fields->first; field; field = field->next) {
         struct tree *copy = ARENA_NEW(arena, struct tree, 1);
-        if (!copy) return NULL;
         *copy = *field;
         copy->next = NULL;
         tree_append(made, copy);
     }
-    if (made) row->fields = row->made = made;
+    row->fields = row->made = made;
     return made;
 }
 
 /* A field, with all that was said of its row before; of one that is there already the last counts. */
-static int add_field(struct patch *patch, const char *table, const char *key, const char *field,
-                     const struct tree *value, struct fabric_at at)
+static void add_field(struct patch *patch, const char *table, const char *key, const char *field,
+                      const struct tree *value, struct fabric_at at)
 {
     struct sonic_rows *rows = patch->rows;
     struct tree *child = ARENA_NEW(rows->arena, struct tree, 1);
 
-    if (!child) return -ENOMEM;
     *child = *value;
     child->key = field;
     child->key_at = at;
     child->next = NULL;
     uint32_t there = patch->slots ? *slot_of(patch, table, key) : 0;
     if (there) {
-        struct tree *made = made_of(rows->arena, &rows->row[there - 1]);
-        if (!made) return -ENOMEM;
-        tree_append(made, child);
-        return 0;
+        tree_append(made_of(rows->arena, &rows->row[there - 1]), child);
+        return;
     }
     struct tree *fields = new_map(rows->arena, key, at);
-    if (!fields) return -ENOMEM;
     tree_append(fields, child);
-    int result = add_row(patch, table, key, fields);
-    if (result == 0) rows->row[rows->count - 1].made = fields;
-    return result;
+    add_row(patch, table, key, fields);
+    rows->row[rows->count - 1].made = fields;
 }
 
-static int add_operation(struct patch *patch, const struct tree *item)
+static void add_operation(struct patch *patch, const struct tree *item)
 {
     struct sonic_rows *rows = patch->rows;
     const struct tree *path = tree_get(item, "path"), *op = tree_get(item, "op"), *value = tree_get(item, "value");
     const char *at = path->text + (path->text[0] == '/');
-    int result = 0;
 
     if (!value || (strcmp(op->text, "add") != 0 && strcmp(op->text, "replace") != 0)) {
         if (strcmp(op->text, "test") != 0 && !rows->removed++) rows->removed_line = path->key_at.line;
-        return 0;
+        return;
     }
     const char *table = part_of(rows->arena, &at);
-    if (table && !sonic_table_name(table) && *at) table = part_of(rows->arena, &at); /* a database's name */
+    if (!sonic_table_name(table) && *at) table = part_of(rows->arena, &at); /* a database's name */
     const char *key = *at ? part_of(rows->arena, &at) : NULL, *field = *at ? part_of(rows->arena, &at) : NULL;
-    if (!table) return -ENOMEM;
     struct tree *head = new_map(rows->arena, table, path->key_at);
-    if (!head) return -ENOMEM;
     if (!rows->tables || strcmp(rows->table[rows->tables - 1].tree->key, table) != 0)
-        result = sonic_rows_table(rows, head, rows->maps++);
-    if (result < 0) return result;
-    if (key && field) return value->type == TREE_SCALAR ? add_field(patch, table, key, field, value, path->key_at) : 0;
-    if (value->type != TREE_MAP) return 0;
-    if (!key) {
-        for (const struct tree *row = value->first; row && result == 0; row = row->next)
-            if (row->type == TREE_MAP) result = add_row(patch, table, row->key, row);
-        return result;
+        sonic_rows_table(rows, head, rows->maps++);
+    if (key && field) {
+        if (value->type == TREE_SCALAR) add_field(patch, table, key, field, value, path->key_at);
+    } else if (value->type == TREE_MAP && key) {
+        add_row(patch, table, key, value);
+        rows->row[rows->count - 1].line = path->key_at.line;
+    } else if (value->type == TREE_MAP) {
+        for (const struct tree *row = value->first; row; row = row->next)
+            if (row->type == TREE_MAP) add_row(patch, table, row->key, row);
     }
-    result = add_row(patch, table, key, value);
-    if (result == 0) rows->row[rows->count - 1].line = path->key_at.line;
-    return result;
 }
 
 bool sonic_is_patch(const struct tree *item)
@@ -150,13 +136,11 @@ bool sonic_is_patch(const struct tree *item)
     return path && op && path->type == TREE_SCALAR && op->type == TREE_SCALAR;
 }
 
-int sonic_rows_patch(struct sonic_rows *rows, const struct tree *list)
+void sonic_rows_patch(struct sonic_rows *rows, const struct tree *list)
 {
     struct patch patch = {.rows = rows};
-    int result = 0;
 
     rows->patch = true;
-    for (const struct tree *item = list->first; item && result == 0; item = item->next)
-        if (sonic_is_patch(item)) result = add_operation(&patch, item);
-    return result;
+    for (const struct tree *item = list->first; item; item = item->next)
+        if (sonic_is_patch(item)) add_operation(&patch, item);
 }

@@ -28,34 +28,18 @@ bool sonic_table_name(const char *name)
     return table_name(name, strlen(name));
 }
 
-int sonic_rows_add(struct sonic_rows *rows, const char *table, const char *key, const struct tree *fields)
+void sonic_rows_add(struct sonic_rows *rows, const char *table, const char *key, const struct tree *fields)
 {
-    if (rows->count == rows->room) {
-        uint32_t room = rows->room ? rows->room * 2 : 256;
-        struct sonic_row *more = ARENA_NEW(rows->arena, struct sonic_row, room);
-        if (!more) return -ENOMEM;
-        if (rows->count) memcpy(more, rows->row, rows->count * sizeof(*more));
-        rows->row = more;
-        rows->room = room;
-    }
+    ARENA_ROOM(rows->arena, rows->row, rows->count, rows->room);
     uint32_t of = rows->tables ? rows->tables - 1 : 0;
     rows->row[rows->count] = (struct sonic_row){table, key, fields, fields->key_at.line, rows->count, of, NULL};
     rows->count++;
-    return 0;
 }
 
-int sonic_rows_table(struct sonic_rows *rows, const struct tree *table, uint32_t map)
+void sonic_rows_table(struct sonic_rows *rows, const struct tree *table, uint32_t map)
 {
-    if (rows->tables == rows->tables_room) {
-        uint32_t room = rows->tables_room ? rows->tables_room * 2 : 64;
-        struct sonic_table *more = ARENA_NEW(rows->arena, struct sonic_table, room);
-        if (!more) return -ENOMEM;
-        if (rows->tables) memcpy(more, rows->table, rows->tables * sizeof(*more));
-        rows->table = more;
-        rows->tables_room = room;
-    }
+    ARENA_ROOM(rows->arena, rows->table, rows->tables, rows->tables_room);
     rows->table[rows->tables++] = (struct sonic_table){table, map, 0};
-    return 0;
 }
 
 /* Does a map of this name hold tables, rather than being one? */
@@ -73,29 +57,26 @@ static bool wraps(const struct tree *map)
     return like * 2 > map->count;
 }
 
-static int add_map(struct sonic_rows *rows, const struct tree *map, int depth)
+static void add_map(struct sonic_rows *rows, const struct tree *map, int depth)
 {
     uint32_t number = rows->maps++;
-    int result = 0;
 
-    for (const struct tree *item = map->first; item && result == 0; item = item->next) {
+    for (const struct tree *item = map->first; item; item = item->next) {
         const char *bar = strchr(item->key, '|');
         if (item->type == TREE_LIST) continue;
         if (bar) {
             const char *table = arena_strndup(rows->arena, item->key, (size_t)(bar - item->key));
-            if (!table) return -ENOMEM;
             bool met = rows->count && strcmp(rows->row[rows->count - 1].table, table) == 0;
-            if (!met) result = sonic_rows_table(rows, item, number);
-            if (result == 0) result = sonic_rows_add(rows, table, bar + 1, item);
+            if (!met) sonic_rows_table(rows, item, number);
+            sonic_rows_add(rows, table, bar + 1, item);
         } else if (depth < WRAPPED_MOST && wraps(item)) {
-            result = add_map(rows, item, depth + 1);
+            add_map(rows, item, depth + 1);
         } else if (item->type == TREE_MAP) {
-            result = sonic_rows_table(rows, item, number);
-            for (const struct tree *row = item->first; row && result == 0; row = row->next)
-                if (row->type == TREE_MAP) result = sonic_rows_add(rows, item->key, row->key, row);
+            sonic_rows_table(rows, item, number);
+            for (const struct tree *row = item->first; row; row = row->next)
+                if (row->type == TREE_MAP) sonic_rows_add(rows, item->key, row->key, row);
         }
     }
-    return result;
 }
 
 static int by_table(const void *a, const void *b)
@@ -122,12 +103,11 @@ static int by_twin(const void *a, const void *b)
 }
 
 /* A program that reads JSON keeps the last of two tables of one name, with no row of the first. */
-static int drop_replaced(struct sonic_rows *rows)
+static void drop_replaced(struct sonic_rows *rows)
 {
     struct twin *twin = ARENA_NEW(rows->arena, struct twin, rows->tables + 1);
     uint32_t kept = 0;
 
-    if (!twin) return -ENOMEM;
     for (uint32_t t = 0; t < rows->tables; t++)
         twin[t] = (struct twin){rows->table[t].tree, rows->table[t].map, t};
     qsort(twin, rows->tables, sizeof(*twin), by_twin);
@@ -138,7 +118,6 @@ static int drop_replaced(struct sonic_rows *rows)
     for (uint32_t r = 0; r < rows->count; r++)
         if (!rows->table[rows->row[r].of].replaced) rows->row[kept++] = rows->row[r];
     rows->count = kept;
-    return 0;
 }
 
 static void blank_comments(char *text)
@@ -157,27 +136,24 @@ int sonic_rows_read(const struct config_text *text, struct arena *arena, struct 
     char *copy = arena_strndup(arena, text->text, text->length);
     struct tree *root = NULL;
 
-    if (!copy) return -ENOMEM;
     blank_comments(copy);
     int result = tree_parse_foreign(copy, text->length, arena, &root, text->errors);
     if (result < 0) return result;
     if (root->type == TREE_LIST && root->first && sonic_is_patch(root->first)) {
-        result = sonic_rows_patch(&rows, root);
+        sonic_rows_patch(&rows, root);
     } else if (root->type == TREE_MAP) {
-        result = add_map(&rows, root, 0);
+        add_map(&rows, root, 0);
     } else if (root->type == TREE_LIST) {
-        for (const struct tree *item = root->first; item && result == 0; item = item->next)
-            if (item->type == TREE_MAP) result = add_map(&rows, item, 0);
+        for (const struct tree *item = root->first; item; item = item->next)
+            if (item->type == TREE_MAP) add_map(&rows, item, 0);
     }
-    if (result == 0) result = drop_replaced(&rows);
-    if (result < 0) return result;
+    drop_replaced(&rows);
     if (!rows.count) {
         fabric_errors_add(text->errors, root->at,
                           "not a config_db.json: tables are expected, as in {\"PORT\": {\"Ethernet0\": {…}}}");
         return -EINVAL;
     }
     rows.sorted = ARENA_NEW(arena, struct sonic_row, rows.count);
-    if (!rows.sorted) return -ENOMEM;
     memcpy(rows.sorted, rows.row, rows.count * sizeof(*rows.row));
     qsort(rows.sorted, rows.count, sizeof(*rows.sorted), by_table);
     *ret = rows;
@@ -232,6 +208,5 @@ const char *sonic_reference(struct arena *arena, const char *text)
     if (text[0] != '[') return text;
     const char *bar = strchr(text, '|');
     const char *from = bar ? bar + 1 : text + 1;
-    const char *name = arena_strndup(arena, from, strcspn(from, "]"));
-    return name ? name : text;
+    return arena_strndup(arena, from, strcspn(from, "]"));
 }

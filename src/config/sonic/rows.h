@@ -35,7 +35,7 @@ struct sonic_rows {
     uint32_t removed, removed_line; /* operations that take something away, and the first */
 };
 
-/* 0, -EINVAL with errors, -ENOMEM. */
+/* 0 or -EINVAL with errors. */
 int sonic_rows_read(const struct config_text *text, struct arena *arena, struct sonic_rows *ret);
 /* The last row of that table and key, NULL: none. */
 const struct sonic_row *sonic_row_find(const struct sonic_rows *rows, const char *table, const char *key);
@@ -45,11 +45,11 @@ const char *sonic_field(const struct sonic_row *row, const char *name, uint32_t 
 /* `[TABLE|name]` (databases to 3_0_1) or `name`, as the name. */
 const char *sonic_reference(struct arena *arena, const char *text);
 
-/* Between rows.c and patch.c: 0 or -ENOMEM. */
+/* Between rows.c and patch.c. */
 bool sonic_table_name(const char *name);
-int sonic_rows_add(struct sonic_rows *rows, const char *table, const char *key, const struct tree *fields);
-int sonic_rows_table(struct sonic_rows *rows, const struct tree *table, uint32_t map);
+void sonic_rows_add(struct sonic_rows *rows, const char *table, const char *key, const struct tree *fields);
+void sonic_rows_table(struct sonic_rows *rows, const struct tree *table, uint32_t map);
 bool sonic_is_patch(const struct tree *item);
-int sonic_rows_patch(struct sonic_rows *rows, const struct tree *list);
+void sonic_rows_patch(struct sonic_rows *rows, const struct tree *list);
 
 #endif
