@@ -270,10 +270,8 @@ bool cli_source_import(struct cli_source *source, const struct cli_inputs *input
         if (!read_one(source, &links, inputs->links->path[i], &when)) return false;
     }
     if (!cli_given_apply(inputs->given, &source->set)) return false;
-    int result = config_write(&source->set, "imported", &source->text, &source->map);
-    if (result == 0) return true;
-    cli_error("%s: %s", source->path, strerror(-result));
-    return false;
+    config_write(&source->set, "imported", &source->text, &source->map);
+    return true;
 }
 
 struct cli_place cli_source_place(const struct cli_source *source, struct fabric_at at)
@@ -346,11 +344,11 @@ bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs)
             config_set_init(&source->set);
             source->imported = true;
             if (config_read(&source->set, NULL, "-", source->read, length, NULL, &errors) != 0 ||
-                !cli_given_apply(inputs->given, &source->set) ||
-                config_write(&source->set, "imported", &source->text, &source->map) != 0) {
+                !cli_given_apply(inputs->given, &source->set)) {
                 fabric_errors_print(&errors, stderr);
                 return false;
             }
+            config_write(&source->set, "imported", &source->text, &source->map);
             return load(source);
         }
     }

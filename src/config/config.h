@@ -171,7 +171,6 @@ struct config_set { /* what the texts read so far have said; everything is in th
     uint8_t classes;           /* bit p: a class of priority p was spoken of */
     const char *class_name[8]; /* as the first configuration that has names calls it; NULL */
     uint8_t cnp_dscp; /* config_judge(): with which CNPs are sent by what switches say; 0: as adapters have it */
-    bool no_memory;
 };
 
 struct config_text { /* what import() gets */
@@ -210,7 +209,7 @@ struct config_format {
     int (*guess)(const char *text, size_t length);
     /* Is this text to be read after those that are not, for it adds to them?  NULL: none is. */
     bool (*late)(const char *text, size_t length);
-    /* 0; -EINVAL with errors; -ENODATA with an error, nothing in it is of a device; -ENOMEM.  NULL: not read. */
+    /* 0; -EINVAL with errors; -ENODATA with an error, nothing in it is of a device.  NULL: not read. */
     int (*import)(struct config_set *set, const struct config_text *text);
     /* 0 or -errno.  NULL: not written. */
     int (*emit)(const struct config_emit *emit);
@@ -221,7 +220,7 @@ struct config_format {
      * NULL: in bytes. */
     bool (*same_marking)(const struct fabric_switch *sw, bool lossless, const char *own, const struct sw_ecn *approved,
                          struct sw_ecn *io_running);
-    /* Commands that bring a device back (fix.h): 0, -EINVAL (a text is not of the system, or it is refused), -ENOMEM.
+    /* Commands that bring a device back (fix.h): 0, -EINVAL (a text is not of the system, or it is refused).
      * NULL: none are written. */
     int (*fix)(const struct fix *fix);
     const char *fix_how; /* how they are to be loaded, in a few words */
@@ -246,13 +245,11 @@ int config_read(struct config_set *set, const struct config_format *format, cons
                 size_t length, const char *device, struct fabric_errors *errors);
 /* One more text, for struct origin. */
 uint32_t config_source(struct config_set *set, const char *path);
-/* The fabric file and its map; both live as long as the set.  0 or -ENOMEM. */
-int config_write(struct config_set *set, const char *name, const char **ret_text, struct origin_map *ret_map);
+/* The fabric file and its map; both live as long as the set. */
+void config_write(struct config_set *set, const char *name, const char **ret_text, struct origin_map *ret_map);
 
-/* --- for importers (set.c, said.c); none of them fails: memory that ran out is in set->no_memory --- */
+/* --- for importers (set.c, said.c); none of them fails --- */
 #define CONFIG_AT(text, line_) ((struct origin){(text)->source, (line_)})
-/* Room for one more of a list that an importer keeps in the arena: its new place, or NULL. */
-void *config_grown(struct config_set *set, void *list, uint32_t count, uint32_t *room, size_t size);
 /* Finds or adds.  A name is made fit for a fabric file: what is not a letter, digit, - _ . becomes -. */
 uint32_t config_device(struct config_set *set, struct origin at, const char *name, const char *nos, bool host);
 /* As it was when there were so many devices and notes: of a text that turned out to say nothing. */
@@ -350,8 +347,7 @@ struct config_alike { /* ports of a node, put together by what they have alike *
     uint32_t kinds;   /* the first is that of most ports */
 };
 typedef bool config_same(const struct fabric *fabric, uint32_t a, uint32_t b);
-/* 0 or -ENOMEM. */
-int config_alike(const struct config_emit *emit, struct arena *arena, config_same *same, struct config_alike *ret);
+void config_alike(const struct config_emit *emit, struct arena *arena, config_same *same, struct config_alike *ret);
 bool config_same_queue_map(const struct fabric *fabric, uint32_t a, uint32_t b);
 bool config_same_queues(const struct fabric *fabric, uint32_t a, uint32_t b); /* schedule and marking */
 bool config_same_maps(const struct fabric *fabric, uint32_t a, uint32_t b);   /* DSCP, PCP, queues */

@@ -66,13 +66,12 @@ uint8_t config_queues(const struct fabric *fabric, const struct fabric_settings 
     return queues;
 }
 
-int config_alike(const struct config_emit *emit, struct arena *arena, config_same *same, struct config_alike *ret)
+void config_alike(const struct config_emit *emit, struct arena *arena, config_same *same, struct config_alike *ret)
 {
     const struct fabric_node *node = &emit->fabric->node[emit->node];
     uint32_t *of = ARENA_NEW(arena, uint32_t, node->ports), *port = ARENA_NEW(arena, uint32_t, node->ports);
     uint32_t *count = ARENA_NEW(arena, uint32_t, node->ports), kinds = 0, most = 0;
 
-    if (!of || !port || !count) return -ENOMEM;
     for (uint32_t p = 0; p < node->ports; p++) {
         uint32_t kind = 0;
         while (kind < kinds && !same(emit->fabric, port[kind], node->first_port + p))
@@ -95,7 +94,6 @@ int config_alike(const struct config_emit *emit, struct arena *arena, config_sam
             of[p] = of[p] == most ? 0 : of[p] == 0 ? most : of[p];
     }
     *ret = (struct config_alike){of, port, kinds};
-    return 0;
 }
 
 bool config_same_queue_map(const struct fabric *fabric, uint32_t a, uint32_t b)

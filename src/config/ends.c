@@ -25,20 +25,6 @@
 #define DESCRIPTION_BYTES 256
 #define WORDS_MAX 24 /* of a description that are looked at */
 
-static void *room_for(struct config_set *set, void *list, uint32_t count, uint32_t *room, size_t size)
-{
-    if (count < *room) return list;
-    uint32_t wanted = *room ? *room * 2 : 64;
-    void *more = wanted > *room ? arena_alloc(&set->arena, wanted, size, 16) : NULL;
-    if (!more) {
-        set->no_memory = true;
-        return NULL;
-    }
-    if (count) memcpy(more, list, count * size);
-    *room = wanted;
-    return more;
-}
-
 static const struct config_port *port_of(const struct config_set *set, uint32_t device, uint32_t port)
 {
     return device < set->devices && port < set->device[device].ports ? &set->device[device].port[port] : NULL;
@@ -61,11 +47,8 @@ void config_address(struct config_set *set, struct origin at, uint32_t device, u
     else if (inet_pton(AF_INET6, address, as.bytes) == 1 && prefix <= 128)
         as.prefix = (uint8_t)prefix;
     if (as.prefix < 126) return; /* room for more than two ends */
-    struct config_address *list =
-        room_for(set, set->address, set->addresses, &set->addresses_room, sizeof(*set->address));
-    if (!list) return;
-    set->address = list;
-    list[set->addresses++] = as;
+    ARENA_ROOM(&set->arena, set->address, set->addresses, set->addresses_room);
+    set->address[set->addresses++] = as;
 }
 
 /* `rack12:u4`: a place in a rack, not a port of a device. */
@@ -98,15 +81,9 @@ static bool described_plainly(struct config_set *set, struct origin at, uint32_t
 void config_described(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *text)
 {
     if (!port_of(set, device, port) || described_plainly(set, at, device, port, text)) return;
-    struct config_description *list =
-        room_for(set, set->description, set->descriptions, &set->descriptions_room, sizeof(*set->description));
-    const char *copy = list ? arena_strndup(&set->arena, text, strnlen(text, DESCRIPTION_BYTES)) : NULL;
-    if (!copy) {
-        set->no_memory = true;
-        return;
-    }
-    set->description = list;
-    list[set->descriptions++] = (struct config_description){device, port, copy, at};
+    const char *copy = arena_strndup(&set->arena, text, strnlen(text, DESCRIPTION_BYTES));
+    ARENA_ROOM(&set->arena, set->description, set->descriptions, set->descriptions_room);
+    set->description[set->descriptions++] = (struct config_description){device, port, copy, at};
 }
 
 /* --- neighbours --- */
@@ -144,7 +121,7 @@ static char *small_letters(struct arena *arena, const char *text)
 {
     char *copy = arena_strndup(arena, text, strlen(text));
 
-    for (char *c = copy; c && *c; c++)
+    for (char *c = copy; *c; c++)
         *c = (char)tolower((unsigned char)*c);
     return copy;
 }
@@ -153,14 +130,9 @@ static struct named *devices_by_name(struct config_set *set)
 {
     struct named *list = ARENA_NEW(&set->arena, struct named, set->devices);
 
-    for (uint32_t d = 0; list && d < set->devices; d++) {
+    for (uint32_t d = 0; d < set->devices; d++)
         list[d] = (struct named){small_letters(&set->arena, set->device[d].name), d};
-        if (!list[d].name) list = NULL;
-    }
-    if (!list)
-        set->no_memory = true;
-    else if (set->devices)
-        qsort(list, set->devices, sizeof(*list), by_name);
+    if (set->devices) qsort(list, set->devices, sizeof(*list), by_name);
     return list;
 }
 

@@ -334,18 +334,16 @@ int facts_links(struct config_set *set, const struct facts *facts, const char *p
 {
     struct applying as = {set, config_source(set, path), errors};
 
-    if (set->no_memory) return -ENOMEM;
     errors->path = path;
     for (uint32_t f = 0; f < facts->count; f++)
         if (facts->fact[f].kind == FACT_LINK) apply_link(&as, &facts->fact[f]);
-    return errors->count ? -EINVAL : set->no_memory ? -ENOMEM : 0;
+    return errors->count ? -EINVAL : 0;
 }
 
 int facts_values(struct config_set *set, const struct facts *facts, const char *path, struct fabric_errors *errors)
 {
     struct applying as = {set, config_source(set, path), errors};
 
-    if (set->no_memory) return -ENOMEM;
     errors->path = path;
     ends_join(set); /* what a cable's other end is must be known for its length */
     for (uint32_t f = 0; f < facts->count; f++) {
@@ -353,5 +351,5 @@ int facts_values(struct config_set *set, const struct facts *facts, const char *
         if (facts->fact[f].kind == FACT_CABLE) apply_cable(&as, &facts->fact[f]);
         if (facts->fact[f].kind == FACT_LINK) apply_link_cable(&as, &facts->fact[f]);
     }
-    return errors->count ? -EINVAL : set->no_memory ? -ENOMEM : 0;
+    return errors->count ? -EINVAL : 0;
 }

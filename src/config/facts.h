@@ -29,7 +29,7 @@ struct facts {
 #define FACTS_MAX_BYTES (1u << 20)
 
 /* Reads `models`, `cables` and `links` of a text into the list; all of it lives in the arena.  may_miss as of a fact.
- * 0; -EINVAL with errors; -ENOMEM. */
+ * 0; -EINVAL with errors. */
 int facts_read(struct arena *arena, const char *text, size_t length, bool may_miss, struct facts *facts,
                struct fabric_errors *errors);
 /* One more, `PATTERN=VALUE` or VALUE; the value is judged at once.  NULL, or what is wrong with it, in buf. */
@@ -37,7 +37,7 @@ int facts_read(struct arena *arena, const char *text, size_t length, bool may_mi
 const char *facts_add(struct arena *arena, struct facts *facts, enum fact_kind kind, const char *argument,
                       char buf[FACTS_WRONG]);
 /* After all texts, before config_write(), as from a text called `path`: links of all lists first, then their models and
- * cables.  What matches nothing is an error.  0; -EINVAL with errors; -ENOMEM. */
+ * cables.  What matches nothing is an error.  0; -EINVAL with errors. */
 int facts_links(struct config_set *set, const struct facts *facts, const char *path, struct fabric_errors *errors);
 int facts_values(struct config_set *set, const struct facts *facts, const char *path, struct fabric_errors *errors);
 

@@ -103,12 +103,11 @@ static const char *trimmed(struct arena *arena, const char *line, size_t length)
 {
     char *copy = arena_alloc(arena, length + 1, 1, 1), *to = copy;
 
-    for (size_t i = 0; copy && i < length; i++) {
+    for (size_t i = 0; i < length; i++) {
         bool blank = line[i] == ' ' || line[i] == '\t' || line[i] == '\r';
         if (blank && (to == copy || to[-1] == ' ')) continue;
         *to++ = blank ? ' ' : line[i];
     }
-    if (!copy) return NULL;
     while (to > copy && to[-1] == ' ')
         to--;
     *to = 0;
@@ -140,7 +139,6 @@ static int read_blocks(const char *from, struct arena *arena, struct block_text 
                                .sorted = ARENA_NEW(arena, struct place, lines),
                                .name = ARENA_NEW(arena, struct name, lines),
                                .arena = arena};
-    if (!ret->statement || !ret->sorted || !ret->name) return -ENOMEM;
     for (const char *line = from; *line;) {
         size_t length = strcspn(line, "\n"), indent = strspn(line, " \t");
         const char *text = trimmed(arena, line, length);
@@ -514,15 +512,12 @@ int fix_lines(const struct fix *fix)
     struct change change = {.families = fix->families};
     struct arena arena;
 
-    arena_init(&arena, (size_t)1 << 30);
+    arena_init_or_end(&arena, (size_t)1 << 30);
     int result = read_blocks(fix->approved, &arena, &change.approved);
     if (result == 0) result = read_blocks(fix->seen, &arena, &change.seen);
     if (result == 0) result = read_blocks(fix->running, &arena, &change.running);
     if (result == 0) {
         change.shape = ARENA_NEW(&arena, uint64_t, change.approved.count + 1u);
-        if (!change.shape) result = -ENOMEM;
-    }
-    if (result == 0) {
         change.foreign = names_differ(&change);
         mark_new(&change);
         mark_old(&change);

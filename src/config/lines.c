@@ -130,12 +130,11 @@ static size_t trim(const char **io_text, size_t length, uint16_t *ret_indent)
     return end - indent;
 }
 
-static bool split(struct arena *arena, struct line *line, const char *text, size_t length)
+static void split(struct arena *arena, struct line *line, const char *text, size_t length)
 {
     const char *found[LINES_WORDS];
-    char *copy = arena_strndup(arena, text, length), *words = copy ? arena_strndup(arena, text, length) : NULL;
+    char *copy = arena_strndup(arena, text, length), *words = arena_strndup(arena, text, length);
 
-    if (!words) return false;
     line->text = copy;
     for (char *at = words; *at && line->words < LINES_WORDS;) {
         at += strspn(at, " \t\r\f\v");
@@ -146,9 +145,7 @@ static bool split(struct arena *arena, struct line *line, const char *text, size
     }
     CHECK(line->words <= LINES_WORDS);
     line->word = ARENA_NEW(arena, const char *, line->words);
-    if (!line->word) return false;
     memcpy(line->word, found, line->words * sizeof(found[0]));
-    return true;
 }
 
 static bool opens(const struct lines_grammar *grammar, const struct line *line)
@@ -282,7 +279,6 @@ int lines_read(const char *text, size_t length, const struct lines_grammar *gram
     for (size_t i = 0; i < length; i++)
         total += text[i] == '\n';
     lines.line = ARENA_NEW(arena, struct line, total);
-    if (!lines.line) return -ENOMEM;
     for (const char *at = text, *last = text + length; at < last;) {
         const char *newline = memchr(at, '\n', (size_t)(last - at)), *start = at;
         size_t bytes = newline ? (size_t)(newline - at) : (size_t)(last - at);
@@ -303,7 +299,7 @@ int lines_read(const char *text, size_t length, const struct lines_grammar *gram
         bytes = trim(&start, bytes, &line->indent);
         if (bytes == 0) continue;
         line->number = number;
-        if (!split(arena, line, start, bytes)) return -ENOMEM;
+        split(arena, line, start, bytes);
         if (line->words == 0 || is_prompt(line)) {
             exits += line->words && strcmp(line->word[0], "exit") == 0;
             *line = (struct line){0};
@@ -454,7 +450,6 @@ const char *lines_interface_name(struct arena *arena, const struct line *line, c
     char *name = arena_alloc(arena, length + 16, 1, 1), *to = name;
     const char *from = line->text + strcspn(line->text, " \t"), *kind = NULL;
 
-    if (!name) return NULL;
     from += strspn(from, " \t");
     while (isalpha((unsigned char)from[letters]) || (from[letters] == '-' && isalpha((unsigned char)from[letters + 1])))
         letters++;

@@ -39,7 +39,7 @@ struct lines {
 /* Cuts `text` up.  `opens` names the commands (first words) that open a block in the system's grammar, ended by NULL.
  * A block whose first line is indented is found by indentation.  For any other, as in scripts that are pasted into a
  * terminal, `belongs` says whether a line is of the block, as the command line would take it; `flat`: no interface of
- * the file has indented lines.  0; -EINVAL with an error; -ENOMEM. */
+ * the file has indented lines.  0; -EINVAL with an error. */
 struct lines_grammar {
     const char *const *opens;
     bool (*belongs)(const struct line *block, const struct line *line, bool flat); /* NULL: indentation alone */

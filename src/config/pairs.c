@@ -147,10 +147,6 @@ static void judge_bundle(struct config_set *set, uint32_t d, const uint32_t *por
 {
     if (ports < 2 || ports > LAG_MEMBERS_MAX) return;
     struct member *member = ARENA_NEW(&set->arena, struct member, ports);
-    if (!member) {
-        set->no_memory = true;
-        return;
-    }
     for (uint32_t m = 0; m < ports; m++)
         read_member(set, d, port[m], &member[m]);
     for (enum matter matter = 0; matter < MATTERS; matter++) {
@@ -176,10 +172,6 @@ static void judge_bundles(struct config_set *set, uint32_t d)
     uint32_t *sorted = ARENA_NEW(&set->arena, uint32_t, device->ports + 1u), count = 0;
     uint32_t *place = ARENA_NEW(&set->arena, uint32_t, device->ports + 1u); /* where a port's bundle begins, and 1 */
 
-    if (!sorted || !place) {
-        set->no_memory = true;
-        return;
-    }
     for (uint32_t p = 0; p < device->ports; p++)
         if (device->port[p].lag) sorted[count++] = p;
     if (count) qsort_r(sorted, count, sizeof(*sorted), by_lag, device->port);

@@ -66,20 +66,15 @@ void config_names_put(struct config_names *names, uint32_t index, const char *na
 }
 
 /* At most half full. */
-bool config_names_room(struct config_set *set, struct config_names *names, const void *list, size_t size,
+void config_names_room(struct config_set *set, struct config_names *names, const void *list, size_t size,
                        uint32_t count)
 {
-    if ((uint64_t)(count + 1) * 2 <= names->slots) return true;
+    if ((uint64_t)(count + 1) * 2 <= names->slots) return;
     struct config_names more = {.slots = names->slots ? names->slots * 2 : 32};
     more.slot = ARENA_NEW(&set->arena, uint32_t, more.slots);
-    if (!more.slot) {
-        set->no_memory = true;
-        return false;
-    }
     for (uint32_t i = 0; i < count; i++)
         config_names_put(&more, i, name_at(list, size, i));
     *names = more;
-    return true;
 }
 
 struct config_port *config_layer(const struct config_set *set, uint32_t device, uint32_t port)
@@ -98,28 +93,23 @@ static uint32_t order_find(const struct config_order *order, const char *path)
     return CONFIG_NONE;
 }
 
-static bool order_add(struct config_set *set, struct config_order *order, const char *path)
+static void order_add(struct config_set *set, struct config_order *order, const char *path)
 {
-    struct config_ordered *list = config_grown(set, order->at, order->count, &order->room, sizeof(*list));
-
-    if (!list) return false;
-    order->at = list;
+    ARENA_ROOM(&set->arena, order->at, order->count, order->room);
     if (order->count >= FEW) {
-        if (!config_names_room(set, &order->names, list, sizeof(*list), order->count)) return false;
+        config_names_room(set, &order->names, order->at, sizeof(*order->at), order->count);
         config_names_put(&order->names, order->count, path);
     }
-    list[order->count++] = (struct config_ordered){config_kept(set, path), hash_of(path)};
-    return true;
+    order->at[order->count++] = (struct config_ordered){config_kept(set, path), hash_of(path)};
 }
 
-/* A new order that begins as another does; NULL: there is no memory. */
+/* A new order that begins as another does. */
 static struct config_order *order_like(struct config_set *set, const struct config_order *other, uint32_t count)
 {
     struct config_order *order = ARENA_NEW(&set->arena, struct config_order, 1);
 
-    if (!order) set->no_memory = true;
-    for (uint32_t i = 0; order && i < count; i++)
-        if (!order_add(set, order, other->at[i].path)) return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        order_add(set, order, other->at[i].path);
     return order;
 }
 
@@ -134,35 +124,26 @@ static struct config_order *first_order(struct config_set *set, uint32_t device,
 /* The next of its order, "" so far. */
 static struct config_said *said_next(struct config_set *set, struct config_port *of)
 {
-    struct config_said *list = of->said;
-
-    if (!of->room && of->order->count > FEW) { /* it will say all of them */
-        list = ARENA_NEW(&set->arena, struct config_said, of->order->count);
-        of->room = list ? of->order->count : 0;
-    }
-    list = config_grown(set, list, of->count, &of->room, sizeof(*list));
-    if (!list) return NULL;
-    of->said = list;
-    list[of->count] = (struct config_said){.path = of->order->at[of->count].path, .value = ""};
-    return &list[of->count++];
+    if (!of->room && of->order->count > FEW) /* it will say all of them */
+        of->said = arena_more(&set->arena, NULL, of->order->count, &of->room, sizeof(*of->said));
+    ARENA_ROOM(&set->arena, of->said, of->count, of->room);
+    of->said[of->count] = (struct config_said){.path = of->order->at[of->count].path, .value = ""};
+    return &of->said[of->count++];
 }
 
-/* What is said on a path, "" where nothing was; NULL: there is no memory. */
+/* What is said on a path, "" where nothing was; NULL: there is no such port. */
 static struct config_said *said_on(struct config_set *set, uint32_t device, uint32_t port, const char *path)
 {
     struct config_port *of = config_layer(set, device, port);
 
-    if (of && !of->order) of->order = first_order(set, device, port);
-    if (!of || !of->order) return NULL;
+    if (!of) return NULL;
+    if (!of->order) of->order = first_order(set, device, port);
     if (of->count < of->order->count && strcmp(of->order->at[of->count].path, path) == 0) return said_next(set, of);
     uint32_t found = order_find(of->order, path);
     if (found < of->count) return &of->said[found];
-    if (of->count < of->order->count) { /* from here on it goes its own way */
-        struct config_order *own = order_like(set, of->order, of->count);
-        if (!own) return NULL;
-        of->order = own;
-    }
-    return order_add(set, of->order, path) ? said_next(set, of) : NULL;
+    if (of->count < of->order->count) of->order = order_like(set, of->order, of->count); /* it goes its own way */
+    order_add(set, of->order, path);
+    return said_next(set, of);
 }
 
 struct config_said *config_said_of(const struct config_port *of, const char *path)
@@ -179,9 +160,8 @@ void config_unsay(struct config_set *set, struct config_port *of, const char *pa
     if (!said) return;
     uint32_t at = (uint32_t)(said - of->said);
     struct config_order *own = order_like(set, of->order, at);
-    for (uint32_t i = at + 1; own && i < of->count; i++)
-        if (!order_add(set, own, of->order->at[i].path)) return;
-    if (!own) return;
+    for (uint32_t i = at + 1; i < of->count; i++)
+        order_add(set, own, of->order->at[i].path);
     memmove(said, said + 1, (of->count - at - 1) * sizeof(*said));
     of->count--;
     of->order = own;

@@ -26,7 +26,7 @@ struct config_order {
 uint32_t config_names_find(const struct config_names *names, const void *list, size_t size, const char *name);
 void config_names_put(struct config_names *names, uint32_t index, const char *name);
 /* Makes room for one more than `count`; false: there is no memory. */
-bool config_names_room(struct config_set *set, struct config_names *names, const void *list, size_t size,
+void config_names_room(struct config_set *set, struct config_names *names, const void *list, size_t size,
                        uint32_t count);
 
 const char *config_kept(struct config_set *set, const char *text);

@@ -25,7 +25,7 @@
 void config_set_init(struct config_set *set)
 {
     *set = (struct config_set){0};
-    arena_init(&set->arena, MEMORY_MAX);
+    arena_init_or_end(&set->arena, MEMORY_MAX);
 }
 
 void config_set_release(struct config_set *set)
@@ -33,26 +33,9 @@ void config_set_release(struct config_set *set)
     arena_release(&set->arena);
 }
 
-void *config_grown(struct config_set *set, void *list, uint32_t count, uint32_t *room, size_t size)
-{
-    CHECK(count <= *room && *room <= UINT32_MAX / 2);
-    if (count < *room) return list;
-    uint32_t wanted = *room ? *room * 2 : 8;
-    void *more = arena_alloc(&set->arena, wanted, size, 16);
-    if (!more) {
-        set->no_memory = true;
-        return NULL;
-    }
-    if (count) memcpy(more, list, count * size);
-    *room = wanted;
-    return more;
-}
-
 const char *config_kept(struct config_set *set, const char *text)
 {
-    const char *copy = arena_strndup(&set->arena, text, strlen(text));
-    if (!copy) set->no_memory = true;
-    return copy ? copy : "";
+    return arena_strndup(&set->arena, text, strlen(text));
 }
 
 static const char *fit_name(struct config_set *set, const char *name)
@@ -71,13 +54,8 @@ static const char *fit_name(struct config_set *set, const char *name)
 
 uint32_t config_source(struct config_set *set, const char *path)
 {
-    const char **list = config_grown(set, set->path, set->sources, &set->sources_room, sizeof(*set->path));
-
-    if (!list) return 0;
-    set->path = list;
-    bool *change = config_grown(set, set->change, set->sources, &set->change_room, sizeof(*set->change));
-    if (!change) return 0;
-    set->change = change;
+    ARENA_ROOM(&set->arena, set->path, set->sources, set->sources_room);
+    ARENA_ROOM(&set->arena, set->change, set->sources, set->change_room);
     set->change[set->sources] = false;
     set->path[set->sources] = config_kept(set, path);
     return set->sources++;
@@ -133,16 +111,11 @@ int config_read(struct config_set *set, const struct config_format *format, cons
         return -EINVAL;
     }
     struct config_text in = {path, text, length, config_source(set, path), device, errors};
-    if (set->no_memory) return -ENOMEM;
     set->reading = in.source + 1;
     int result = format->import(set, &in);
     set->reading = 0;
     if (result == 0) product_say(set, &in);
     if (result == 0 && said_twice(set, errors)) result = -EINVAL;
-    if (result == 0 && set->no_memory) {
-        fabric_errors_add(errors, nowhere, "memory for what is imported ran out");
-        return -ENOMEM;
-    }
     return result;
 }
 
@@ -164,12 +137,11 @@ uint32_t config_device(struct config_set *set, struct origin at, const char *nam
         }
         return found;
     }
-    struct config_device *list = config_grown(set, set->device, set->devices, &set->devices_room, sizeof(*list));
-    if (!list || !config_names_room(set, &set->names, list, sizeof(*list), set->devices)) return 0;
-    set->device = list;
+    ARENA_ROOM(&set->arena, set->device, set->devices, set->devices_room);
+    config_names_room(set, &set->names, set->device, sizeof(*set->device), set->devices);
     CHECK((uint64_t)(set->devices + 1) * 2 <= set->names.slots);
     config_names_put(&set->names, set->devices, fit);
-    list[set->devices] = (struct config_device){.name = fit, .nos = nos, .host = host, .at = at};
+    set->device[set->devices] = (struct config_device){.name = fit, .nos = nos, .host = host, .at = at};
     return set->devices++;
 }
 
@@ -193,8 +165,7 @@ const char *config_device_name(struct config_set *set, const struct config_text 
     size_t length = dot && dot > base ? (size_t)(dot - base) : strlen(base);
     const char *name = arena_strndup(&set->arena, base, length);
 
-    if (!name) set->no_memory = true;
-    return name && name[0] ? name : "device";
+    return name[0] ? name : "device";
 }
 
 uint32_t config_port_find(const struct config_set *set, uint32_t device, const char *name)
@@ -214,11 +185,10 @@ uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, 
         config_note(set, at, NULL, device, CONFIG_NONE, "more than %u ports: the rest is left out", CONFIG_PORTS_MAX);
         return CONFIG_NONE;
     }
-    struct config_port *list = config_grown(set, as->port, as->ports, &as->room, sizeof(*list));
-    if (!list || !config_names_room(set, &as->names, list, sizeof(*list), as->ports)) return CONFIG_NONE;
-    as->port = list;
+    ARENA_ROOM(&set->arena, as->port, as->ports, as->room);
+    config_names_room(set, &as->names, as->port, sizeof(*as->port), as->ports);
     config_names_put(&as->names, as->ports, name);
-    list[as->ports] = (struct config_port){.name = config_kept(set, name), .at = at};
+    as->port[as->ports] = (struct config_port){.name = config_kept(set, name), .at = at};
     return as->ports++;
 }
 
@@ -226,10 +196,6 @@ void config_blocks_add(struct config_set *set, struct config_blocks *to, uint32_
 {
     struct config_block *block = ARENA_NEW(&set->arena, struct config_block, 1);
 
-    if (!block) {
-        set->no_memory = true;
-        return;
-    }
     *block = (struct config_block){.first = first, .end = end, .index = index};
     if (to->last)
         to->last->next = block;
@@ -267,13 +233,12 @@ struct origin config_own(const struct config_port *port, struct origin said)
 
 void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t a_port, uint32_t b, uint32_t b_port)
 {
-    struct config_link *list = config_grown(set, set->link, set->links, &set->links_room, sizeof(*list));
     struct config_port *x = a < set->devices ? config_layer(set, a, a_port) : NULL;
     struct config_port *y = b < set->devices ? config_layer(set, b, b_port) : NULL;
 
-    if (!list || !x || !y || a == b || a_port == CONFIG_NONE || b_port == CONFIG_NONE || x->link || y->link) return;
-    set->link = list;
-    list[set->links++] = (struct config_link){a, a_port, b, b_port, at};
+    if (!x || !y || a == b || a_port == CONFIG_NONE || b_port == CONFIG_NONE || x->link || y->link) return;
+    ARENA_ROOM(&set->arena, set->link, set->links, set->links_room);
+    set->link[set->links++] = (struct config_link){a, a_port, b, b_port, at};
     x->link = y->link = set->links;
     CHECK(config_layer(set, a, a_port) == x && config_layer(set, b, b_port) == y && x != y);
 }
@@ -299,12 +264,9 @@ void config_class_dscps(struct config_set *set, uint32_t device, const char *nam
 void config_neighbour(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name,
                       const char *port_name)
 {
-    struct config_neighbour *list =
-        config_grown(set, set->neighbour, set->neighbours, &set->neighbours_room, sizeof(*list));
-
-    if (!list || !config_layer(set, device, port) || port == CONFIG_NONE) return;
-    set->neighbour = list;
-    list[set->neighbours++] =
+    if (!config_layer(set, device, port) || port == CONFIG_NONE) return;
+    ARENA_ROOM(&set->arena, set->neighbour, set->neighbours, set->neighbours_room);
+    set->neighbour[set->neighbours++] =
         (struct config_neighbour){device, port, fit_name(set, name), config_kept(set, port_name), at};
 }
 
@@ -314,26 +276,24 @@ note(struct config_set *set, struct origin at, uint32_t device, uint32_t port, c
     char message[CONFIG_VALUE_BYTES];
 
     if (set->notes >= NOTES_MAX) return NULL;
-    struct config_note *list = config_grown(set, set->note, set->notes, &set->notes_room, sizeof(*list));
-    if (!list) return NULL;
-    set->note = list;
+    ARENA_ROOM(&set->arena, set->note, set->notes, set->notes_room);
     vsnprintf(message, sizeof(message), format, args);
     const struct config_port *of = port == CONFIG_NONE ? NULL : config_layer(set, device, port);
     const char *name = device < set->devices ? set->device[device].name : NULL;
     for (uint32_t back = 0; back < set->notes && back < NOTES_ALIKE; back++) { /* one row speaks for many ports */
-        const struct config_note *as = &list[set->notes - 1 - back];
+        const struct config_note *as = &set->note[set->notes - 1 - back];
         if (as->at.source == at.source && as->at.line == at.line && as->device == name &&
             (of ? of->name : NULL) == as->port && strcmp(as->message, message) == 0)
             return NULL;
     }
-    list[set->notes++] = (struct config_note){
+    set->note[set->notes++] = (struct config_note){
         .at = at,
         .device = name,
         .port = of ? of->name : NULL,
         .number = of ? port : CONFIG_NONE,
         .message = config_kept(set, message),
     };
-    return &list[set->notes - 1];
+    return &set->note[set->notes - 1];
 }
 
 /* Of a rule, of this severity at most. */
@@ -398,13 +358,10 @@ void config_unjudged(struct config_set *set, struct origin at, const char *rule,
     va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
-    struct config_unjudged *list =
-        config_grown(set, set->unjudged, set->unjudgeds, &set->unjudged_room, sizeof(*set->unjudged));
-    if (!list) return;
-    set->unjudged = list;
-    const struct config_unjudged *last = set->unjudgeds ? &list[set->unjudgeds - 1] : NULL;
+    ARENA_ROOM(&set->arena, set->unjudged, set->unjudgeds, set->unjudged_room);
+    const struct config_unjudged *last = set->unjudgeds ? &set->unjudged[set->unjudgeds - 1] : NULL;
     bool again = last && strcmp(last->message, message) == 0; /* of many ports the same is said */
-    list[set->unjudgeds++] = (struct config_unjudged){
+    set->unjudged[set->unjudgeds++] = (struct config_unjudged){
         .rule = config_kept(set, rule),
         .device = device,
         .port = port,

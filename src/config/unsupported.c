@@ -214,12 +214,11 @@ static void judge_alike(struct judge *judge, uint32_t node, config_same *same, e
     struct config_alike alike;
     struct arena arena;
 
-    arena_init(&arena, (size_t)1 << 24);
-    if (config_alike(&emit, &arena, same, &alike) == 0) {
-        for (uint32_t p = 0; p < judge->fabric->node[node].ports; p++) {
-            judge->port = judge->fabric->node[node].first_port + p;
-            lose(judge, loss, alike.of[p] != 0);
-        }
+    arena_init_or_end(&arena, (size_t)1 << 24);
+    config_alike(&emit, &arena, same, &alike);
+    for (uint32_t p = 0; p < judge->fabric->node[node].ports; p++) {
+        judge->port = judge->fabric->node[node].first_port + p;
+        lose(judge, loss, alike.of[p] != 0);
     }
     arena_release(&arena);
 }

@@ -128,10 +128,6 @@ void weak_judge(struct config_set *set)
         const struct config_device *device = &set->device[d];
         if (device->host || !device->nos || !device->ports) continue;
         bool *described = ARENA_NEW(&set->arena, bool, device->ports);
-        if (!described) {
-            set->no_memory = true;
-            return;
-        }
         for (uint32_t i = 0; i < set->descriptions; i++)
             if (set->description[i].device == d && set->description[i].port < device->ports)
                 described[set->description[i].port] = true;

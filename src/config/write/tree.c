@@ -11,37 +11,26 @@
 #include "base/check.h"
 #include "base/utf8.h"
 
-/* Notes the line's origin, and begins it; false: there is no memory. */
-static bool begin_line(struct writer *w, struct origin at, int indent)
+/* Notes the line's origin, and begins it. */
+static void begin_line(struct writer *w, struct origin at, int indent)
 {
     static const char spaces[] = "                ";
 
-    if (w->lines == w->room) {
-        uint32_t room = w->room ? w->room * 2 : 256;
-        struct origin *more = ARENA_NEW(&w->set->arena, struct origin, room);
-        if (!more) {
-            w->set->no_memory = true;
-            return false;
-        }
-        if (w->lines) memcpy(more, w->origin, w->lines * sizeof(*more));
-        w->origin = more;
-        w->room = room;
-    }
-    CHECK(w->lines < w->room && indent >= 0);
+    ARENA_ROOM(&w->set->arena, w->origin, w->lines, w->room);
+    CHECK(indent >= 0);
     w->origin[w->lines++] = at;
     for (size_t left = (size_t)indent; left > 0;) {
         size_t part = left < sizeof(spaces) - 1 ? left : sizeof(spaces) - 1;
         fwrite_unlocked(spaces, 1, part, w->to);
         left -= part;
     }
-    return true;
 }
 
 void write_line(struct writer *w, struct origin at, int indent, const char *format, ...)
 {
     va_list args;
 
-    if (!begin_line(w, at, indent)) return;
+    begin_line(w, at, indent);
     va_start(args, format);
     vfprintf(w->to, format, args);
     va_end(args);
@@ -72,10 +61,6 @@ static const char *quote(struct writer *w, const char *text)
     size_t length = strlen(text);
     char *clean = arena_strndup(&w->set->arena, text, length);
     char *quoted = arena_alloc(&w->set->arena, length * 2 + 3, 1, 1), *to = quoted;
-    if (!quoted || !clean) {
-        w->set->no_memory = true;
-        return "x";
-    }
     *to++ = '"';
     for (const char *c = utf8_clean(clean, true); *c; c++) { /* a fabric file has no control characters */
         if (*c == '"' || *c == '\\') *to++ = '\\';
@@ -102,8 +87,7 @@ static void put_key(struct writer *w, const char *path, size_t from, size_t leng
         fwrite_unlocked(path + from, 1, length, w->to);
     } else {
         const char *key = arena_strndup(&w->set->arena, path + from, length);
-        if (!key) w->set->no_memory = true;
-        fputs_unlocked(key ? write_scalar(w, key) : "x", w->to);
+        fputs_unlocked(write_scalar(w, key), w->to);
     }
     putc_unlocked(':', w->to);
 }
@@ -148,10 +132,6 @@ static void sort_said(struct writer *w, struct config_said *said, uint32_t count
     uint32_t *end = ARENA_NEW(&w->set->arena, uint32_t, count), runs = 0; /* of each run */
     struct config_said *room = ARENA_NEW(&w->set->arena, struct config_said, count);
 
-    if (!end || !room) {
-        w->set->no_memory = true;
-        return;
-    }
     for (uint32_t i = 1; i <= count; i++)
         if (i == count || before(&said[i], &said[i - 1])) end[runs++] = i;
     while (runs > 1) {
@@ -181,17 +161,17 @@ void write_said(struct writer *w, struct config_said *said, uint32_t count, int 
             size_t part = strcspn(path + at, "."); /* a path's next segment */
             if (path[at + part] != '.') break;
             same = same && strncmp(last, path, at + part + 1) == 0;
-            if (!same && begin_line(w, said[i].at, indent + 2 * depth)) {
+            if (!same) {
+                begin_line(w, said[i].at, indent + 2 * depth);
                 put_key(w, path, at, part);
                 putc_unlocked('\n', w->to);
             }
             at += part + 1;
         }
-        if (begin_line(w, said[i].at, indent + 2 * depth)) {
-            put_key(w, path, at, length - at);
-            put_value(w, said[i].path, said[i].value);
-            putc_unlocked('\n', w->to);
-        }
+        begin_line(w, said[i].at, indent + 2 * depth);
+        put_key(w, path, at, length - at);
+        put_value(w, said[i].path, said[i].value);
+        putc_unlocked('\n', w->to);
         last = path;
     }
 }

@@ -284,11 +284,6 @@ static struct config_said *device_layer(struct writer *w, const struct config_de
     struct config_said *list = ARENA_NEW(&w->set->arena, struct config_said, device->all.count + typical->count);
     uint32_t count = 0;
 
-    *ret_count = 0;
-    if (!list) {
-        w->set->no_memory = true;
-        return NULL;
-    }
     for (uint32_t i = 0; i < device->all.count; i++)
         list[count++] = device->all.said[i];
     for (uint32_t i = 0; device->ports && i < typical->count; i++) {
@@ -331,13 +326,12 @@ struct layer { /* of a device, under its ports */
     struct config_names names;
 };
 
-static bool index_layer(struct config_set *set, struct layer *layer)
+static void index_layer(struct config_set *set, struct layer *layer)
 {
     for (uint32_t i = 0; i < layer->count; i++) {
-        if (!config_names_room(set, &layer->names, layer->said, sizeof(*layer->said), i)) return false;
+        config_names_room(set, &layer->names, layer->said, sizeof(*layer->said), i);
         config_names_put(&layer->names, i, layer->said[i].path);
     }
-    return true;
 }
 
 /* What the layer says on the path.  `io_hint` goes along with the ports, which say most in its own order. */
@@ -374,15 +368,12 @@ static void write_device(struct writer *w, const struct config_device *device)
     bool opened = false;
 
     layer.said = device_layer(w, device, &layer.count);
-    if (layer.said && !device->nos && !device->host) layer.said = borrowed_layer(w, device, layer.said, &layer.count);
+    if (!device->nos && !device->host) layer.said = borrowed_layer(w, device, layer.said, &layer.count);
     for (uint32_t p = 0; p < device->ports; p++)
         most = device->port[p].count > most ? device->port[p].count : most;
     struct config_said *sorted = ARENA_NEW(&w->set->arena, struct config_said, layer.count);
     struct config_said *own = ARENA_NEW(&w->set->arena, struct config_said, most + 1);
-    if (!layer.said || !sorted || !own || !index_layer(w->set, &layer)) {
-        w->set->no_memory = true;
-        return;
-    }
+    index_layer(w->set, &layer);
     write_line(w, device->at, 2, "%s:", write_scalar(w, device->name));
     if (device->nos && !device->host) write_line(w, device->at, 4, "nos: %s", device->nos);
     if (layer.count) memcpy(sorted, layer.said, layer.count * sizeof(*sorted));
@@ -667,28 +658,22 @@ static uint32_t lines_of(const char *text)
     return lines;
 }
 
-int config_write(struct config_set *set, const char *name, const char **ret_text, struct origin_map *ret_map)
+void config_write(struct config_set *set, const char *name, const char **ret_text, struct origin_map *ret_map)
 {
     struct origin none = {CONFIG_NONE, 0};
     char *text = NULL;
     size_t length = 0;
     struct writer w = {.set = set, .to = open_memstream(&text, &length)};
 
-    if (!w.to) return -ENOMEM;
     complete(set);
     complete_lossless(set);
     config_judge(set);
     complete_host(set);
     w.typical = ARENA_NEW(&set->arena, uint32_t, set->devices + 1);
     w.rate = ARENA_NEW(&set->arena, const char *, set->devices + 1);
-    if (w.rate) complete_rates(&w);
-    for (uint32_t d = 0; w.typical && d < set->devices; d++)
+    complete_rates(&w);
+    for (uint32_t d = 0; d < set->devices; d++)
         w.typical[d] = set->device[d].ports ? typical_port(&w, d) : CONFIG_NONE;
-    if (!w.typical || !w.rate) {
-        fclose(w.to);
-        free(text);
-        return -ENOMEM;
-    }
     write_line(&w, none, 0, "rocelab: 1");
     write_line(&w, none, 0, "fabric: %s", write_scalar(&w, name));
     write_topology(&w);
@@ -696,12 +681,8 @@ int config_write(struct config_set *set, const char *name, const char **ret_text
     if (set->devices) write_line(&w, none, 0, "devices:");
     for (uint32_t d = 0; d < set->devices; d++)
         write_device(&w, &set->device[d]);
-    bool failed = fclose(w.to) != 0 || set->no_memory;
-    CHECK(failed || lines_of(text) == w.lines); /* or every place that is told is of another line */
-    const char *copy = failed ? NULL : arena_strndup(&set->arena, text, length);
-    free(text);
-    if (!copy) return -ENOMEM;
-    *ret_text = copy;
+    CHECK(fclose(w.to) == 0 && lines_of(text) == w.lines); /* or every place that is told is of another line */
+    *ret_text = arena_strndup(&set->arena, text, length);
     *ret_map = (struct origin_map){w.origin, w.lines, set->path, set->sources};
-    return 0;
+    free(text);
 }
