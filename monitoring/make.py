@@ -180,14 +180,18 @@ def dashboard_json(metrics, uid, title, panels):
             "panels": [panel_json(metrics, number, panel) for number, panel in enumerate(panels)]}
 
 
+def plain(summary):
+    """What an alert says, without its port or figure: PORT, PRIORITY, FIGURE."""
+    summary = re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda label: label[1].upper(), summary)
+    return re.sub(r"\{\{ \$value[^}]*\}\}", "FIGURE", summary)
+
+
 def tables():
     """The generated part of docs/alerts.md."""
-    lines = ["| alert | severity | for | team | runbook | when |", "|---|---|---|---|---|---|"]
     teams = {runbook: team for runbook, team, _ in runbooks.listed()}
-    for name, severity, lasts, runbook, _, expression, _ in alerts.ALERTS:
-        lines.append(f"| {name} | {severity} | {lasts} | {teams[runbook]} | [{runbook}](runbooks/{runbook}.md) | `{expression.replace('|', chr(92) + '|')}` |")
-    lines += ["", "Recorded, for those and for the dashboards:", "", "| name | what |", "|---|---|"]
-    lines += [f"| `{name}` | `{expression}` |" for name, expression in alerts.RECORDS]
+    lines = [pages.wrapped(f"{name} ({severity}, {lasts}, {teams[runbook]}, [{runbook}](runbooks/{runbook}.md)): {plain(summary)}.", "- ", "  ")
+             for name, severity, lasts, runbook, _, _, summary in alerts.ALERTS]
+    lines += ["", pages.wrapped("Recorded, for those and for the dashboards: " + ", ".join(f"`{name}`" for name, _ in alerts.RECORDS) + ".")]
     return "\n".join(lines) + "\n"
 
 

@@ -1,21 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of docs/runbooks, made from runbooks.py, and from the alerts and the rules of a diagnosis that lead to each."""
+import re
 import textwrap
 
 import alerts
 import runbooks
 
+COLUMNS = 100
 MADE = "Made by `monitoring/make.py` from `src/diagnose/runbooks.def` and `monitoring/runbooks.py`"
 
 
 def wrapped(text, first="", rest=""):
-    return textwrap.fill(text, 100, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(text, COLUMNS, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False)
 
 
 def commands(by_system):
-    """An indented block: a line for each system, in one order everywhere."""
+    """An indented block: a line for each system, in one order everywhere; a long one goes on below behind a semicolon."""
     width = max(len(name) for name in runbooks.SYSTEMS.values())
-    return [f"    {name:{width}}  {by_system[key]}" for key, name in runbooks.SYSTEMS.items() if key in by_system]
+    lines = []
+    for key, name in runbooks.SYSTEMS.items():
+        line = f"    {name:{width}} "
+        for part in re.split(r"(?<=;) ", by_system.get(key, "")):
+            if part and len(line) + 1 + len(part) > COLUMNS and line.strip() not in ("", name):
+                lines.append(line)
+                line = " " * (4 + width + 1)
+            line += " " + part
+        if key in by_system:
+            lines.append(line)
+    return lines
 
 
 def names(found):
@@ -39,14 +51,12 @@ def page(runbook, team, title):
     """One runbook."""
     text = runbooks.TEXTS[runbook]
     raised = alerts_for(runbook)
-    lines = [f"# {runbook}: {title}", "", wrapped(text["symptom"]), "", "| | |", "|---|---|",
-             f"| owner | {team} team: {alerts.TEAMS[team]} |",
-             f"| rules that lead here | {names(rules_for(runbook))} |",
-             f"| alerts that lead here | {names([f'[{alert}](../alerts.md)' for alert in raised])} |",
+    lines = [f"# {runbook}: {title}", "", wrapped(text["symptom"]), "",
+             wrapped(f"Owner: {team} team. Rules that lead here: {names(rules_for(runbook))}; [alerts](../alerts.md): {names(raised)}."),
              "", "## First three commands", ""]
     for number, (question, by_system, read) in enumerate(text["look"], 1):
         lines += [wrapped(f"**{number}. {question}**"), "", *commands(by_system), "", wrapped(read), ""]
-    lines += ["## Decision", "", "| if | then |", "|---|---|", *(f"| {condition} | {action} |" for condition, action in text["decide"]), ""]
+    lines += ["## Decision", "", *(wrapped(f"**{condition}**: {action}.", "- ", "  ") for condition, action in text["decide"]), ""]
     if "commands" in text:
         what, by_system = text["commands"]
         lines += [f"{what}:", "", *commands(by_system), ""]
@@ -57,7 +67,8 @@ def page(runbook, team, title):
 
 def index():
     lines = ["# Runbooks", "", wrapped(f"What to do, one page a runbook. {MADE}; a finding of `rocelab diagnose`, an alert and a panel of a dashboard name the page."), "",
-             wrapped("In their commands a port is Ethernet12 (SONiC), ethernet 1/4 (NX-OS), Ethernet4/1 (EOS), swp4 (Cumulus), eth0 with the RDMA device mlx5_0 (host), and "
+             *(wrapped(f"{team}: {what}.", "- ", "  ") for team, what in alerts.TEAMS.items()), "",
+             wrapped("In the commands a port is Ethernet12 (SONiC), ethernet 1/4 (NX-OS), Ethernet4/1 (EOS), swp4 (Cumulus), eth0 with the RDMA device mlx5_0 (host), and "
                      "priority 3 is the lossless one: write yours instead. `fabric.yaml` is the fabric file, `approved.yaml` the approved one, `configs/` the configurations "
                      "of the devices as they run, `dumps/` what was collected from them (`dumps/TIME/DEVICE/*.txt`). A semicolon separates commands. Commands that only look come first; what "
                      "changes something stands under Decision. Options of systems differ between versions; ask with `?` where one is refused."), "",

@@ -28,20 +28,25 @@ struct forms {
     unsigned count;
 };
 
-/* The forms below the heading: what stands in backquotes at the start of a row that names a document. */
+/* The forms below the heading: what stands in backquotes at the start of an item, which names a document behind it or,
+ * after a long form, on the next line. */
 static void read_forms(const char *heading, struct forms *ret)
 {
     FILE *from = fopen(getenv("SOURCES"), "r");
-    char line[1024], source[32];
+    char line[1024], source[32], *text;
     bool here = false;
 
     assert_non_null(from);
     memset(ret, 0, sizeof(*ret));
     while (fgets(line, sizeof(line), from)) {
         if (strncmp(line, "## ", 3) == 0) here = strncmp(line + 3, heading, strcspn(line + 3, "\n")) == 0;
-        if (!here || strncmp(line, "| `", 3) != 0) continue;
+        if (!here || strncmp(line, "- `", 3) != 0) continue;
         assert_true(ret->count < FORMS);
-        assert_int_equal(sscanf(line, "| `%199[^`]` | %31[^ ,:|\n]", ret->form[ret->count], source), 2);
+        assert_int_equal(sscanf(line, "- `%199[^`]`", ret->form[ret->count]), 1);
+        text = line + strlen("- ``:") + strlen(ret->form[ret->count]);
+        if (*text == '\n') text = fgets(line, sizeof(line), from);
+        assert_non_null(text);
+        assert_int_equal(sscanf(text, " %31[^ ,:;\n]", source), 1);
         assert_true(strchr("NECJ", source[0]) && source[1] == '-'); /* a key of the table of documents */
         ret->count++;
     }
