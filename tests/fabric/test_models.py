@@ -24,7 +24,7 @@ def row(model):
 
     shape = f"{ports} x {rate}G" if int(ports) else "any"
     return (f"| `{name}` | {value(f'{int(buffer):,}', buffer_from)} | {value(cell, cell_from)} | {shape} | "
-            f"{value(most, most_from)} | {value(latency + ' ns', latency_from)} | {source} |")
+            f"{value(most, most_from)} | {value(latency, latency_from)} | {source} |")
 
 
 class Models(unittest.TestCase):
