@@ -63,7 +63,7 @@ static bool read_one(struct loader *loader, const struct tree *value, enum crite
 
 void criteria_load(struct loader *loader)
 {
-    const struct tree *map = tree_get(loader->root, "validate");
+    const struct tree *map = loader->part[PART_VALIDATE];
     struct fabric_criteria *criteria = &loader->fabric->operations.criteria;
 
     for (int c = 1; c < CRITERIA; c++)

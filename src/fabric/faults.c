@@ -519,7 +519,7 @@ static bool keep(struct loader *loader, const struct fault_array *found)
 
 bool faults_load(struct loader *loader)
 {
-    const struct tree *list = tree_get(loader->root, "faults");
+    const struct tree *list = loader->part[PART_FAULTS];
     uint32_t before = loader->errors->count + loader->errors->more;
     struct fault_array found = {0};
 

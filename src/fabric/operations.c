@@ -198,7 +198,7 @@ static void read_layers(struct loader *loader)
         FABRIC_ROLE_LIST(X)
 #undef X
     };
-    const struct tree *roles = tree_get(loader->root, "roles"), *devices = tree_get(loader->root, "devices");
+    const struct tree *roles = loader->part[PART_ROLES], *devices = loader->part[PART_DEVICES];
 
     for (int r = 0; r < FABRIC_ROLES; r++) {
         const struct tree *approved = tree_get(tree_get(roles, names[r]), "approved");
@@ -214,7 +214,7 @@ static void read_layers(struct loader *loader)
 
 static void read_oversubscription(struct loader *loader)
 {
-    const struct tree *topology = tree_get(loader->root, "topology");
+    const struct tree *topology = loader->part[PART_TOPOLOGY];
 
     if (!topology || topology->type != TREE_MAP) return;
     for (const struct tree *item = topology->first; item; item = item->next)
@@ -225,8 +225,8 @@ void operations_load(struct loader *loader)
 {
     static const char *const words[] = {"shortest", "valley-free", NULL};
     struct fabric_operations *operations = &loader->fabric->operations;
-    const struct tree *routing = tree_get(loader->root, "routing");
-    const struct tree *check = tree_get(loader->root, "check");
+    const struct tree *routing = loader->part[PART_ROUTING];
+    const struct tree *check = loader->part[PART_CHECK];
     uint32_t choice;
 
     if (routing && read_choice(loader, routing, words, &choice)) operations->routing = (uint8_t)choice;

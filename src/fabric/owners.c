@@ -119,7 +119,7 @@ static void read_teams(struct loader *loader, const struct tree *map)
 
 void owners_load(struct loader *loader)
 {
-    const struct tree *owners = tree_get(loader->root, "owners"), *teams = tree_get(loader->root, "teams");
+    const struct tree *owners = loader->part[PART_OWNERS], *teams = loader->part[PART_TEAMS];
     struct fabric_operations *operations = &loader->fabric->operations;
 
     if (owners && read_is_map(loader, owners, "owners"))

@@ -148,7 +148,7 @@ static void read_decision(struct loader *loader, const struct tree *map)
 
 void prices_load(struct loader *loader)
 {
-    const struct tree *prices = tree_get(loader->root, "prices"), *decision = tree_get(loader->root, "decision");
+    const struct tree *prices = loader->part[PART_PRICES], *decision = loader->part[PART_DECISION];
 
     if (prices) read_prices(loader, prices);
     if (decision) read_decision(loader, decision);

@@ -49,7 +49,7 @@ void reliability_load(struct loader *loader)
 #include "fabric/rates.def"
 #undef RATE
     };
-    const struct tree *map = tree_get(loader->root, "reliability");
+    const struct tree *map = loader->part[PART_RELIABILITY];
     struct fabric_reliability *reliability = &loader->fabric->operations.reliability;
 
     *reliability = (struct fabric_reliability){

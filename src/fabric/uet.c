@@ -95,7 +95,7 @@ void uet_load(struct loader *loader)
         F_VALUE("oversubscribed", FIELD_BOOL, struct raw, oversubscribed, 0, 0),
         F_CALL("control-class", read_control_class),
     };
-    const struct tree *map = tree_get(loader->root, "uet");
+    const struct tree *map = loader->part[PART_UET];
     bool htsim = loader->fabric->behaviour == FABRIC_UET_HTSIM;
     struct raw raw = {.policy = FABRIC_UET_MIXED, .paths = 64, .retries = NOT_GIVEN, .ack_bytes = 16384};
     struct field_set set = {fields, COUNT_OF(fields), &raw};

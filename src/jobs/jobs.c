@@ -406,7 +406,7 @@ static bool read_job(struct loader *loader, const struct tree *item, uint32_t in
 bool jobs_load(struct loader *loader)
 {
     struct fabric *fabric = loader->fabric;
-    const struct tree *list = tree_get(loader->root, "jobs");
+    const struct tree *list = loader->part[PART_JOBS];
     bool good = true;
 
     if (!list) return true;

@@ -14,10 +14,14 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/criteria.h"
 #include "fabric/faults.h"
 #include "fabric/file/override.h"
 #include "fabric/file/read.h"
+#include "fabric/owners.h"
+#include "fabric/prices.h"
 #include "fabric/qos/settings.h"
+#include "fabric/reliability.h"
 #include "fabric/system_keys.h"
 #include "fabric/topology/topology.h"
 #include "jobs/jobs.h"
@@ -78,27 +82,24 @@ static const struct field top_fields[] = {
     F_VALUE("seed", FIELD_COUNT, struct fabric, seed, 0, 0),
     F_VALUE("stop", FIELD_TIME, struct fabric, stop, 1, 0),
     F_CALL("converge", read_converge),
-    F_IGNORE("topology"),
-    F_IGNORE("links"),
-    F_IGNORE("switches"),
-    F_IGNORE("classes"),
-    F_IGNORE("nics"),
-    F_IGNORE("roles"),
-    F_IGNORE("devices"),
-    F_IGNORE("jobs"),
-    F_IGNORE("faults"),
-    F_IGNORE("owners"),
-    F_IGNORE("teams"),
-    F_IGNORE("routing"),
-    F_IGNORE("check"),
-    F_IGNORE("uet"),
+#define PART(id, key, reader) F_READ_BY(key, reader),
+#include "fabric/file/parts.def"
+#undef PART
     F_CALL("llr", llr_read),
     F_CALL("cbfc", lanes_read_cbfc),
-    F_IGNORE("prices"),
-    F_IGNORE("decision"),
-    F_IGNORE("validate"),
-    F_IGNORE("reliability"),
 };
+
+static void find_parts(struct loader *loader)
+{
+    static const char *const key[LOADER_PARTS] = {
+#define PART(id, key, reader) key,
+#include "fabric/file/parts.def"
+#undef PART
+    };
+
+    for (int p = 0; p < LOADER_PARTS; p++)
+        loader->part[p] = tree_get(loader->root, key[p]);
+}
 
 static bool model_fits(struct loader *loader, const struct tree *root)
 {
@@ -130,6 +131,7 @@ static bool top_level(struct loader *loader)
 
 static void load_parts(struct loader *loader)
 {
+    find_parts(loader);
     top_level(loader);
     if (loader->root->type != TREE_MAP) return;
     loader->blind = !topology_load(loader);

@@ -16,6 +16,13 @@
 #include "fabric/fabric.h"
 #include "fabric/file/tree.h"
 
+enum loader_part {
+#define PART(id, key, reader) PART_##id,
+#include "fabric/file/parts.def"
+#undef PART
+    LOADER_PARTS
+};
+
 struct loader {
     struct fabric *fabric;
     /* The fabric's own arrays, while they may be written: fabric->node and so on point to the same. */
@@ -26,7 +33,7 @@ struct loader {
     struct arena *keep;   /* lives with the fabric */
     struct arena scratch; /* lives for the load */
     struct fabric_errors *errors;
-    const struct tree *root;
+    const struct tree *root, *part[LOADER_PARTS];
     uint64_t files_hash; /* of the values, and of what files were read besides */
     fabric_nic_judge *judge;
     uint32_t *job_slot; /* job + 1 by the hash of its name; 0: free */
@@ -81,6 +88,10 @@ struct field {
 #define F_IGNORE(name_)                                                                                                \
     {                                                                                                                  \
         .name = name_, .kind = FIELD_IGNORE                                                                            \
+    }
+#define F_READ_BY(name_, reader)                                                                                       \
+    {                                                                                                                  \
+        .name = name_, .kind = FIELD_IGNORE + 0 * sizeof(&(reader))                                                    \
     }
 #define COUNT_OF(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 

@@ -299,7 +299,7 @@ static void class_maps(const struct fabric *fabric, struct qos *qos)
 bool classes_load(struct loader *loader, struct qos *ret)
 {
     struct fabric *fabric = loader->fabric;
-    const struct tree *list = tree_get(loader->root, "classes");
+    const struct tree *list = loader->part[PART_CLASSES];
     struct fabric_class *classes = KEEP_NEW(loader, struct fabric_class, CLASSES_MAX);
     bool good = true;
 

@@ -198,7 +198,7 @@ static void apply_ports(struct layers *layers, const struct tree *ports, uint32_
 static bool read_roles(struct layers *layers)
 {
     struct loader *loader = layers->loader;
-    const struct tree *roles = tree_get(loader->root, "roles");
+    const struct tree *roles = loader->part[PART_ROLES];
 
     for (int r = 0; r < FABRIC_ROLES; r++)
         layers->role[r] = r == FABRIC_ROLE_HOST ? layers->nics : layers->switches;
@@ -233,7 +233,7 @@ static void unknown_device(struct loader *loader, const struct tree *item)
 static bool read_devices(struct layers *layers)
 {
     struct loader *loader = layers->loader;
-    const struct tree *devices = tree_get(loader->root, "devices");
+    const struct tree *devices = loader->part[PART_DEVICES];
 
     layers->device = SCRATCH_NEW(loader, const struct profile *, loader->fabric->nodes);
     if (!layers->device) return false;
@@ -420,7 +420,7 @@ static bool resolve_nics(struct layers *layers)
 static struct fabric_at switch_at(const struct loader *loader, const struct profile *profile)
 {
     if (profile->sw.model_at.line) return profile->sw.model_at;
-    return profile->at.line ? profile->at : tree_get(loader->root, "topology")->at;
+    return profile->at.line ? profile->at : loader->part[PART_TOPOLOGY]->at;
 }
 
 static void too_many_ports(struct loader *loader, const struct profile *profile, const struct fabric_node *node,
@@ -547,7 +547,7 @@ bool settings_load(struct loader *loader)
 {
     struct layers layers = {.loader = loader};
     struct profile *base = SCRATCH_NEW(loader, struct profile, 1);
-    const struct tree *switches = tree_get(loader->root, "switches"), *nics = tree_get(loader->root, "nics");
+    const struct tree *switches = loader->part[PART_SWITCHES], *nics = loader->part[PART_NICS];
 
     if (!base) return false;
     qos_defaults(loader, &base->qos);

@@ -401,7 +401,7 @@ static bool read_link_classes(struct loader *loader, struct plan *plan, bool rat
     static const struct field fields[] = {F_CALL("host", read_class_host),       F_CALL("fabric", read_class_fabric),
                                           F_CALL("core", read_class_core),       F_CALL("site", read_class_site),
                                           F_CALL("storage", read_class_storage), F_CALL("gpu", read_gpu_links)};
-    const struct tree *links = tree_get(loader->root, "links");
+    const struct tree *links = loader->part[PART_LINKS];
     struct field_set set = {fields, COUNT_OF(fields), plan};
     const struct link_class empty = LINK_NOT_GIVEN;
     struct link_class host = {NOT_GIVEN, 3000, NOT_GIVEN, 0, false, LLR_NOT_GIVEN};
@@ -448,7 +448,7 @@ static void links_used(struct loader *loader, const struct builder *builder, con
     } kinds[] = {{"core", "this topology has no cores", builder->build == build_fat_tree || tree_get(map, "cores")},
                  {"site", "there is one site; write sites: 2", tree_get(map, "sites") != NULL},
                  {"storage", "there is no storage network in topology", storage != NULL}};
-    const struct tree *links = tree_get(loader->root, "links");
+    const struct tree *links = loader->part[PART_LINKS];
 
     for (uint32_t i = 0; i < COUNT_OF(kinds); i++) {
         const struct tree *written = tree_get(links, kinds[i].key);
@@ -504,7 +504,7 @@ static void unknown(struct loader *loader, const struct tree *map)
 
 bool topology_load(struct loader *loader)
 {
-    const struct tree *topology = tree_get(loader->root, "topology"), *map = NULL;
+    const struct tree *topology = loader->part[PART_TOPOLOGY], *map = NULL;
 
     if (!topology) {
         if (loader->errors->count) return false; /* it may be there, mistyped */
