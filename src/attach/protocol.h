@@ -302,9 +302,12 @@ struct attach_made {
 struct attach_mr {
     uint64_t addr, bytes, iova;
     uint32_t pd, access;
-    uint32_t mask; /* MR_CHANGE: 1 pd, 2 addr and bytes, 4 access */
+    uint32_t mask; /* MR_CHANGE: ATTACH_MR_* */
     uint32_t pad;
 };
+#define ATTACH_MR_PD 1u
+#define ATTACH_MR_PLACE 2u /* addr and bytes */
+#define ATTACH_MR_ACCESS 4u
 struct attach_cq {
     uint32_t entries, channel; /* number; 0: none */
 };

@@ -9,6 +9,7 @@
 #ifndef ROCELAB_DEVICE_DEVICE_H
 #define ROCELAB_DEVICE_DEVICE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,6 +57,18 @@ struct device_info {              /* found, not opened */
     unsigned gids;
     struct device_gid gid[DEVICE_GIDS_MAX];
 };
+
+/* Ethernet, IPv6, UDP, BTH, the longest extended header and ICRC must fit beside the payload. */
+#define DEVICE_HEADERS 80u
+/* The payload that fits: a power of two, from 256 to 4096. */
+static inline uint32_t device_mtu(const struct device_info *info)
+{
+    uint32_t mtu = 4096;
+
+    while (mtu > 256 && info->if_mtu < mtu + DEVICE_HEADERS)
+        mtu /= 2;
+    return mtu;
+}
 
 /* Those of the provider.  The answer is allocated; free() it. */
 int device_list(struct device_info **ret, unsigned *ret_count) DEVICE_EXPORT(device_list);
@@ -109,6 +122,13 @@ struct device_qp_init {
     void *app; /* comes back with asynchronous events */
 };
 
+static inline bool device_qp_init_valid(const struct device_qp_init *init)
+{
+    return init->transport <= NIC_UD && init->send_entries <= DEVICE_ENTRIES_MAX &&
+           init->recv_entries <= DEVICE_ENTRIES_MAX && init->send_sges <= DEVICE_SGES_MAX &&
+           init->recv_sges <= DEVICE_SGES_MAX && init->inline_bytes <= DEVICE_INLINE_MAX;
+}
+
 struct device_qp_attr { /* what modify can set; `mask` of DEVICE_ATTR_* says which */
     uint32_t mask;
     uint8_t state; /* enum nic_state */
@@ -139,13 +159,28 @@ struct device_send {
     struct nic_wr wr; /* wr.local and the adapter's fields are ours; wr.dest: a path of device_path_get() for UD */
     const struct device_sge *sge;
     unsigned sges;
-    bool copy; /* inline: the data is taken now */
+    bool copy;         /* inline: the data is taken now */
+    const void *taken; /* with `copy`: it was taken, and lies here in one piece */
     /* MW binding (NIC_BIND_MW): */
     struct device_mw *mw;
     struct device_mr *mr;
     uint64_t mw_addr, mw_bytes;
     uint32_t mw_access, mw_key;
 };
+/* The length of what is sent from a list.  -EINVAL: it is not one that the queue pair was made for, or inline where
+ * bytes come back. */
+static inline int device_send_length(const struct device_send *send, uint32_t sges, uint32_t inline_bytes,
+                                     uint64_t *ret)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < send->sges; i++)
+        bytes += send->sge[i].length;
+    if (send->copy ? bytes > inline_bytes || send->wr.verb >= NIC_READ : send->sges > sges) return -EINVAL;
+    *ret = send->wr.verb >= NIC_CAS ? 8 : bytes;
+    return 0;
+}
+
 struct device_recv {
     uint64_t wr_id;
     const struct device_sge *sge;

@@ -10,6 +10,8 @@
 #ifndef ROCELAB_DEVICE_RECORDS_H
 #define ROCELAB_DEVICE_RECORDS_H
 
+#include <errno.h>
+
 #include "device/device.h"
 
 /* --- work requests --- */
@@ -119,6 +121,20 @@ void keys_give(struct keys *keys, uint32_t key);
 static inline uint32_t keys_after(uint32_t key)
 {
     return (key & ~255u) | (uint8_t)(key + 1);
+}
+
+/* What a work request says of a binding, once its objects are found.  -EINVAL */
+static inline int device_bind_request(const struct device_send *send, int type, uint32_t mw_key, uint32_t mr_key,
+                                      struct nic_wr *wr)
+{
+    if (type == 2 && send->mw_key >> 8 != mw_key >> 8) return -EINVAL;
+    wr->mw_key = mw_key;
+    wr->new_key = type == 2 ? send->mw_key : keys_after(mw_key);
+    wr->remote_va = send->mw_addr;
+    wr->length = send->mw_bytes;
+    wr->rkey = mr_key;
+    wr->imm = send->mw_access;
+    return 0;
 }
 
 /* [addr, addr + bytes) lies within [base, base + size). */

@@ -131,6 +131,7 @@ static int memory_take(struct device *live, const struct nic_config *config)
     live->memory = at;
     live->memory_bytes = total;
     live->nic = nic_init(at, config);
+    live->objects = (struct objects){.host = &live_host, .nic = live->nic, .regions = &live->first->regions};
     at += nic;
     live->pool = (struct pktpool){.hot = (struct pkt *)(void *)at,
                                   .cold = (struct pkt_cold *)(void *)(at + hot),
@@ -256,7 +257,8 @@ static void dismantle(struct device *live)
     if (live->mad_fd >= 0) close(live->mad_fd);
     if (live->netlink_fd >= 0) close(live->netlink_fd);
     free(live->path);
-    free(live->key);
+    free(live->regions.slot);
+    if (live->first) live->first->regions.nic[live->number] = NULL;
     free(live->member);
     free(live->mad);
     pthread_mutex_destroy(&live->lock);
@@ -270,6 +272,7 @@ static int assemble(struct device *live, char *why, size_t why_bytes)
 
     if (error == 0) registry_set_interface(live->registry, live->device.ifindex);
     if (error == 0) error = nic_make(live);
+    if (error == 0) error = regions_join(&live->first->regions, live->number, live->nic);
     if (error == 0) error = wire_make(live, why, why_bytes);
     if (error < 0) return error;
     port_link(live, live_now());
@@ -325,7 +328,6 @@ int live_open_shard(struct device *first, unsigned number)
     live->env.fault.seed += number;
     live->env.source_ports = (uint16_t)((first->env.source_ports + first->shards - 1) / first->shards);
     int error = assemble(live, why, sizeof why);
-    if (error == 0) error = memory_tell(live);
     if (error == 0) error = thread_start(live);
     if (error < 0) {
         dismantle(live);

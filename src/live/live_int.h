@@ -27,7 +27,7 @@
 #include "base/bits.h"
 #include "base/time.h"
 #include "device/listeners.h"
-#include "device/records.h"
+#include "device/objects.h"
 #include "live/environment.h"
 #include "live/live.h"
 #include "live/turns.h"
@@ -59,28 +59,6 @@ struct path {
     uint8_t offers; /* made while that is unknown */
     bool offered;   /* by the peer: its requests were marked, so ours answer with marks */
     uint32_t users;
-};
-
-struct device_mr {
-    const struct device_ops *ops;
-    struct device *live;
-    uint64_t iova, bytes;
-    uint64_t delta; /* the local address is va + delta */
-    uint32_t key, pd, access;
-};
-
-struct device_mw {
-    const struct device_ops *ops;
-    struct device *live;
-    struct device *home; /* type 2: the shard that knows it: of the queue pair that last bound it */
-    struct nic_mr told;  /* type 1: what all shards know; that of the last binding knows it from its queue pair */
-    uint32_t key, pd;
-    int type;
-};
-
-struct key_slot { /* by key >> 8 */
-    struct device_mr *mr;
-    struct device_mw *mw;
 };
 
 struct cq_part { /* what one shard puts into a completion queue; under that shard's lock */
@@ -127,34 +105,15 @@ struct device_channel {
     struct device_cq *head, *tail;
 };
 
-struct device_srq {
-    const struct device_ops *ops;
-    struct receives receives;
-    struct device *live;
-    uint32_t users, number;
-    void *app;
-};
-
 struct device_qp {
-    const struct device_ops *ops;
-    struct device *live;
-    struct nic_qp *nic;
-    struct nic_qp_config config;
+    struct queue_pair;
     struct cq_part *send_cq, *recv_cq;
-    struct device_srq *srq;
-    void *app;
-    uint32_t path; /* of config.remote; 0: none */
-    uint32_t pd, qpn;
-    struct records records;
-    bool signal_all;
     uint8_t exact;       /* packets whose ICRC fitted the known IP identification, up to ICRC_TRUSTED */
     bool foreign;        /* the peer's identifications cannot be known */
     bool memory;         /* the peer is reached through memory: nothing is taken from sockets */
     uint16_t peer_port;  /* the UDP source port of the peer, one of us; 0: not known */
     bool peer_known;     /* memory and peer_port are the registry's word, else they are learned */
     uint32_t peer_epoch; /* the registry's when it was asked for the peer */
-    uint32_t groups;
-    struct device_qp *next;
 };
 
 struct member { /* a QP in a multicast group */
@@ -226,7 +185,6 @@ struct device {
     unsigned shards;                       /* that there may be; the same in all */
     unsigned number;                       /* of this one */
     unsigned shard_next;                   /* of the first: for the next queue pair */
-    unsigned windows;                      /* of the first */
     bool taken;                            /* atomic: the thread does all the work, others only bring and fetch */
     enum holder holder;
     unsigned posts_wait, others_wait; /* atomic: for the lock */
@@ -259,8 +217,8 @@ struct device {
 
     struct path *path;
     uint32_t paths, reply_next;
-    struct key_slot *key; /* [keys.slots] */
-    struct keys keys;
+    struct regions regions; /* of the first */
+    struct objects objects;
     uint32_t qpn_first, qpns_given; /* QPNs: the first of all, and how many have been used since */
     struct device_qp *qps;
     struct cq_part *parts;
@@ -349,25 +307,24 @@ int shard_choose(struct device *first, const struct device_qp_init *init, struct
 int shard_enter_all(struct device *first); /* those that are open; -ENODEV */
 void shard_leave_all(struct device *first);
 
-/* memory.c */
-bool memory_copy(void *to, const void *from, size_t bytes); /* false: not there */
-bool memory_gather(struct device *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *to);
-bool memory_scatter(struct device *live, const struct work *work, uint64_t offset, uint32_t bytes, const uint8_t *from);
-/* The local address of a peer's [va, va + bytes) under a key; NULL: not allowed any more. */
-void *memory_remote(struct device *live, uint32_t key, uint64_t va, uint64_t bytes);
-bool memory_atomic(uint64_t *at, uint8_t verb, uint64_t compare, uint64_t swap, uint64_t *ret_original);
-int memory_post_bind(struct device_qp *qp, const struct device_send *send, struct nic_wr *wr);
-void memory_bind_posted(struct device_qp *qp, const struct device_send *send, uint32_t key);
-void memory_bind_tell(struct device_qp *qp, const struct device_send *send); /* several shards; no lock is held */
-int memory_bring_home(struct device_mw *mw, struct device *shard); /* before it is bound there; no lock is held */
-int memory_tell(struct device *shard); /* a new shard the keys there are; the first is locked */
+/* memory.c: this process's, addressed by itself; false: not there */
+bool memory_read(struct device *live, uint64_t addr, void *to, uint64_t bytes);
+bool memory_write(struct device *live, uint64_t addr, const void *from, uint64_t bytes);
+bool memory_atomic(struct device *live, uint64_t addr, uint8_t verb, uint64_t compare, uint64_t swap,
+                   uint64_t *ret_original);
+/* Several shards, and no lock is held: before a window is bound on one, and after that was posted. */
+int memory_bring_home(struct device_mw *mw, struct device *shard);
+void memory_bind_tell(struct device_qp *qp, const struct device_send *send);
 
 /* qp.c */
+extern const struct device_host live_host;
 void qp_learn(struct device_qp *qp, const struct wire_packet *packet);     /* one that was taken: which way it came */
 bool qp_from_peer(struct device_qp *qp, const struct wire_packet *packet); /* what a packet from its address may be */
 
 /* path.c */
 int path_enter(struct device *live, const struct device_path *key, uint32_t *ret); /* finds or makes */
+void path_leave(struct device *live, uint32_t path);
+bool path_find(struct device *live, uint32_t path, struct path_end *ret);
 void path_reply(struct device *live, const struct wire_packet *packet, uint32_t *ret);
 
 /* agree.c: selective repeat between our own */

@@ -58,6 +58,19 @@ int path_enter(struct device *live, const struct device_path *key, uint32_t *ret
     return 0;
 }
 
+void path_leave(struct device *live, uint32_t path)
+{
+    if (path < live->paths && live->path[path].users) live->path[path].users--;
+}
+
+bool path_find(struct device *live, uint32_t path, struct path_end *ret)
+{
+    if (path >= live->paths || live->path[path].users == 0) return false;
+    const struct device_path *key = &live->path[path].key;
+    *ret = (struct path_end){.endpoint = path, .prio = port_priority(live, key->sl, key->tos), .tos = key->tos};
+    return true;
+}
+
 int adapter_path_get(struct device *live, const struct device_path *path, uint32_t *ret)
 {
     int error = live_enter(live);
@@ -71,7 +84,7 @@ int adapter_path_get(struct device *live, const struct device_path *path, uint32
 void adapter_path_put(struct device *live, uint32_t path)
 {
     if (live_enter(live) < 0) return;
-    if (path < live->paths && live->path[path].users) live->path[path].users--;
+    path_leave(live, path);
     live_leave(live);
 }
 

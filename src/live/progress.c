@@ -136,15 +136,10 @@ bool progress_rx(struct device *live, ps_t now)
 
 static bool gather(struct device *live, uint8_t *to)
 {
-    uint32_t bytes = live->io.gather.bytes;
+    bool gathered = bytes_send(&live->objects, live, &live->io, to);
 
-    if (!live->io.gather.read)
-        return memory_gather(live, (const struct work *)(uintptr_t)live->io.gather.local, live->io.gather.offset, bytes,
-                             to);
-    const void *from = memory_remote(live, live->io.gather.rkey, live->io.gather.local, bytes);
-    bool read = from && memory_copy(to, from, bytes);
-    live->own.faults_local += !read;
-    return read;
+    live->own.faults_local += !gathered;
+    return gathered;
 }
 
 /* An ACK rides in the run of the data before it when they differ in nothing but ECN: one call instead of two. */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queue pairs: made, moved between states, destroyed.
- *
- * Attributes come in pieces, one transition at a time (volume 1, 10.3.1); they are collected in a configuration
- * that src/nic is given when the remote side is known (to RTR) and told of changes after that.
+ * Queue pairs of the live adapter: device/qp.c under the device's lock; how much may be under way, and which way the
+ * peer's packets come.
  *
  * The window.  A UDP socket of the receiver holds about 400 KB of buffers as Linux is shipped, and what does not fit
  * is lost.  So a queue pair keeps at most ROCELAB_WINDOW bytes unacknowledged, and asks for an acknowledgement at the
@@ -22,7 +20,6 @@
 #define PACKETS_MAX 128u        /* of a window: small packets take more of a buffer than their bytes */
 #define MEMORY_BYTES (1u << 20) /* the window through memory: half a ring */
 #define RUN_HEADERS 32u         /* BTH, RETH or less, ICRC */
-#define RESOURCES DEVICE_READS_MAX
 #define MTU_UD 4096u
 /* Selective repeat asks for a gap again after one to two of these, as long as it is there: the NAK, or what it asked
  * for, was lost too.  It costs the peer a packet and no retry, so it may be early where processes have to be woken. */
@@ -31,7 +28,7 @@
 /* In whole runs, with an acknowledgement asked for at the end of each: the sender never waits for less than a run. */
 static void window_set(const struct device_qp *qp, struct nic_qp_config *config)
 {
-    const struct device *live = qp->live;
+    const struct device *live = qp->device;
     uint32_t run = live->wire->run_bytes / (config->mtu + RUN_HEADERS);
     uint64_t packets = live->env.window_bytes / config->mtu;
 
@@ -59,7 +56,7 @@ static void window_set(const struct device_qp *qp, struct nic_qp_config *config)
  * through memory, and else the port that it sends from, which no other user can have; of others it is learned. */
 static void peer_ask(struct device_qp *qp)
 {
-    struct device *live = qp->live;
+    struct device *live = qp->device;
     const struct pkt_addr *remote = &live->path[qp->path].key.remote;
 
     qp->peer_epoch = registry_epoch(live->registry);
@@ -82,7 +79,7 @@ static void peer_set(struct device_qp *qp)
  * is believed before what was learned: a forger may have been here first. */
 bool qp_from_peer(struct device_qp *qp, const struct wire_packet *packet)
 {
-    if (!qp->peer_known && qp->peer_epoch != registry_epoch(qp->live->registry)) peer_ask(qp);
+    if (!qp->peer_known && qp->peer_epoch != registry_epoch(qp->device->registry)) peer_ask(qp);
     if (packet->memory) return true;
     return !qp->memory && (qp->peer_port == 0 || qp->peer_port == packet->sport);
 }
@@ -93,47 +90,22 @@ void qp_learn(struct device_qp *qp, const struct wire_packet *packet)
 {
     if (packet->memory)
         qp->memory = true;
-    else if (qp->live->path[qp->path].peer == PEER_OURS)
+    else if (qp->device->path[qp->path].peer == PEER_OURS)
         qp->peer_port = packet->sport;
-}
-
-static void release(struct device_qp *qp)
-{
-    free(qp->config.resource);
-    free(qp->config.selective);
-    records_release(&qp->records, &qp->config);
-    free(qp);
 }
 
 static int fill(struct device_qp *qp, struct device *live, const struct device_qp_init *init)
 {
     qp->ops = live->ops;
-    qp->live = live;
-    qp->pd = init->pd;
-    qp->app = init->app;
-    qp->signal_all = init->signal_all;
-    qp->srq = init->srq;
+    qp->device = live;
+    qp->objects = &live->objects;
     qp->config = plant_qp_config(&live->env.nic, &live->env.cc);
-    qp->config.transport = init->transport;
     qp->config.mtu = init->transport == NIC_UD ? MTU_UD : 1024;
-    qp->config.access = 0;
-    qp->config.pd = init->pd;
-    qp->config.srq = init->srq ? &init->srq->receives.nic : NULL;
-    qp->config.born_reset = true;
-    qp->config.app = qp;
-    window_set(qp, &qp->config);
-    if (init->transport == NIC_RC) {
-        qp->config.resource_size = RESOURCES;
-        qp->config.resource = calloc(RESOURCES, sizeof *qp->config.resource);
-        if (qp->config.resource == NULL) return -ENOMEM;
-    }
-    if (qp->config.recovery == NIC_SELECTIVE) {
-        qp->config.selective_size = PACKETS_MAX;
-        qp->config.selective = calloc(1, nic_selective_bytes(PACKETS_MAX));
-        if (qp->config.selective == NULL) return -ENOMEM;
-        qp->config.reorder_ps = ASK_AGAIN_PS;
-    }
-    return records_init(&qp->records, &qp->config, init);
+    qp->config.selective_size = PACKETS_MAX;
+    int error = qp_init(qp, init);
+    if (qp->config.recovery == NIC_SELECTIVE) qp->config.reorder_ps = ASK_AGAIN_PS;
+    if (error == 0) window_set(qp, &qp->config);
+    return error;
 }
 
 /* What its shard puts into its completion queues. */
@@ -141,8 +113,8 @@ static int attach(struct device_qp *qp, const struct device_qp_init *init)
 {
     int error = 0;
 
-    if (init->send_cq) error = cq_part_get(init->send_cq, qp->live, &qp->send_cq);
-    if (error == 0 && init->recv_cq) error = cq_part_get(init->recv_cq, qp->live, &qp->recv_cq);
+    if (init->send_cq) error = cq_part_get(init->send_cq, qp->device, &qp->send_cq);
+    if (error == 0 && init->recv_cq) error = cq_part_get(init->recv_cq, qp->device, &qp->recv_cq);
     qp->config.send_cq = qp->send_cq ? &qp->send_cq->nic : NULL;
     qp->config.recv_cq = qp->recv_cq ? &qp->recv_cq->nic : NULL;
     return error;
@@ -167,102 +139,75 @@ int adapter_qp_create(struct device *first, const struct device_qp_init *init, s
 {
     struct device *live;
 
-    if (init->transport > NIC_UD || init->send_entries > DEVICE_ENTRIES_MAX ||
-        init->recv_entries > DEVICE_ENTRIES_MAX || init->send_sges > DEVICE_SGES_MAX ||
-        init->recv_sges > DEVICE_SGES_MAX || init->inline_bytes > DEVICE_INLINE_MAX)
-        return -EINVAL;
+    if (!device_qp_init_valid(init)) return -EINVAL;
     int error = shard_choose(first, init, &live);
     if (error < 0) return error;
     struct device_qp *qp = calloc(1, sizeof *qp);
     error = qp ? fill(qp, live, init) : -ENOMEM;
     if (error == 0) error = live_enter(first);
     if (error < 0) {
-        if (qp) release(qp);
+        if (qp) qp_release(qp);
         return error;
     }
     if (live != first) shard_lock(live);
     error = attach(qp, init);
-    if (error == 0) error = nic_qp_create(live->nic, number_fresh(live), &qp->config, live_now(), &qp->nic);
+    if (error == 0) error = qp_start(qp, number_fresh(live), &live->qps, live_now());
     if (error == 0) {
-        qp->qpn = nic_qp_number(qp->nic);
-        qp->next = live->qps;
-        live->qps = qp;
         count_user(qp->send_cq, 1);
         count_user(qp->recv_cq, 1);
-        if (qp->srq) qp->srq->users++;
     }
     if (live != first) live_leave(live);
     live_leave(first);
     if (error < 0)
-        release(qp);
+        qp_release(qp);
     else
         *ret = qp;
     return error;
 }
 
-/* RESET forgets all that was learned, and completions that wait; a queue pair that is destroyed leaves them. */
-static void reset(struct device_qp *qp, void (*completions)(struct cq_part *, uint32_t))
+static void forget(struct device_qp *qp)
 {
-    struct device *live = qp->live;
-    uint64_t record;
-
-    if (qp->srq && nic_qp_held(qp->nic, &record)) receives_release(&qp->srq->receives, record);
-    if (qp->send_cq) completions(qp->send_cq, qp->qpn);
-    if (qp->recv_cq && qp->recv_cq != qp->send_cq) completions(qp->recv_cq, qp->qpn);
+    if (qp->send_cq) cq_forget(qp->send_cq, qp->qpn);
+    if (qp->recv_cq && qp->recv_cq != qp->send_cq) cq_forget(qp->recv_cq, qp->qpn);
     qp->exact = 0;
     qp->foreign = qp->memory = qp->peer_known = false;
     qp->peer_port = 0;
-    if (qp->path && live->path[qp->path].users) live->path[qp->path].users--;
-    qp->path = 0;
-    qp->config.remote = 0;
-    qp->config.rnr_patience_ps = 0;
 }
 
-static int change_path(struct device_qp *qp, const struct device_path *path)
+static int settle(struct device_qp *qp, const struct device_qp_attr *attr)
 {
-    uint32_t number;
-    int error = path_enter(qp->live, path, &number);
-
-    if (error < 0) return error;
-    if (qp->path) qp->live->path[qp->path].users--;
-    qp->path = qp->config.remote = number;
-    qp->config.tos = path->tos;
-    qp->config.prio = port_priority(qp->live, path->sl, path->tos);
+    window_set(qp, &qp->config);
+    if (attr->mask & (DEVICE_ATTR_PATH | DEVICE_ATTR_REMOTE_QP)) peer_set(qp);
+    qp->config.sport = wire_source_port(qp->device->wire, qp->qpn, qp->config.remote_qp);
     return 0;
 }
 
-static int modify(struct device_qp *qp, const struct device_qp_attr *attr, ps_t now)
+static uint32_t mtu(const struct device *live)
 {
-    struct device *live = qp->live;
-    bool moves = attr->mask & DEVICE_ATTR_STATE && attr->state != nic_qp_state(qp->nic);
-    int error = 0;
-
-    if (attr->mask & DEVICE_ATTR_PATH) error = change_path(qp, &attr->path);
-    if (error < 0) return error;
-    bool connects = moves && (attr->state == NIC_RTR || attr->state == NIC_RTS);
-    if (connects && qp->config.transport != NIC_UD && qp->path == 0) return -EINVAL; /* nobody to talk to */
-    uint32_t told = attributes_collect(&qp->config, attr) | (attr->mask & DEVICE_ATTR_PATH ? NIC_SET_PATH : 0u);
-    window_set(qp, &qp->config);
-    if (attr->mask & (DEVICE_ATTR_PATH | DEVICE_ATTR_REMOTE_QP)) peer_set(qp);
-    qp->config.sport = wire_source_port(live->wire, qp->qpn, qp->config.remote_qp);
-    if (moves && attr->state == NIC_RESET) reset(qp, cq_forget);
-    if (nic_qp_state(qp->nic) <= NIC_INIT && (!moves || attr->state != NIC_RESET)) {
-        error = nic_qp_connect(live->nic, qp->nic, &qp->config, now);
-    } else if (told && nic_qp_state(qp->nic) != NIC_ERROR) {
-        error = nic_qp_update(live->nic, qp->nic, &qp->config, told, now, &live->io);
-    }
-    if (error == 0 && moves) error = nic_qp_modify(live->nic, qp->nic, attr->state, now, &live->io);
-    return error;
+    return device_mtu(&live->device);
 }
+
+const struct device_host live_host = {
+    .read = memory_read,
+    .write = memory_write,
+    .atomic = memory_atomic,
+    .path_get = path_enter,
+    .path_put = path_leave,
+    .path_find = path_find,
+    .mtu = mtu,
+    .qp_settle = settle,
+    .qp_reset = forget,
+};
 
 int adapter_qp_modify(struct device_qp *qp, const struct device_qp_attr *attr)
 {
-    struct device *live = qp->live;
+    struct device *live = qp->device;
     int error = live_enter(live);
 
     if (error < 0) return error;
     ps_t now = live_now();
-    error = modify(qp, attr, now);
+    error = qp_modify(qp, attr, now, &live->io);
+    if (error < 0 && attr->mask & (DEVICE_ATTR_PATH | DEVICE_ATTR_REMOTE_QP)) peer_set(qp); /* as it was */
     progress_settle(live);
     if (live->tx_wanted) progress_tx(live, now);
     progress_wake(live);
@@ -272,17 +217,17 @@ int adapter_qp_modify(struct device_qp *qp, const struct device_qp_attr *attr)
 
 enum nic_state adapter_qp_state(struct device_qp *qp)
 {
-    if (live_enter(qp->live) < 0) return NIC_ERROR;
+    if (live_enter(qp->device) < 0) return NIC_ERROR;
     enum nic_state state = nic_qp_state(qp->nic);
-    live_leave(qp->live);
+    live_leave(qp->device);
     return state;
 }
 
 void adapter_qp_psns(struct device_qp *qp, uint32_t *ret_send, uint32_t *ret_expect)
 {
-    if (live_enter(qp->live) < 0) return;
+    if (live_enter(qp->device) < 0) return;
     nic_qp_psns(qp->nic, ret_send, ret_expect);
-    live_leave(qp->live);
+    live_leave(qp->device);
 }
 
 uint64_t adapter_qpn_heard(struct device *live, uint32_t qpn)
@@ -305,9 +250,7 @@ void adapter_qpn_be_patient(struct device *live, uint32_t qpn, uint64_t patience
         struct device *shard = live->shard[i];
         struct nic_qp *nic = shard ? nic_qp_find(shard->nic, qpn) : NULL;
         if (nic == NULL) continue;
-        struct device_qp *qp = nic_qp_app(nic);
-        qp->config.rnr_patience_ps = (ps_t)patience_ns * PS_NS;
-        (void)nic_qp_update(shard->nic, nic, &qp->config, NIC_SET_RNR_PATIENCE, live_now(), &shard->io);
+        (void)qp_be_patient(nic_qp_app(nic), patience_ns, live_now(), &shard->io);
     }
     shard_leave_all(live);
 }
@@ -321,9 +264,9 @@ uint32_t adapter_qp_send_room(struct device_qp *qp)
 {
     uint32_t room;
 
-    if (shard_enter_post(qp->live) < 0) return 0;
+    if (shard_enter_post(qp->device) < 0) return 0;
     room = qp->config.sq_size - nic_qp_queued(qp->nic);
-    live_leave(qp->live);
+    live_leave(qp->device);
     return room;
 }
 
@@ -340,33 +283,29 @@ static void group_leave(struct device *live, uint32_t n)
 
 int adapter_qp_destroy(struct device_qp *qp)
 {
-    struct device *live = qp->live;
+    struct device *live = qp->device;
 
     if (live_enter(live) == 0) {
-        struct device_qp **at = &live->qps;
         /* What it has to say last (a NAK, an ACK) is said before it goes. */
         if (live->tx_wanted) progress_tx(live, live_now());
-        reset(qp, cq_keep);
+        if (qp->send_cq) cq_keep(qp->send_cq, qp->qpn);
+        if (qp->recv_cq && qp->recv_cq != qp->send_cq) cq_keep(qp->recv_cq, qp->qpn);
         for (uint32_t i = live->members; i-- > 0;)
             if (live->member[i].qp == qp) group_leave(live, i);
-        nic_qp_destroy(live->nic, qp->nic, &live->io);
+        qp_end(qp, &live->qps, &live->io);
         progress_settle(live);
         events_forget(live, qp->app);
-        while (*at != qp)
-            at = &(*at)->next;
-        *at = qp->next;
         count_user(qp->send_cq, -1);
         count_user(qp->recv_cq, -1);
-        if (qp->srq) qp->srq->users--;
         live_leave(live);
     }
-    release(qp);
+    qp_release(qp);
     return 0;
 }
 
 int adapter_multicast(struct device_qp *qp, const struct pkt_addr *group, bool join)
 {
-    struct device *live = qp->live;
+    struct device *live = qp->device;
     uint32_t at = 0;
     int error = live_enter(live);
 

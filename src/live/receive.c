@@ -41,7 +41,7 @@ static bool icrc_right(struct device_qp *qp, const struct wire_packet *w, uint32
 
 static bool from_peer(struct device_qp *qp, const struct wire_packet *w)
 {
-    const struct path *path = &qp->live->path[qp->path];
+    const struct path *path = &qp->device->path[qp->path];
 
     if (qp->path == 0 || w->net != path->net || memcmp(&w->src, &path->key.remote, sizeof w->src) != 0 ||
         memcmp(&w->dst, &path->src, sizeof w->dst) != 0)
@@ -49,93 +49,27 @@ static bool from_peer(struct device_qp *qp, const struct wire_packet *w)
     return qp_from_peer(qp, w);
 }
 
-/* The GRH and the payload of a datagram, or the part of a message. */
-static bool place_recv(struct device *live, bool ud, const struct wire_packet *w, const uint8_t *payload)
+static struct arrival arrival_of(const struct pkt *p, const struct wire_packet *w, const uint8_t *payload)
 {
-    const struct work *work = (const struct work *)(uintptr_t)live->io.place.local;
-    uint8_t grh[CODEC_GRH_BYTES];
-
-    if (ud) { /* the wire shows addresses and a few fields; programs read from it who sent the datagram */
-        codec_grh_emit(&w->envelope, w->bytes, grh);
-        if (!memory_scatter(live, work, 0, sizeof grh, grh)) return false;
-    }
-    return memory_scatter(live, work, live->io.place.offset, live->io.place.bytes, payload);
-}
-
-static bool place_memory(struct device *live, const uint8_t *payload)
-{
-    uint32_t bytes = live->io.place.bytes;
-
-    if (bytes == 0) return true;
-    void *at = memory_remote(live, live->io.place.rkey, live->io.place.va, bytes);
-    bool placed = at && memory_copy(at, payload, bytes);
-    live->own.faults_local += !placed;
-    return placed;
-}
-
-static bool perform_atomic(struct device *live, uint32_t rkey)
-{
-    uint64_t original = 0;
-    uint64_t *at = memory_remote(live, rkey, live->io.atomic.va, 8);
-    bool done = at && memory_atomic(at, live->io.atomic.verb, live->io.atomic.compare, live->io.atomic.swap, &original);
-
-    live->own.faults_local += !done;
-    if (done) nic_atomic_done(live->nic, live->io.atomic.qpn, live->io.atomic.slot, original);
-    return done;
-}
-
-/* Of a packet as it came, what is needed after nic_rx, which makes its descriptor the ACK. */
-struct request {
-    uint32_t dest_qp, psn, rkey, payload_bytes;
-    uint8_t opcode;
-};
-
-static struct request request_of(const struct pkt *p)
-{
-    return (struct request){.dest_qp = p->dest_qp,
-                            .psn = p->psn,
+    return (struct arrival){.psn = p->psn,
                             .rkey = p->rdma.rkey,
-                            .payload_bytes = p->payload_bytes,
-                            .opcode = p->opcode};
+                            .opcode = p->opcode,
+                            .bth_bytes = w->bytes,
+                            .envelope = &w->envelope,
+                            .payload = payload};
 }
 
 /* What nic_rx has just asked for. */
-static void perform(struct device *live, uint32_t qpn, const struct request *request, const struct wire_packet *w,
-                    const uint8_t *payload, ps_t now)
+static void perform(struct device *live, uint32_t qpn, const struct arrival *arrival, ps_t now)
 {
-    bool ud = opcode_info(request->opcode)->transport == OP_UD;
-    const struct work *work = (const struct work *)(uintptr_t)live->io.place.local;
-    bool done = true;
-
-    switch (live->io.place.kind) {
-    case NIC_PLACE_RECV:
-        done = place_recv(live, ud, w, payload);
-        break;
-    case NIC_PLACE_MEMORY:
-        done = place_memory(live, payload);
-        break;
-    case NIC_PLACE_READ:
-        done = memory_scatter(live, work, live->io.place.offset, live->io.place.bytes, payload);
-        break;
-    case NIC_PLACE_ATOMIC:
-        done = memory_scatter(live, work, 0, 8, (const uint8_t *)&live->io.place.original);
-        break;
-    default:
-        break;
-    }
-    if (!done) nic_place_failed(live->nic, qpn, now, &live->io);
-    if (live->io.atomic.verb && !perform_atomic(live, request->rkey)) {
-        /* its response cannot be given: as with a READ whose memory is gone */
-        struct pkt response = {.kind = PKT_ROCE, .opcode = OPCODE_RC_ATOMIC_ACK, .psn = request->psn};
-        nic_gather_failed(live->nic, qpn, &response, now, &live->io);
-    }
+    live->own.faults_local += !bytes_arrive(&live->objects, live, qpn, arrival, now, &live->io);
 }
 
 /* A copy for each member of the group. */
 static void receive_multicast(struct device *live, pkt_t id, const struct wire_packet *w, const uint8_t *payload,
                               ps_t now)
 {
-    const struct request request = request_of(&live->pool.hot[id]);
+    const struct arrival arrival = arrival_of(&live->pool.hot[id], w, payload);
 
     live->own.rx_multicast++;
     for (uint32_t i = 0; i < live->members; i++) {
@@ -148,7 +82,7 @@ static void receive_multicast(struct device *live, pkt_t id, const struct wire_p
         live->pool.hot[copy] = live->pool.hot[id];
         live->pool.cold[copy] = live->pool.cold[id];
         nic_rx_to(live->nic, qp->nic, copy, now, &live->io);
-        perform(live, qp->qpn, &request, w, payload, now);
+        perform(live, qp->qpn, &arrival, now);
     }
     pktpool_put(&live->pool, id);
 }
@@ -233,28 +167,29 @@ void receive_packet(struct device *live, const struct wire_packet *w, bool forwa
         pktpool_put(&live->pool, id);
         return;
     }
-    const struct request request = request_of(&live->pool.hot[id]);
     const uint8_t *payload = w->data + payload_at;
-    if (request.dest_qp == LIVE_QPN_CM) {
+    const uint32_t dest_qp = live->pool.hot[id].dest_qp, payload_bytes = live->pool.hot[id].payload_bytes;
+    const struct arrival arrival = arrival_of(&live->pool.hot[id], w, payload);
+    if (dest_qp == LIVE_QPN_CM) {
         mad_receive(live, w, &live->pool.hot[id], payload, forwarded);
         pktpool_put(&live->pool, id);
         return;
     }
-    if (request.dest_qp == LIVE_QPN_MULTICAST && opcode_info(request.opcode)->transport == OP_UD) {
+    if (dest_qp == LIVE_QPN_MULTICAST && opcode_info(arrival.opcode)->transport == OP_UD) {
         receive_multicast(live, id, w, payload, now);
         return;
     }
     judge(live, qp, id, w, now);
-    peer_keep(live, request.dest_qp, payload, request.payload_bytes);
-    perform(live, request.dest_qp, &request, w, payload, now);
+    peer_keep(live, dest_qp, payload, payload_bytes);
+    perform(live, dest_qp, &arrival, now);
     while (live->io.kept != PKT_NONE) { /* what waited for this one, each in its turn */
-        const struct request waited = request_of(&live->pool.hot[live->io.kept]);
         const uint8_t *at = peer_kept(live);
+        const struct arrival waited = arrival_of(&live->pool.hot[live->io.kept], w, at);
         if (at == NULL) {
-            nic_qp_inconsistent(live->nic, request.dest_qp, &live->io);
+            nic_qp_inconsistent(live->nic, dest_qp, &live->io);
             return;
         }
-        nic_rx_kept(live->nic, request.dest_qp, now, &live->io);
-        perform(live, request.dest_qp, &waited, w, at, now);
+        nic_rx_kept(live->nic, dest_qp, now, &live->io);
+        perform(live, dest_qp, &waited, now);
     }
 }

@@ -13,7 +13,7 @@ int adapter_srq_create(struct device *live, uint32_t pd, uint32_t entries, uint3
     struct device_srq *srq = calloc(1, sizeof *srq);
     if (srq == NULL) return -ENOMEM;
     srq->ops = live->ops;
-    srq->live = live;
+    srq->device = live;
     srq->app = app;
     int error = receives_init(&srq->receives, pd, entries, sges);
     if (error == 0) error = live_enter(live);
@@ -28,30 +28,13 @@ int adapter_srq_create(struct device *live, uint32_t pd, uint32_t entries, uint3
     return 0;
 }
 
-/* A receive that a queue pair holds knows its record's address: then the records cannot move. */
-static bool held(const struct device_srq *srq)
-{
-    for (const struct device_qp *qp = srq->live->qps; qp; qp = qp->next) {
-        uint64_t wr_id;
-        if (qp->srq == srq && nic_qp_held(qp->nic, &wr_id)) return true;
-    }
-    return false;
-}
-
 int adapter_srq_change(struct device_srq *srq, uint32_t entries, uint32_t limit)
 {
-    int error = live_enter(srq->live);
+    int error = live_enter(srq->device);
 
     if (error < 0) return error;
-    const bool resize = entries != DEVICE_SRQ_KEEP, arm = limit != DEVICE_SRQ_KEEP;
-    const uint32_t room = resize && entries > srq->receives.entries ? entries : srq->receives.entries;
-
-    if ((resize && entries > DEVICE_SRQ_MAX) || (arm && limit > room))
-        error = -EINVAL;
-    else if (room > srq->receives.entries)
-        error = held(srq) ? -EBUSY : receives_grow(&srq->receives, power_of_two_up(entries));
-    if (error == 0 && arm) srq->receives.nic.limit = limit;
-    live_leave(srq->live);
+    error = srq_change(srq, srq->device->qps, entries, limit);
+    live_leave(srq->device);
     return error;
 }
 
@@ -67,26 +50,16 @@ uint32_t adapter_srq_number(const struct device_srq *srq)
 
 int adapter_srq_destroy(struct device_srq *srq)
 {
-    if (live_enter(srq->live) == 0) {
+    if (live_enter(srq->device) == 0) {
         bool busy = srq->users > 0;
         if (!busy) {
-            nic_srq_forget(srq->live->nic, &srq->receives.nic);
-            events_forget(srq->live, srq->app);
+            nic_srq_forget(srq->device->nic, &srq->receives.nic);
+            events_forget(srq->device, srq->app);
         }
-        live_leave(srq->live);
+        live_leave(srq->device);
         if (busy) return -EBUSY;
     }
     receives_free(&srq->receives);
     free(srq);
     return 0;
-}
-
-int adapter_post_srq(struct device_srq *srq, const struct device_recv *recv)
-{
-    int error = shard_enter_post(srq->live);
-
-    if (error < 0) return error;
-    error = receives_post(&srq->receives, recv);
-    live_leave(srq->live);
-    return error;
 }

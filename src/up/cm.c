@@ -267,7 +267,7 @@ int cm_request(struct up_process *process, struct attach_request *request, ps_t 
 /* Into the ring that its manager reads; lost where that is full, or nobody reads. */
 static void hand_over(struct up_process *process, uint32_t nic, const struct device_mad *mad, ps_t now)
 {
-    struct up_device *device = nic < ATTACH_NICS ? process->device[nic] : NULL;
+    struct device *device = nic < ATTACH_NICS ? process->device[nic] : NULL;
 
     if (device == NULL || device->mads_fd < 0) return;
     struct attach_ring *ring = up_ring(process, device->mads);

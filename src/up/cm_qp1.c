@@ -22,7 +22,7 @@
 #define COMPLETIONS 16u
 
 struct cm_qp1 {
-    const struct up_device *nobodys; /* NULL, where those of programs have their device */
+    const struct device *nobodys; /* NULL, where those of programs have their device */
     struct nic *nic;
     struct nic_qp *qp;
     struct nic_cq cq;

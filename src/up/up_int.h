@@ -20,7 +20,7 @@
 
 struct up_host;
 struct up_process;
-struct up_device;  /* objects.h: an adapter as one process has it: queue pairs, queues, memory */
+struct device;     /* objects.h: an adapter as one process has it: queue pairs, queues, memory */
 struct up_adapter; /* objects.h: of one host, with what its processes share */
 struct up_posts;   /* post.c: taken out of the ring, and not due yet */
 struct up_adopted; /* adopt.c */
@@ -102,7 +102,7 @@ struct up_process {
     struct up_adopted *adopted;
     struct up_thread *thread[ATTACH_THREADS]; /* NULL: never was */
     uint32_t threads;                         /* the highest that was, and one */
-    struct up_device *device[ATTACH_NICS];    /* NULL: not opened */
+    struct device *device[ATTACH_NICS];       /* NULL: not opened */
     uint64_t posts_at;                        /* offset of the ring of posts, ... */
     uint32_t posts_head;                      /* ... and how far it was read, in bytes: ours; the program sees copies */
     struct up_posts *posts;
@@ -359,8 +359,6 @@ void payload_received(struct up_host *host, uint32_t adapter, const struct sim_a
 bool payload_sends(struct up_host *host, uint32_t adapter, pkt_t id, ps_t now, struct node_io *io);
 uint8_t *payload_at(const struct up *up, pkt_t id); /* of a packet that has payload */
 /* adopt.c: a process's memory, as the fabric reaches it; false: not there */
-bool memory_read(struct up_process *process, uint64_t addr, void *to, uint64_t bytes);
-bool memory_write(struct up_process *process, uint64_t addr, const void *from, uint64_t bytes);
 int adopt_init(struct up_process *process); /* makes and maps process->adopted_fd; -errno */
 int adopt_request(struct up_process *process, struct attach_request *request);
 void adopt_release(struct up_process *process);

@@ -215,7 +215,7 @@ static void test_spread(void **state)
     (void)state;
     assert_int_equal(side[0].live->shards, SHARDS);
     for (unsigned q = 0; q < QPS; q++)
-        count[side[0].qp[q]->live->number]++;
+        count[side[0].qp[q]->device->number]++;
     for (unsigned i = 0; i < SHARDS; i++) {
         assert_int_equal(count[i], QPS / SHARDS);
         for (unsigned j = 0; j < i; j++)
@@ -224,7 +224,7 @@ static void test_spread(void **state)
     }
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(device_qp_create(side[0].live, &init, &ud), 0);
-        assert_ptr_equal(ud->live, side[0].live);
+        assert_ptr_equal(ud->device, side[0].live);
         assert_int_equal(device_qp_destroy(ud), 0);
     }
 }
@@ -430,7 +430,7 @@ static void test_asynchronous(void **state)
     (void)state;
     assert_int_equal(device_watch_create(side[1].live, &watch), 0);
     unsigned q = 0;
-    while (side[1].qp[q]->live->number != SHARDS - 1)
+    while (side[1].qp[q]->device->number != SHARDS - 1)
         q++;
     assert_int_equal(post(0, q, NIC_WRITE, 0, 64, device_mr_key(side[0].mr), 0xdead00), 0);
     assert_int_equal(wait_any(0).status, NIC_REM_ACCESS_ERR);

@@ -221,8 +221,8 @@ static void close_all(void)
         REQUIRE(shard_enter_all(live) == 0);
         for (unsigned i = 0; i < live->shards; i++)
             if (live->shard[i]) require_empty(live->shard[i]);
-        for (uint32_t i = 0; i < live->keys.slots; i++)
-            REQUIRE(live->key[i].mr == NULL && live->key[i].mw == NULL);
+        for (uint32_t i = 0; i < live->regions.keys.slots; i++)
+            REQUIRE(live->regions.slot[i].mr == NULL && live->regions.slot[i].mw == NULL);
         shard_leave_all(live);
         device_close(live);
         end[e].live = NULL;

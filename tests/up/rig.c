@@ -215,8 +215,8 @@ void rig_close(struct rig *rig)
         cm_release(&rig->host[h]);
         assert_null(adapter->cqs);
         assert_int_equal(adapter->slot_used[0], 1);
-        for (uint32_t i = 0; i < adapter->keys.slots; i++)
-            assert_false(adapter->keys.slot[i].used);
+        for (uint32_t i = 0; i < adapter->regions.keys.slots; i++)
+            assert_false(adapter->regions.keys.slot[i].used);
         up_device_free(&rig->host[h]);
     }
     cm_release(&rig->host[2]); /* it may have had to refuse */

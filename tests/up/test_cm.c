@@ -37,7 +37,7 @@ static int say(struct program *from, uint32_t to_host, struct cm_msg msg)
 /* The next that its manager reads; false: none. */
 static bool hears(struct program *program, struct cm_msg *ret, struct device_mad *ret_mad)
 {
-    const struct up_device *device = program->process.device[0];
+    const struct device *device = program->process.device[0];
     struct attach_ring *ring = up_ring(&program->process, device->mads);
     const struct device_mad *entry = up_ring_entries(&program->process, device->mads);
 

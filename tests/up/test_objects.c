@@ -634,9 +634,9 @@ static void test_adopted(void **state)
     assert_int_equal(ask(p1, ATTACH_OP_RELEASE, 0, &adopt, sizeof adopt), 0);
     p1->process.pid = 0;
     uint8_t byte;
-    assert_true(memory_read(&p1->process, (uintptr_t)p1->memory + 8192, &byte, 1));
-    assert_false(memory_read(&p1->process, (uintptr_t)p1->memory + 12288, &byte, 1));
-    assert_true(memory_read(&p1->process, (uintptr_t)p1->memory + 16384, &byte, 1));
+    assert_true(up_objects_host.read(p1->process.device[0], (uintptr_t)p1->memory + 8192, &byte, 1));
+    assert_false(up_objects_host.read(p1->process.device[0], (uintptr_t)p1->memory + 12288, &byte, 1));
+    assert_true(up_objects_host.read(p1->process.device[0], (uintptr_t)p1->memory + 16384, &byte, 1));
     p1->process.pid = pid;
     adopt = (struct attach_adopt){.addr = 4096, .bytes = 8192, .offset = UINT64_MAX & ~4095ULL};
     assert_int_equal(ask(p1, ATTACH_OP_ADOPT, 0, &adopt, sizeof adopt), -EINVAL);

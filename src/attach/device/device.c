@@ -16,7 +16,6 @@
 #include "device/counters.h"
 #include "nic/counters.h"
 
-#define IF_HEADERS 80u /* of a frame beside its payload: what verbs take off an interface's MTU */
 #define FIRST_IFINDEX 2u
 
 const struct device_ops attached_ops;
@@ -116,7 +115,7 @@ static void describe(const struct attach_head *head, uint32_t number, struct dev
 
     *ret = (struct device_info){.ops = &attached_ops,
                                 .ifindex = FIRST_IFINDEX + number,
-                                .if_mtu = nic->mtu + IF_HEADERS,
+                                .if_mtu = nic->mtu + DEVICE_HEADERS,
                                 .guid = nic->guid,
                                 .line_bps = nic->line_bps,
                                 .up = __atomic_load_n(&nic->up, __ATOMIC_ACQUIRE) != 0,

@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #include "attach/session.h"
-#include "device/device.h"
 #include "device/listeners.h"
+#include "device/records.h"
 
 #define DEVICE_BUCKETS 256u /* queue pairs by number */
 

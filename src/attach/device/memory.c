@@ -9,8 +9,6 @@
 
 #include "attach/device/device_int.h"
 
-enum { CHANGE_PD = 1, CHANGE_MEMORY = 2, CHANGE_ACCESS = 4 }; /* attach_mr.mask */
-
 int attached_mr_create(struct device *device, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
                        struct device_mr **ret)
 {
@@ -40,8 +38,8 @@ int attached_mr_create(struct device *device, uint32_t pd, void *addr, uint64_t 
 int attached_mr_change(struct device_mr *mr, const uint32_t *pd, void *const *addr, uint64_t bytes,
                        const uint32_t *access)
 {
-    struct attach_mr told = {.mask =
-                                 (pd ? CHANGE_PD : 0u) | (addr ? CHANGE_MEMORY : 0u) | (access ? CHANGE_ACCESS : 0u),
+    struct attach_mr told = {.mask = (pd ? ATTACH_MR_PD : 0u) | (addr ? ATTACH_MR_PLACE : 0u) |
+                                     (access ? ATTACH_MR_ACCESS : 0u),
                              .pd = pd ? *pd : 0,
                              .access = access ? *access : 0};
     int error = attached_enter(mr->device);
@@ -107,15 +105,8 @@ uint32_t attached_mw_key(const struct device_mw *mw)
 
 int attached_bind(const struct device_send *send, struct nic_wr *wr)
 {
-    struct device_mw *mw = send->mw;
+    const struct device_mw *mw = send->mw;
 
     if (mw == NULL || (send->mr == NULL && send->mw_bytes)) return -EINVAL;
-    if (mw->type == 2 && send->mw_key >> 8 != mw->key >> 8) return -EINVAL;
-    wr->mw_key = mw->key;
-    wr->new_key = mw->type == 2 ? send->mw_key : (mw->key & ~255u) | (uint8_t)(mw->key + 1);
-    wr->remote_va = send->mw_addr;
-    wr->length = send->mw_bytes;
-    wr->rkey = send->mr ? send->mr->key : 0;
-    wr->imm = send->mw_access;
-    return 0;
+    return device_bind_request(send, mw->type, mw->key, send->mr ? send->mr->key : 0, wr);
 }

@@ -57,19 +57,14 @@ static void add_bytes(struct attach_post *post, const struct device_sge *sge, un
 /* The work request as the fabric is to have it; -EINVAL. */
 static int prepare(const struct device_qp *qp, const struct device_send *send, struct nic_wr *ret)
 {
-    uint64_t bytes = 0;
     int error = 0;
 
     *ret = send->wr;
     if (qp->send_size == 0 || qp->state < NIC_RTS) return -EINVAL;
-    for (unsigned i = 0; i < send->sges; i++)
-        bytes += send->sge[i].length;
-    if (ret->verb == NIC_BIND_MW) {
+    if (ret->verb == NIC_BIND_MW)
         error = attached_bind(send, ret);
-    } else if (ret->verb != NIC_LOCAL_INV) {
-        if (send->copy ? bytes > qp->inline_bytes : send->sges > qp->send_sges) return -EINVAL;
-        ret->length = ret->verb >= NIC_CAS ? 8 : bytes;
-    }
+    else if (ret->verb != NIC_LOCAL_INV)
+        error = device_send_length(send, qp->send_sges, qp->inline_bytes, &ret->length);
     if (qp->signal_all) ret->flags |= NIC_SIGNALED;
     if (error == 0 && !nic_postable(qp->transport, qp->mtu, qp->max_read, ret)) error = -EINVAL;
     return error;

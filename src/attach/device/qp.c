@@ -87,10 +87,7 @@ int attached_qp_create(struct device *device, const struct device_qp_init *init,
                         .transport = init->transport,
                         .signal_all = init->signal_all}};
 
-    if (init->transport > NIC_UD || init->send_entries > DEVICE_ENTRIES_MAX ||
-        init->recv_entries > DEVICE_ENTRIES_MAX || init->send_sges > DEVICE_SGES_MAX ||
-        init->recv_sges > DEVICE_SGES_MAX || init->inline_bytes > DEVICE_INLINE_MAX)
-        return -EINVAL;
+    if (!device_qp_init_valid(init)) return -EINVAL;
     struct device_qp *qp = qp_new(device, init);
     int error = qp ? attached_enter(device) : -ENOMEM;
     if (error < 0) {

@@ -176,8 +176,9 @@ static bool through_kernel(const struct up_process *process, uint64_t addr, void
     return moved >= 0 && (uint64_t)moved == bytes;
 }
 
-bool memory_read(struct up_process *process, uint64_t addr, void *to, uint64_t bytes)
+bool up_memory_read(struct device *device, uint64_t addr, void *to, uint64_t bytes)
 {
+    const struct up_process *process = device->process;
     uint8_t *own = to;
 
     while (bytes) {
@@ -194,8 +195,9 @@ bool memory_read(struct up_process *process, uint64_t addr, void *to, uint64_t b
     return true;
 }
 
-bool memory_write(struct up_process *process, uint64_t addr, const void *from, uint64_t bytes)
+bool up_memory_write(struct device *device, uint64_t addr, const void *from, uint64_t bytes)
 {
+    const struct up_process *process = device->process;
     const uint8_t *own = from;
 
     while (bytes) {
@@ -214,11 +216,11 @@ bool memory_write(struct up_process *process, uint64_t addr, const void *from, u
 
 /* With the virtual clock the program stands.  With the real one it runs: then the bytes are changed in one piece where
  * they are mapped, and elsewhere only as well as that can be done from outside. */
-bool memory_atomic_at(struct up_process *process, uint64_t addr, uint8_t verb, uint64_t compare, uint64_t swap,
+bool up_memory_atomic(struct device *device, uint64_t addr, uint8_t verb, uint64_t compare, uint64_t swap,
                       uint64_t *ret_original)
 {
     uint64_t bytes = 8, original = compare;
-    void *at = mapped(process, addr, &bytes);
+    void *at = mapped(device->process, addr, &bytes);
 
     if (at && bytes == 8 && ((uintptr_t)at & 7) == 0) {
         uint64_t *word = at;
@@ -229,9 +231,9 @@ bool memory_atomic_at(struct up_process *process, uint64_t addr, uint8_t verb, u
         *ret_original = original;
         return true;
     }
-    if (!memory_read(process, addr, &original, 8)) return false;
+    if (!up_memory_read(device, addr, &original, 8)) return false;
     *ret_original = original;
     if (verb == NIC_CAS && original != compare) return true;
     uint64_t changed = verb == NIC_CAS ? swap : original + swap;
-    return memory_write(process, addr, &changed, 8);
+    return up_memory_write(device, addr, &changed, 8);
 }

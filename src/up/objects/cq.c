@@ -16,7 +16,7 @@
 #include "base/bits.h"
 #include "up/objects/objects.h"
 
-int up_channel_create(struct up_device *device, struct attach_request *request)
+int up_channel_create(struct device *device, struct attach_request *request)
 {
     int fd = session_take_fd(device->process);
     struct up_channel *channel = fd < 0 ? NULL : malloc(sizeof *channel);
@@ -40,7 +40,7 @@ int up_channel_create(struct up_device *device, struct attach_request *request)
 
 int up_channel_destroy(struct up_channel *channel)
 {
-    struct up_device *device = channel->device;
+    struct device *device = channel->device;
 
     if (channel->users) return -EBUSY;
     up_ring_give(device->process, channel->ring, ATTACH_CHANNEL_EVENTS, sizeof(uint32_t));
@@ -66,7 +66,7 @@ static void channel_tell(struct up_channel *channel, uint32_t cq)
     (void)eventfd_write(channel->fd, 1);
 }
 
-static int cq_fill(struct up_cq *cq, uint32_t size)
+static int cq_fill(struct device_cq *cq, uint32_t size)
 {
     struct nic_cqe *slot = calloc(size, sizeof *slot);
 
@@ -79,7 +79,7 @@ static int cq_fill(struct up_cq *cq, uint32_t size)
     return 0;
 }
 
-static void cq_release(struct up_cq *cq)
+static void cq_release(struct device_cq *cq)
 {
     if (cq->ring) up_ring_give(cq->device->process, cq->ring, cq->nic.mask + 1, sizeof(struct attach_cqe));
     free(cq->nic.slot);
@@ -87,7 +87,7 @@ static void cq_release(struct up_cq *cq)
     free(cq);
 }
 
-static void answer(const struct up_cq *cq, struct attach_request *request)
+static void answer(const struct device_cq *cq, struct attach_request *request)
 {
     const struct attach_made made = {.ring = cq->ring, .entries = cq->nic.mask + 1, .number = cq->number};
 
@@ -95,14 +95,14 @@ static void answer(const struct up_cq *cq, struct attach_request *request)
     request->object = cq->number;
 }
 
-int up_cq_create(struct up_device *device, struct attach_request *request)
+int up_cq_create(struct device *device, struct attach_request *request)
 {
     struct attach_cq from;
 
     memcpy(&from, request->data, sizeof from);
     struct up_channel *channel = up_table_get(&device->channels, from.channel);
     if (from.entries == 0 || from.entries > DEVICE_CQ_MAX || (from.channel && channel == NULL)) return -EINVAL;
-    struct up_cq *cq = calloc(1, sizeof *cq);
+    struct device_cq *cq = calloc(1, sizeof *cq);
     if (cq == NULL) return -ENOMEM;
     cq->device = device;
     cq->channel = channel;
@@ -119,10 +119,10 @@ int up_cq_create(struct up_device *device, struct attach_request *request)
     return 0;
 }
 
-int up_cq_destroy(struct up_cq *cq)
+int up_cq_destroy(struct device_cq *cq)
 {
-    struct up_device *device = cq->device;
-    struct up_cq **at = &device->adapter->cqs;
+    struct device *device = cq->device;
+    struct device_cq **at = &device->adapter->cqs;
 
     if (cq->users) return -EBUSY;
     nic_cq_forget(device->adapter->nic, &cq->nic);
@@ -135,7 +135,7 @@ int up_cq_destroy(struct up_cq *cq)
     return 0;
 }
 
-void up_cq_follow(struct up_cq *cq)
+void up_cq_follow(struct device_cq *cq)
 {
     const struct attach_ring *ring = up_ring(cq->device->process, cq->ring);
     uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
@@ -146,7 +146,7 @@ void up_cq_follow(struct up_cq *cq)
 }
 
 /* Everything from the head on, as it is now. */
-static void mirror(struct up_cq *cq, uint32_t from)
+static void mirror(struct device_cq *cq, uint32_t from)
 {
     struct attach_cqe *slot = up_ring_entries(cq->device->process, cq->ring);
 
@@ -156,14 +156,14 @@ static void mirror(struct up_cq *cq, uint32_t from)
     __atomic_store_n(&up_ring(cq->device->process, cq->ring)->tail, cq->published, __ATOMIC_RELEASE);
 }
 
-static struct receives *receives_of(const struct up_cq *cq, uint32_t qpn)
+static struct receives *receives_of(const struct device_cq *cq, uint32_t qpn)
 {
-    const struct up_qp *qp = up_qp_find(cq->device, qpn);
+    const struct device_qp *qp = up_qp_find(cq->device, qpn);
 
     return qp && qp->srq ? &qp->srq->receives : NULL;
 }
 
-static void tell(struct up_cq *cq)
+static void tell(struct device_cq *cq)
 {
     if (!cq->armed || !completions_wanted(&cq->nic, &cq->arm_tail, cq->solicited_only)) return;
     cq->armed = false;
@@ -171,7 +171,7 @@ static void tell(struct up_cq *cq)
     cq->rang = cq->channel != NULL;
 }
 
-bool up_cq_publish(struct up_cq *cq)
+bool up_cq_publish(struct device_cq *cq)
 {
     uint32_t from = cq->published;
 
@@ -187,7 +187,7 @@ bool up_cq_publish(struct up_cq *cq)
     return true;
 }
 
-int up_cq_resize(struct up_cq *cq, struct attach_request *request)
+int up_cq_resize(struct device_cq *cq, struct attach_request *request)
 {
     struct up_process *process = cq->device->process;
     uint32_t before = cq->nic.mask + 1;
@@ -211,7 +211,7 @@ int up_cq_resize(struct up_cq *cq, struct attach_request *request)
     return 0;
 }
 
-void up_cq_arm(struct up_cq *cq, bool solicited_only, uint32_t seen)
+void up_cq_arm(struct device_cq *cq, bool solicited_only, uint32_t seen)
 {
     (void)up_cq_publish(cq);
     /* Real clock: what was published since the program armed it is told, though we hear of the arming only now. */
@@ -224,7 +224,7 @@ void up_cq_arm(struct up_cq *cq, bool solicited_only, uint32_t seen)
     if (late) tell(cq);
 }
 
-void up_cq_forget(struct up_cq *cq, uint32_t qpn, struct up_srq *srq)
+void up_cq_forget(struct device_cq *cq, uint32_t qpn, struct device_srq *srq)
 {
     if (cq->device->process->up->options.real) { /* it may be reading them: it passes over them itself */
         (void)up_cq_publish(cq);

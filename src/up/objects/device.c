@@ -51,7 +51,7 @@ void up_table_free(struct up_table *table)
     *table = (struct up_table){0};
 }
 
-uint32_t up_device_pd(const struct up_device *device, uint32_t pd)
+uint32_t up_device_pd(const struct device *device, uint32_t pd)
 {
     return pd < UP_PDS_MAX ? device->slot * UP_PDS_MAX | pd : SIM_JOBS_PD;
 }
@@ -83,12 +83,13 @@ static int adapters_make(struct up_host *host)
                                        .number = i,
                                        .endpoint = fabric->first_endpoint[host->number] + i,
                                        .slot_used = {1}};
-        adapter->key = calloc(slots, sizeof *adapter->key + sizeof(struct key_state));
-        if (adapter->key == NULL) {
+        if (regions_init(&adapter->regions, slots, 0, 0) < 0) {
             up_device_free(host);
             return -ENOMEM;
         }
-        keys_init(&adapter->keys, (struct key_state *)(adapter->key + slots), slots, 0, 0);
+        adapter->regions.nic[0] = adapter->nic;
+        adapter->objects =
+            (struct objects){.host = &up_objects_host, .nic = adapter->nic, .regions = &adapter->regions};
     }
     return 0;
 }
@@ -96,7 +97,7 @@ static int adapters_make(struct up_host *host)
 void up_device_free(struct up_host *host)
 {
     for (uint32_t i = 0; host->adapters && i < host->node->adapters; i++)
-        free(host->adapters[i].key);
+        free(host->adapters[i].regions.slot);
     free(host->adapters);
     host->adapters = NULL;
     up_flows_free(host);
@@ -112,13 +113,13 @@ static uint32_t slot_take(struct up_adapter *adapter)
     return 0;
 }
 
-static void slot_give(const struct up_device *device)
+static void slot_give(const struct device *device)
 {
     if (device->slot) device->adapter->slot_used[device->slot / 64] &= ~(1ULL << device->slot % 64);
 }
 
 /* Where they are is told in the segment, and not read back from it. */
-static int rings_make(struct up_device *device)
+static int rings_make(struct device *device)
 {
     struct attach_nic *nic = &device->process->head->nic[device->number];
 
@@ -129,25 +130,25 @@ static int rings_make(struct up_device *device)
     return device->events && device->mads ? 0 : -ENOMEM;
 }
 
-static void rings_give(struct up_device *device)
+static void rings_give(struct device *device)
 {
     if (device->events) up_ring_give(device->process, device->events, ATTACH_EVENTS, sizeof(struct attach_event));
     if (device->mads) up_ring_give(device->process, device->mads, ATTACH_MADS, sizeof(struct device_mad));
 }
 
-static int device_make(struct up_process *process, uint32_t number, struct up_device **ret)
+static int device_make(struct up_process *process, uint32_t number, struct device **ret)
 {
     struct up_host *host = process->host;
     int error = adapters_make(host);
 
     if (error < 0) return error;
-    struct up_device *device = calloc(1, sizeof *device);
+    struct device *device = calloc(1, sizeof *device);
     if (device == NULL) return -ENOMEM;
-    *device = (struct up_device){.process = process,
-                                 .adapter = &host->adapters[number],
-                                 .number = number,
-                                 .slot = slot_take(&host->adapters[number]),
-                                 .mads_fd = -1};
+    *device = (struct device){.process = process,
+                              .adapter = &host->adapters[number],
+                              .number = number,
+                              .slot = slot_take(&host->adapters[number]),
+                              .mads_fd = -1};
     error = device->slot == 0 ? -EUSERS : rings_make(device);
     if (error < 0) {
         rings_give(device);
@@ -163,7 +164,7 @@ static int device_make(struct up_process *process, uint32_t number, struct up_de
 static int open_device(struct up_process *process, uint32_t number)
 {
     int fd = session_take_fd(process);
-    struct up_device *device = process->device[number];
+    struct device *device = process->device[number];
 
     if (fd < 0) return fd;
     int error = device ? 0 : device_make(process, number, &device);
@@ -175,7 +176,7 @@ static int open_device(struct up_process *process, uint32_t number)
     return error;
 }
 
-static int watch(struct up_device *device, struct attach_request *request)
+static int watch(struct device *device, struct attach_request *request)
 {
     int fd = session_take_fd(device->process);
     struct up_watcher *watcher = fd < 0 ? NULL : malloc(sizeof *watcher);
@@ -191,7 +192,7 @@ static int watch(struct up_device *device, struct attach_request *request)
     return error;
 }
 
-static int unwatch(struct up_device *device, uint32_t number)
+static int unwatch(struct device *device, uint32_t number)
 {
     struct up_watcher *watcher = up_table_get(&device->watches, number);
 
@@ -202,14 +203,14 @@ static int unwatch(struct up_device *device, uint32_t number)
     return 0;
 }
 
-static void destroy_queues(struct up_device *device)
+static void destroy_queues(struct device *device)
 {
     for (uint32_t i = 1; i <= device->srqs.room; i++) {
-        struct up_srq *srq = up_table_get(&device->srqs, i);
+        struct device_srq *srq = up_table_get(&device->srqs, i);
         if (srq) (void)up_srq_destroy(srq);
     }
     for (uint32_t i = 1; i <= device->cqs.room; i++) {
-        struct up_cq *cq = up_table_get(&device->cqs, i);
+        struct device_cq *cq = up_table_get(&device->cqs, i);
         if (cq) (void)up_cq_destroy(cq);
     }
     for (uint32_t i = 1; i <= device->channels.room; i++) {
@@ -222,7 +223,7 @@ static void destroy_queues(struct up_device *device)
         (void)unwatch(device, i);
 }
 
-static void close_device(struct up_device *device, ps_t now, struct node_io *io)
+static void close_device(struct device *device, ps_t now, struct node_io *io)
 {
     while (device->qps)
         up_qp_destroy(device->qps, now, io);
@@ -260,11 +261,11 @@ void up_device_link(struct up_host *host, uint32_t adapter, bool up, ps_t now)
     }
 }
 
-static int queue_request(struct up_device *device, struct attach_request *request)
+static int queue_request(struct device *device, struct attach_request *request)
 {
     struct up_channel *channel = up_table_get(&device->channels, request->object);
-    struct up_cq *cq = up_table_get(&device->cqs, request->object);
-    struct up_srq *srq = up_table_get(&device->srqs, request->object);
+    struct device_cq *cq = up_table_get(&device->cqs, request->object);
+    struct device_srq *srq = up_table_get(&device->srqs, request->object);
 
     switch (request->op) {
     case ATTACH_OP_WATCH:
@@ -292,7 +293,7 @@ static int queue_request(struct up_device *device, struct attach_request *reques
     }
 }
 
-static int memory_request(struct up_device *device, struct attach_request *request)
+static int memory_request(struct device *device, struct attach_request *request)
 {
     switch (request->op) {
     case ATTACH_OP_MR_CREATE:
@@ -312,19 +313,21 @@ static int memory_request(struct up_device *device, struct attach_request *reque
     }
 }
 
-static int destroy_qp(struct up_device *device, uint32_t qpn, ps_t now, struct node_io *io)
+static int destroy_qp(struct device *device, uint32_t qpn, ps_t now, struct node_io *io)
 {
-    struct up_qp *qp = up_qp_find(device, qpn);
+    struct device_qp *qp = up_qp_find(device, qpn);
 
     if (qp == NULL) return -EINVAL;
     up_qp_destroy(qp, now, io);
     return 0;
 }
 
-static int qp_request(struct up_device *device, struct attach_request *request, ps_t now, struct node_io *io)
+static int qp_request(struct device *device, struct attach_request *request, ps_t now, struct node_io *io)
 {
     struct device_qp_attr attr;
     struct device_path path;
+    uint32_t number;
+    int error;
 
     switch (request->op) {
     case ATTACH_OP_QP_CREATE:
@@ -340,7 +343,8 @@ static int qp_request(struct up_device *device, struct attach_request *request, 
         return destroy_qp(device, request->object, now, io);
     case ATTACH_OP_PATH_GET:
         memcpy(&path, request->data, sizeof path);
-        return up_path_get(device, &path);
+        error = up_path_get(device, &path, &number);
+        return error < 0 ? error : (int)number;
     case ATTACH_OP_PATH_PUT:
         up_path_put(device, request->object);
         return 0;
@@ -366,7 +370,7 @@ int up_device_request(struct up_process *process, struct attach_request *request
     if (request->nic >= process->host->node->adapters || request->nic >= ATTACH_NICS) return -ENODEV;
     if (request->op == ATTACH_OP_OPEN) return open_device(process, request->nic);
     if (request->op == ATTACH_OP_COUNTERS) return answer_counters(process->host, request);
-    struct up_device *device = process->device[request->nic];
+    struct device *device = process->device[request->nic];
     if (device == NULL) return -ENODEV;
     if (request->op != ATTACH_OP_CLOSE) return qp_request(device, request, now, io);
     if (--device->opened == 0) close_device(device, now, io);

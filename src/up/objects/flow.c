@@ -11,7 +11,7 @@
 #include "base/wide.h"
 #include "up/objects/flow.h"
 
-void up_flow_begin(struct up_qp *qp)
+void up_flow_begin(struct device_qp *qp)
 {
     struct up_host *host = qp->device->process->host;
 
@@ -33,7 +33,7 @@ void up_flow_begin(struct up_qp *qp)
                                             .last = PS_NEVER};
 }
 
-void up_flow_posted(const struct up_qp *qp, const struct nic_wr *wr, ps_t at)
+void up_flow_posted(const struct device_qp *qp, const struct nic_wr *wr, ps_t at)
 {
     struct up_flow *flow = qp->flow;
 
@@ -43,11 +43,11 @@ void up_flow_posted(const struct up_qp *qp, const struct nic_wr *wr, ps_t at)
     up_message_posted(flow, qp->device->process, wr, at);
 }
 
-void up_flow_completed(struct up_cq *cq, ps_t now)
+void up_flow_completed(struct device_cq *cq, ps_t now)
 {
     for (uint32_t i = cq->published; i != cq->nic.tail; i++) {
         const struct nic_cqe *cqe = &cq->nic.slot[i & cq->nic.mask];
-        const struct up_qp *qp = up_qp_find(cq->device, cqe->qpn);
+        const struct device_qp *qp = up_qp_find(cq->device, cqe->qpn);
         if (qp == NULL || qp->flow == NULL) continue;
         up_message_completed(cq, i, qp, cqe->receive, now);
         if (cqe->receive) continue;

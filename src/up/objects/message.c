@@ -29,7 +29,7 @@ void up_message_posted(struct up_flow *flow, const struct up_process *process, c
     };
 }
 
-void up_message_completed(struct up_cq *cq, uint32_t slot, const struct up_qp *qp, bool receive, ps_t now)
+void up_message_completed(struct device_cq *cq, uint32_t slot, const struct device_qp *qp, bool receive, ps_t now)
 {
     struct up_flow *flow = qp->flow;
 
@@ -45,7 +45,7 @@ void up_message_completed(struct up_cq *cq, uint32_t slot, const struct up_qp *q
         (struct up_cause){.flow = flow, .number = receive ? flow->arrived : done, .arrival = receive, .at = now};
 }
 
-void up_message_polled(struct up_cq *cq, uint32_t from, uint32_t to)
+void up_message_polled(struct device_cq *cq, uint32_t from, uint32_t to)
 {
     struct up_process *process = cq->device->process;
 
@@ -56,7 +56,7 @@ void up_message_polled(struct up_cq *cq, uint32_t from, uint32_t to)
     }
 }
 
-void up_message_arrived(const struct up_qp *qp, ps_t now)
+void up_message_arrived(const struct device_qp *qp, ps_t now)
 {
     struct up_process *process = qp->device->process;
 

@@ -3,7 +3,7 @@
  * An adapter of the fabric as programs have it: queue pairs, queues, memory.
  *
  * struct up_adapter is one adapter of a host, with what its processes share: the numbers of memory keys, and the list
- * of queues that completions may be in.  struct up_device is that adapter as one process has opened it; every object
+ * of queues that completions may be in.  struct device is that adapter as one process has opened it; every object
  * belongs to one.  A process names objects by number; a number that is not of this device is refused.
  *
  * All of it belongs to the host's visit, as the process does.
@@ -11,7 +11,7 @@
 #ifndef ROCELAB_UP_OBJECTS_OBJECTS_H
 #define ROCELAB_UP_OBJECTS_OBJECTS_H
 
-#include "device/records.h"
+#include "device/objects.h"
 #include "up/up_int.h"
 
 #define UP_PATHS_MAX (1u << 16)
@@ -23,7 +23,7 @@
 #define UP_DEVICES_MAX 4095u /* of an adapter at a time */
 #define UP_PAYLOAD_BYTES 4096u
 
-struct up_device;
+struct device;
 struct up_flow; /* flow.c */
 
 /* Objects by number, from 1 on; the lowest that is free is given.  Bounded by who asks. */
@@ -32,24 +32,18 @@ struct up_table {
     uint32_t room, used;
 };
 
-struct up_key { /* by key >> 8 */
-    struct up_mr *mr;
-    struct up_mw *mw;
-};
-
 struct up_adapter {
     struct up_host *host;
     struct nic *nic;
     uint32_t number;   /* of the host's */
     uint32_t endpoint; /* of the fabric */
-    struct keys keys;
-    struct up_key *key; /* [keys.slots] */
-    struct up_cq *cqs;
-    uint32_t windows;                               /* memory windows there are */
+    struct regions regions;
+    struct objects objects;
+    struct device_cq *cqs;
     uint64_t slot_used[(UP_DEVICES_MAX + 64) / 64]; /* bit s: a device has slot s; 0 is the jobs' */
 };
 
-struct up_device {
+struct device {
     struct up_process *process;
     struct up_adapter *adapter;
     uint32_t number;       /* of the process's */
@@ -60,7 +54,7 @@ struct up_device {
     int mads_fd;
     struct up_table watches; /* of struct up_watcher */
     struct up_table channels, cqs, srqs, paths;
-    struct up_qp *qps;
+    struct device_qp *qps;
 };
 
 struct up_watcher { /* somebody who is told of events */
@@ -68,7 +62,7 @@ struct up_watcher { /* somebody who is told of events */
 };
 
 struct up_channel {
-    struct up_device *device;
+    struct device *device;
     uint32_t number, users;
     int fd;
     uint64_t ring;
@@ -77,10 +71,10 @@ struct up_channel {
 
 /* The adapter's ring is the fabric's own.  The segment's ring mirrors it slot by slot: what the adapter has completed
  * is copied there, and the adapter's head follows the program's, as far as that can be believed. */
-struct up_cq {
+struct device_cq {
     struct nic_cq nic;
-    struct up_device *device;
-    struct up_cq *next; /* of the adapter's */
+    struct device *device;
+    struct device_cq *next; /* of the adapter's */
     uint32_t number, users;
     uint64_t ring;
     uint32_t published; /* up to here */
@@ -92,43 +86,17 @@ struct up_cq {
     uint32_t causes;
 };
 
-struct up_srq {
-    struct receives receives;
-    struct up_device *device;
-    uint32_t number, users;
-};
-
 struct up_path { /* an address vector: where it leads, in which class */
     struct device_path key;
     uint32_t endpoint, users;
     uint8_t tos, prio;
 };
 
-struct up_qp {
-    struct up_device *device;
-    struct nic_qp *nic;
-    struct nic_qp_config config;
-    struct records records;
-    struct up_cq *send_cq, *recv_cq;
-    struct up_srq *srq;
-    uint32_t qpn, pd;
-    uint32_t sends, receives;   /* posted since RESET */
-    bool signal_all, connected; /* connected: it has a path */
-    struct up_flow *flow;       /* NULL: it was never connected */
-    struct up_qp *next;
-};
-
-struct up_mr {
-    struct up_device *device;
-    uint64_t iova, bytes;
-    uint64_t delta; /* the program's address is va + delta */
-    uint32_t key, pd, access;
-};
-
-struct up_mw {
-    struct up_device *device;
-    uint32_t key, pd;
-    int type;
+struct device_qp {
+    struct queue_pair;
+    struct device_cq *send_cq, *recv_cq;
+    uint32_t sends, receives; /* posted since RESET */
+    struct up_flow *flow;     /* NULL: it was never connected */
 };
 
 /* device.c */
@@ -137,7 +105,7 @@ void *up_table_get(const struct up_table *table, uint32_t number);              
 void up_table_remove(struct up_table *table, uint32_t number);
 void up_table_free(struct up_table *table);
 /* What a program calls `pd`, as the adapter knows it.  0: no such, which is the jobs'. */
-uint32_t up_device_pd(const struct up_device *device, uint32_t pd);
+uint32_t up_device_pd(const struct device *device, uint32_t pd);
 /* A ring of the segment for so many entries: its offset, 0: no room. */
 uint64_t up_ring_take(struct up_process *process, uint32_t entries, size_t entry_bytes);
 void up_ring_give(struct up_process *process, uint64_t ring, uint32_t entries, size_t entry_bytes);
@@ -152,73 +120,69 @@ static inline void *up_ring_entries(const struct up_process *process, uint64_t r
 
 /* path.c */
 int up_path_resolve(const struct fabric *fabric, const struct device_path *key, struct up_path *ret);
-int up_path_get(struct up_device *device, const struct device_path *key); /* its number; -errno */
-void up_path_put(struct up_device *device, uint32_t number);
+int up_path_get(struct device *device, const struct device_path *key, uint32_t *ret);
+bool up_path_find(struct device *device, uint32_t number, struct path_end *ret);
+void up_path_put(struct device *device, uint32_t number);
 
 /* qp.c */
-int up_qp_create(struct up_device *device, struct attach_request *request, ps_t now);
-int up_qp_modify(struct up_device *device, uint32_t qpn, const struct device_qp_attr *attr, ps_t now,
-                 struct node_io *io);
-int up_qp_state(struct up_device *device, struct attach_request *request);
-int up_qp_patience(struct up_device *device, const struct attach_request *request, ps_t now, struct node_io *io);
-struct up_qp *up_qp_find(const struct up_device *device, uint32_t qpn);
-void up_qp_destroy(struct up_qp *qp, ps_t now, struct node_io *io);
+extern const struct device_host up_objects_host;
+int up_qp_create(struct device *device, struct attach_request *request, ps_t now);
+int up_qp_modify(struct device *device, uint32_t qpn, const struct device_qp_attr *attr, ps_t now, struct node_io *io);
+int up_qp_state(struct device *device, struct attach_request *request);
+int up_qp_patience(struct device *device, const struct attach_request *request, ps_t now, struct node_io *io);
+struct device_qp *up_qp_find(const struct device *device, uint32_t qpn);
+void up_qp_destroy(struct device_qp *qp, ps_t now, struct node_io *io);
 
 /* cq.c */
-int up_channel_create(struct up_device *device, struct attach_request *request);
+int up_channel_create(struct device *device, struct attach_request *request);
 int up_channel_destroy(struct up_channel *channel);
-int up_cq_create(struct up_device *device, struct attach_request *request);
-int up_cq_resize(struct up_cq *cq, struct attach_request *request);
-int up_cq_destroy(struct up_cq *cq);
-void up_cq_arm(struct up_cq *cq, bool solicited_only, uint32_t seen);  /* the ring's tail, by the program */
-void up_cq_follow(struct up_cq *cq);                                   /* the program's head */
-bool up_cq_publish(struct up_cq *cq);                                  /* false: there was nothing new */
-void up_cq_forget(struct up_cq *cq, uint32_t qpn, struct up_srq *srq); /* of a queue pair that begins anew */
+int up_cq_create(struct device *device, struct attach_request *request);
+int up_cq_resize(struct device_cq *cq, struct attach_request *request);
+int up_cq_destroy(struct device_cq *cq);
+void up_cq_arm(struct device_cq *cq, bool solicited_only, uint32_t seen);      /* the ring's tail, by the program */
+void up_cq_follow(struct device_cq *cq);                                       /* the program's head */
+bool up_cq_publish(struct device_cq *cq);                                      /* false: there was nothing new */
+void up_cq_forget(struct device_cq *cq, uint32_t qpn, struct device_srq *srq); /* of a queue pair that begins anew */
 
 /* srq.c */
-int up_srq_create(struct up_device *device, struct attach_request *request);
-int up_srq_change(struct up_srq *srq, struct attach_request *request);
-int up_srq_destroy(struct up_srq *srq);
+int up_srq_create(struct device *device, struct attach_request *request);
+int up_srq_change(struct device_srq *srq, struct attach_request *request);
+int up_srq_destroy(struct device_srq *srq);
 
 /* memory.c */
-int up_mr_create(struct up_device *device, struct attach_request *request);
-int up_mr_change(struct up_device *device, struct attach_request *request);
-int up_mr_destroy(struct up_device *device, uint32_t key);
-int up_mw_create(struct up_device *device, struct attach_request *request);
-int up_mw_destroy(struct up_device *device, uint32_t key);
-int up_mw_key(struct up_device *device, struct attach_request *request);
-void up_memory_close(struct up_device *device);                /* all of it */
-int up_memory_bind(const struct up_qp *qp, struct nic_wr *wr); /* fills it in; -EINVAL */
-void up_memory_bound(const struct up_qp *qp, const struct nic_wr *wr);
-bool up_memory_gather(const struct up_device *device, const struct work *work, uint64_t offset, uint32_t bytes,
-                      uint8_t *to);
-bool up_memory_scatter(const struct up_device *device, const struct work *work, uint64_t offset, uint32_t bytes,
-                       const uint8_t *from);
-/* Whose memory a peer's [va, va + bytes) under a key is, and its address there; NULL: not allowed any more. */
-struct up_process *up_memory_remote(const struct up_adapter *adapter, uint32_t key, uint64_t va, uint64_t bytes,
-                                    uint64_t *ret);
+int up_mr_create(struct device *device, struct attach_request *request);
+int up_mr_change(struct device *device, struct attach_request *request);
+int up_mr_destroy(struct device *device, uint32_t key);
+int up_mw_create(struct device *device, struct attach_request *request);
+int up_mw_destroy(struct device *device, uint32_t key);
+int up_mw_key(struct device *device, struct attach_request *request);
+void up_memory_close(struct device *device); /* all of it */
+struct device_mr *up_mr_find(const struct device *device, uint32_t key);
+struct device_mw *up_mw_find(const struct device *device, uint32_t key);
 
 /* post.c */
 void up_posts_free(struct up_process *process);
 
 /* flow.c: what a queue pair has sent, for the report */
 void up_flows_free(struct up_host *host);
-void up_flow_begin(struct up_qp *qp); /* it is connected, or ready for datagrams */
-void up_flow_posted(const struct up_qp *qp, const struct nic_wr *wr, ps_t at);
-void up_flow_completed(struct up_cq *cq, ps_t now); /* what is to be published */
+void up_flow_begin(struct device_qp *qp); /* it is connected, or ready for datagrams */
+void up_flow_posted(const struct device_qp *qp, const struct nic_wr *wr, ps_t at);
+void up_flow_completed(struct device_cq *cq, ps_t now); /* what is to be published */
 
 /* message.c: single messages, where they are recorded */
 void up_message_posted(struct up_flow *flow, const struct up_process *process, const struct nic_wr *wr, ps_t at);
-void up_message_completed(struct up_cq *cq, uint32_t slot, const struct up_qp *qp, bool receive, ps_t now);
-void up_message_polled(struct up_cq *cq, uint32_t from, uint32_t to); /* these slots, by the program */
-void up_message_arrived(const struct up_qp *qp, ps_t now);            /* all of one, from the peer */
+void up_message_completed(struct device_cq *cq, uint32_t slot, const struct device_qp *qp, bool receive, ps_t now);
+void up_message_polled(struct device_cq *cq, uint32_t from, uint32_t to); /* these slots, by the program */
+void up_message_arrived(const struct device_qp *qp, ps_t now);            /* all of one, from the peer */
 
 /* publish.c */
 void up_publish_events(struct up_adapter *adapter, ps_t now);
-void up_event_push(struct up_device *device, enum device_event_kind kind, enum attach_object of, uint32_t number);
+void up_event_push(struct device *device, enum device_event_kind kind, enum attach_object of, uint32_t number);
 
 /* adopt.c */
-bool memory_atomic_at(struct up_process *process, uint64_t addr, uint8_t verb, uint64_t compare, uint64_t swap,
+bool up_memory_read(struct device *device, uint64_t addr, void *to, uint64_t bytes);
+bool up_memory_write(struct device *device, uint64_t addr, const void *from, uint64_t bytes);
+bool up_memory_atomic(struct device *device, uint64_t addr, uint8_t verb, uint64_t compare, uint64_t swap,
                       uint64_t *ret_original);
 
 #endif

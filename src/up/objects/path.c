@@ -65,28 +65,34 @@ static bool same(const struct device_path *a, const struct device_path *b)
            a->flow_label == b->flow_label;
 }
 
-int up_path_get(struct up_device *device, const struct device_path *key)
+int up_path_get(struct device *device, const struct device_path *key, uint32_t *ret)
 {
-    uint32_t number;
-
     for (uint32_t i = 1; i <= device->paths.room; i++) {
         struct up_path *known = up_table_get(&device->paths, i);
         if (known == NULL || !same(&known->key, key)) continue;
         known->users++;
-        return (int)i;
+        *ret = i;
+        return 0;
     }
     struct up_path *path = malloc(sizeof *path);
     int error = path ? up_path_resolve(device->process->up->fabric, key, path) : -ENOMEM;
-    if (error == 0) error = up_table_add(&device->paths, path, UP_PATHS_MAX, &number);
-    if (error < 0) {
+    if (error == 0) error = up_table_add(&device->paths, path, UP_PATHS_MAX, ret);
+    if (error < 0)
         free(path);
-        return error;
-    }
-    path->users = 1;
-    return (int)number;
+    else
+        path->users = 1;
+    return error;
 }
 
-void up_path_put(struct up_device *device, uint32_t number)
+bool up_path_find(struct device *device, uint32_t number, struct path_end *ret)
+{
+    const struct up_path *path = up_table_get(&device->paths, number);
+
+    if (path) *ret = (struct path_end){.endpoint = path->endpoint, .prio = path->prio, .tos = path->tos};
+    return path != NULL;
+}
+
+void up_path_put(struct device *device, uint32_t number)
 {
     struct up_path *path = up_table_get(&device->paths, number);
 

@@ -51,7 +51,7 @@ uint8_t *payload_at(const struct up *up, pkt_t id)
     return up->payload + (uint64_t)id * UP_PAYLOAD_BYTES;
 }
 
-static struct up_qp *qp_of(const struct up_adapter *adapter, uint32_t qpn)
+static struct device_qp *qp_of(const struct up_adapter *adapter, uint32_t qpn)
 {
     const struct nic_qp *nic = nic_qp_find(adapter->nic, qpn);
 
@@ -62,75 +62,24 @@ bool payload_sends(struct up_host *host, uint32_t adapter_number, pkt_t id, ps_t
 {
     if (io->nic.gather.qpn == MAD_QPN) return cm_sends(host, id, io);
     const struct up_adapter *adapter = &host->adapters[adapter_number];
-    const struct up_qp *qp = qp_of(adapter, io->nic.gather.qpn);
-    uint8_t *to = payload_at(host->up, id);
-    uint32_t bytes = io->nic.gather.bytes;
-    uint64_t at;
+    const struct device_qp *qp = qp_of(adapter, io->nic.gather.qpn);
 
     (void)now;
-    if (qp == NULL || bytes > UP_PAYLOAD_BYTES) return false;
-    if (!io->nic.gather.read)
-        return up_memory_gather(qp->device, (const struct work *)(uintptr_t)io->nic.gather.local, io->nic.gather.offset,
-                                bytes, to);
-    struct up_process *process = up_memory_remote(adapter, io->nic.gather.rkey, io->nic.gather.local, bytes, &at);
-    return process && memory_read(process, at, to, bytes);
+    if (qp == NULL || io->nic.gather.bytes > UP_PAYLOAD_BYTES) return false;
+    return bytes_send(&adapter->objects, qp->device, &io->nic, payload_at(host->up, id));
 }
 
-/* The 40 bytes in front of a datagram: programs read from them who sent it. */
-static bool place_grh(const struct up_host *host, const struct up_adapter *adapter, const struct up_qp *qp,
-                      const struct sim_arrival *packet, const struct work *work)
+/* What a datagram's receiver reads of who sent it. */
+static struct pkt_envelope envelope_of(const struct up_host *host, const struct up_adapter *adapter,
+                                       const struct sim_arrival *packet)
 {
     const struct fabric *fabric = host->up->fabric;
-    uint32_t bytes = BTH_ICRC_BYTES + opcode_info(packet->opcode)->header_bytes + packet->payload_bytes;
-    const struct pkt_envelope envelope = {.src = pkt_addr_ipv4(load_be32(fabric->endpoint[packet->src].address)),
-                                          .dst = pkt_addr_ipv4(load_be32(fabric->endpoint[adapter->endpoint].address)),
-                                          .net = PKT_NET_IPV4,
-                                          .tos = packet->tos,
-                                          .ttl = packet->ttl};
-    uint8_t grh[CODEC_GRH_BYTES];
 
-    codec_grh_emit(&envelope, bytes + (-packet->payload_bytes & 3), grh);
-    return up_memory_scatter(qp->device, work, 0, sizeof grh, grh);
-}
-
-/* What the adapter has just asked for; false: it could not be done. */
-static bool place(struct up_host *host, const struct up_adapter *adapter, struct up_qp *qp,
-                  const struct sim_arrival *packet, const struct node_io *io)
-{
-    const struct work *work = (const struct work *)(uintptr_t)io->nic.place.local;
-    const uint8_t *from = payload_at(host->up, packet->id);
-    uint32_t bytes = io->nic.place.bytes;
-    struct up_process *process;
-    uint64_t at;
-
-    switch (io->nic.place.kind) {
-    case NIC_PLACE_RECV:
-        if (opcode_info(packet->opcode)->transport == OP_UD && !place_grh(host, adapter, qp, packet, work))
-            return false;
-        return up_memory_scatter(qp->device, work, io->nic.place.offset, bytes, from);
-    case NIC_PLACE_MEMORY:
-        if (bytes == 0) return true;
-        process = up_memory_remote(adapter, io->nic.place.rkey, io->nic.place.va, bytes, &at);
-        return process && memory_write(process, at, from, bytes);
-    case NIC_PLACE_READ:
-        return up_memory_scatter(qp->device, work, io->nic.place.offset, bytes, from);
-    case NIC_PLACE_ATOMIC:
-        return up_memory_scatter(qp->device, work, 0, 8, (const uint8_t *)&io->nic.place.original);
-    default:
-        return true;
-    }
-}
-
-static bool perform_atomic(const struct up_adapter *adapter, uint32_t rkey, const struct node_io *io)
-{
-    uint64_t original = 0, at;
-    struct up_process *process = up_memory_remote(adapter, rkey, io->nic.atomic.va, 8, &at);
-
-    if (process == NULL ||
-        !memory_atomic_at(process, at, io->nic.atomic.verb, io->nic.atomic.compare, io->nic.atomic.swap, &original))
-        return false;
-    nic_atomic_done(adapter->nic, io->nic.atomic.qpn, io->nic.atomic.slot, original);
-    return true;
+    return (struct pkt_envelope){.src = pkt_addr_ipv4(load_be32(fabric->endpoint[packet->src].address)),
+                                 .dst = pkt_addr_ipv4(load_be32(fabric->endpoint[adapter->endpoint].address)),
+                                 .net = PKT_NET_IPV4,
+                                 .tos = packet->tos,
+                                 .ttl = packet->ttl};
 }
 
 /* A number that outlives its packet is nobody's business: selective repeat keeps the packet, and so its bytes. */
@@ -142,15 +91,18 @@ void payload_received(struct up_host *host, uint32_t adapter_number, const struc
         return;
     }
     struct up_adapter *adapter = host->adapters ? &host->adapters[adapter_number] : NULL;
-    struct up_qp *qp = adapter ? qp_of(adapter, packet->dest_qp) : NULL;
+    struct device_qp *qp = adapter ? qp_of(adapter, packet->dest_qp) : NULL;
     if (qp == NULL) return;
     bool placed = io->nic.place.kind != NIC_PLACE_NONE, atomic = io->nic.atomic.verb != 0;
-    if (!place(host, adapter, qp, packet, io)) nic_place_failed(adapter->nic, qp->qpn, now, &io->nic);
-    if (atomic && !perform_atomic(adapter, packet->rkey, io)) {
-        /* its response cannot be given: as with a READ whose memory is gone */
-        const struct pkt response = {.kind = PKT_ROCE, .opcode = OPCODE_RC_ATOMIC_ACK, .psn = packet->psn};
-        nic_gather_failed(adapter->nic, qp->qpn, &response, now, &io->nic);
-    }
+    const struct pkt_envelope envelope = envelope_of(host, adapter, packet);
+    const uint32_t bytes = BTH_ICRC_BYTES + opcode_info(packet->opcode)->header_bytes + packet->payload_bytes;
+    const struct arrival arrival = {.psn = packet->psn,
+                                    .rkey = packet->rkey,
+                                    .opcode = packet->opcode,
+                                    .bth_bytes = bytes + (-packet->payload_bytes & 3),
+                                    .envelope = &envelope,
+                                    .payload = payload_at(host->up, packet->id)};
+    (void)bytes_arrive(&adapter->objects, qp->device, qp->qpn, &arrival, now, &io->nic);
     bool last = placed && opcode_info(packet->opcode)->flags & OP_LAST;
     bool message = io->nic.place.kind == NIC_PLACE_RECV || io->nic.place.kind == NIC_PLACE_MEMORY;
     if (last && message) up_message_arrived(qp, now);

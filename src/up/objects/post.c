@@ -151,71 +151,44 @@ static const struct device_sge *sges_of(const struct attach_post *post)
 }
 _Static_assert(sizeof(struct attach_post) % _Alignof(struct device_sge) == 0, "a list lies behind its head");
 
-/* The list, or what it was when it was posted. */
-static int fill_work(struct up_qp *qp, struct work *work, const struct attach_post *post, uint64_t *ret_bytes)
+/* Of a binding the objects are named by their keys. */
+static void name_objects(const struct device_qp *qp, const struct nic_wr *wr, struct device_send *send)
 {
-    work->copied = post->copied;
-    if (!post->copied) {
-        if (post->sges > qp->records.send_sges) return -EINVAL;
-        *ret_bytes = work_fill(work, sges_of(post), post->sges);
-        return 0;
-    }
-    uint8_t *copy = records_copy(&qp->records, work);
-    if (post->data_bytes > qp->records.inline_bytes) return -EINVAL;
-    memcpy(copy, post + 1, post->data_bytes);
-    work->sge[0] = (struct device_sge){.addr = (uintptr_t)copy, .length = post->data_bytes};
-    work->sges = 1;
-    *ret_bytes = post->data_bytes;
-    return 0;
+    send->mw = up_mw_find(qp->device, wr->mw_key);
+    send->mr = wr->length ? up_mr_find(qp->device, wr->rkey) : NULL;
+    send->mw_addr = wr->remote_va;
+    send->mw_bytes = wr->length;
+    send->mw_access = wr->imm;
+    send->mw_key = wr->new_key;
 }
 
-static int post_send(struct up_qp *qp, const struct attach_post *post, ps_t now, struct node_io *io)
+/* Inline data lies in the copy of the record. */
+static int post_send(struct device_qp *qp, const struct attach_post *post, ps_t now, struct node_io *io)
 {
-    struct nic_wr wr = post->wr;
-    int error = 0;
+    const struct device_sge whole = {.length = post->data_bytes};
+    struct device_send send = {.wr = post->wr, .sge = sges_of(post), .sges = post->sges, .copy = post->copied};
+    struct nic_wr wr;
 
-    if (wr.verb >= NIC_VERBS || qp->config.sq_size == 0) return -EINVAL;
-    if (nic_qp_queued(qp->nic) >= qp->config.sq_size) return -ENOMEM;
-    struct work *work = &qp->records.send[qp->records.send_next & (qp->config.sq_size - 1)];
-    if (wr.verb == NIC_BIND_MW) {
-        error = up_memory_bind(qp, &wr);
-    } else if (wr.verb != NIC_LOCAL_INV) {
-        error = fill_work(qp, work, post, &wr.length);
-        if (wr.verb >= NIC_CAS) wr.length = 8;
+    if (post->copied) {
+        send.sge = &whole;
+        send.sges = 1;
+        send.taken = post + 1;
     }
-    if (error < 0) return error;
-    if (qp->config.transport == NIC_UD) {
-        const struct up_path *path = up_table_get(&qp->device->paths, wr.dest);
-        if (path == NULL) return -EINVAL;
-        wr.dest = path->endpoint;
-        wr.prio = path->prio;
-        wr.tos = path->tos;
-    }
-    wr.flags &= NIC_SIGNALED | NIC_SOLICITED | NIC_FENCE;
-    if (qp->signal_all) wr.flags |= NIC_SIGNALED;
-    wr.local = (uintptr_t)work;
-    error = nic_post_send(qp->device->adapter->nic, qp->nic, &wr, now, &io->nic);
-    if (error < 0) return error;
-    qp->records.send_next++;
-    up_flow_posted(qp, &wr, now);
-    if (wr.verb == NIC_BIND_MW) up_memory_bound(qp, &wr);
-    return 0;
-}
-
-static int post_recv(struct up_qp *qp, const struct attach_post *post, ps_t now, struct node_io *io)
-{
-    if (qp->config.rq_size == 0 || post->copied || post->sges > qp->records.recv_sges) return -EINVAL;
-    struct work *work = &qp->records.recv[qp->records.recv_next & qp->records.recv_mask];
-    struct nic_recv recv = {
-        .wr_id = post->wr.wr_id, .local = (uintptr_t)work, .length = work_fill(work, sges_of(post), post->sges)};
-    int error = nic_post_recv(qp->device->adapter->nic, qp->nic, &recv, now, &io->nic);
-
-    if (error == 0) qp->records.recv_next++;
+    if (post->wr.verb == NIC_BIND_MW) name_objects(qp, &post->wr, &send);
+    int error = qp_post_send(qp, &send, &wr, now, &io->nic);
+    if (error == 0) up_flow_posted(qp, &wr, now);
     return error;
 }
 
+static int post_recv(struct device_qp *qp, const struct attach_post *post, ps_t now, struct node_io *io)
+{
+    const struct device_recv recv = {.wr_id = post->wr.wr_id, .sge = sges_of(post), .sges = post->sges};
+
+    return post->copied ? -EINVAL : qp_post_recv(qp, &recv, now, &io->nic);
+}
+
 /* In a state that allows no post nothing was promised; else the queue pair ends. */
-static void refused(struct up_qp *qp, bool send, ps_t now, struct node_io *io)
+static void refused(struct device_qp *qp, bool send, ps_t now, struct node_io *io)
 {
     enum nic_state state = nic_qp_state(qp->nic);
 
@@ -225,7 +198,7 @@ static void refused(struct up_qp *qp, bool send, ps_t now, struct node_io *io)
     turn_event(qp->device->process, true, now);
 }
 
-static void post_shared(struct up_srq *srq, const struct attach_post *post)
+static void post_shared(struct device_srq *srq, const struct attach_post *post)
 {
     const struct device_recv recv = {.wr_id = post->wr.wr_id, .sge = sges_of(post), .sges = post->sges};
 
@@ -234,9 +207,9 @@ static void post_shared(struct up_srq *srq, const struct attach_post *post)
 
 static void perform(struct up_process *process, const struct attach_post *post, ps_t now, struct node_io *io)
 {
-    struct up_device *device = post->nic < ATTACH_NICS ? process->device[post->nic] : NULL;
-    struct up_qp *qp = device ? up_qp_find(device, post->object) : NULL;
-    struct up_cq *cq = device ? up_table_get(&device->cqs, post->object) : NULL;
+    struct device *device = post->nic < ATTACH_NICS ? process->device[post->nic] : NULL;
+    struct device_qp *qp = device ? up_qp_find(device, post->object) : NULL;
+    struct device_cq *cq = device ? up_table_get(&device->cqs, post->object) : NULL;
 
     if (device == NULL) return;
     switch (post->kind) {

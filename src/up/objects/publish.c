@@ -9,7 +9,7 @@
 #include "up/objects/objects.h"
 
 /* A ring that nobody reads is full at some time: what comes then is lost, and the ring says so. */
-void up_event_push(struct up_device *device, enum device_event_kind kind, enum attach_object of, uint32_t number)
+void up_event_push(struct device *device, enum device_event_kind kind, enum attach_object of, uint32_t number)
 {
     struct attach_ring *ring = up_ring(device->process, device->events);
     struct attach_event *event = up_ring_entries(device->process, device->events);
@@ -26,25 +26,25 @@ void up_event_push(struct up_device *device, enum device_event_kind kind, enum a
     }
 }
 
-static struct up_device *push(const struct up_adapter *adapter, const struct nic_event *event)
+static struct device *push(const struct up_adapter *adapter, const struct nic_event *event)
 {
     enum device_event_kind kind = device_event_kind_of(event->kind);
 
     if (event->srq) {
-        const struct up_srq *srq =
-            (struct up_srq *)(void *)((char *)event->srq - offsetof(struct up_srq, receives.nic));
+        const struct device_srq *srq =
+            (struct device_srq *)(void *)((char *)event->srq - offsetof(struct device_srq, receives.nic));
         up_event_push(srq->device, kind, ATTACH_SRQ, srq->number);
         return srq->device;
     }
     if (event->cq) { /* the jobs have no program to tell */
         if (event->cq == &adapter->host->node->adapter[adapter->number].cq) return NULL;
-        const struct up_cq *cq = (struct up_cq *)(void *)((char *)event->cq - offsetof(struct up_cq, nic));
+        const struct device_cq *cq = (struct device_cq *)(void *)((char *)event->cq - offsetof(struct device_cq, nic));
         up_event_push(cq->device, kind, ATTACH_CQ, cq->number);
         return cq->device;
     }
     if (event->qpn == MAD_QPN) return NULL;
     const struct nic_qp *nic = nic_qp_find(adapter->nic, event->qpn);
-    const struct up_qp *qp = nic ? nic_qp_app(nic) : NULL;
+    const struct device_qp *qp = nic ? nic_qp_app(nic) : NULL;
     if (qp == NULL) return NULL;
     up_event_push(qp->device, kind, ATTACH_QP, qp->qpn);
     return qp->device;
@@ -55,7 +55,7 @@ void up_publish_events(struct up_adapter *adapter, ps_t now)
     struct nic_event event;
 
     while (nic_event_next(adapter->nic, &event)) {
-        const struct up_device *device = push(adapter, &event);
+        const struct device *device = push(adapter, &event);
         if (device) turn_event(device->process, true, now);
     }
 }
@@ -63,9 +63,9 @@ void up_publish_events(struct up_adapter *adapter, ps_t now)
 void publish_heads(struct up_process *process)
 {
     for (uint32_t i = 0; i < ATTACH_NICS; i++) {
-        const struct up_device *device = process->device[i];
+        const struct device *device = process->device[i];
         for (uint32_t c = 1; device && c <= device->cqs.room; c++) {
-            struct up_cq *cq = up_table_get(&device->cqs, c);
+            struct device_cq *cq = up_table_get(&device->cqs, c);
             if (cq) up_cq_follow(cq);
         }
     }
@@ -76,7 +76,7 @@ void publish_all(struct up_host *host, ps_t now, struct node_io *io)
     (void)io;
     for (uint32_t i = 0; host->adapters && i < host->node->adapters; i++) {
         struct up_adapter *adapter = &host->adapters[i];
-        for (struct up_cq *cq = adapter->cqs; cq; cq = cq->next) {
+        for (struct device_cq *cq = adapter->cqs; cq; cq = cq->next) {
             if (cq->nic.tail != cq->published) up_flow_completed(cq, now);
             bool news = cq->nic.tail != cq->published && up_cq_publish(cq);
             if (news || cq->rang) turn_event(cq->device->process, cq->rang, now);

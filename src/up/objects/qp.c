@@ -14,17 +14,16 @@
 #include "up/objects/objects.h"
 
 #define SELECTIVE_PACKETS 4096u /* as queue pairs of jobs have */
-#define MTU_LEAST 256u
 
-struct up_qp *up_qp_find(const struct up_device *device, uint32_t qpn)
+struct device_qp *up_qp_find(const struct device *device, uint32_t qpn)
 {
     struct nic_qp *nic = qpn ? nic_qp_find(device->adapter->nic, qpn) : NULL;
-    struct up_qp *qp = nic ? nic_qp_app(nic) : NULL;
+    struct device_qp *qp = nic ? nic_qp_app(nic) : NULL;
 
     return qp && qp->device == device ? qp : NULL;
 }
 
-static const struct fabric_nic *nic_of(const struct up_device *device)
+static const struct fabric_nic *nic_of(const struct device *device)
 {
     const struct fabric *fabric = device->process->up->fabric;
 
@@ -32,121 +31,75 @@ static const struct fabric_nic *nic_of(const struct up_device *device)
 }
 
 /* What a port of this NIC carries: verbs know powers of two. */
-static uint32_t mtu_most(const struct up_device *device)
+static uint32_t mtu(const struct device *device)
 {
-    uint32_t most = UP_PAYLOAD_BYTES;
-
-    while (most > nic_of(device)->mtu_bytes && most > MTU_LEAST)
-        most /= 2;
-    return most;
+    return device_mtu(&(struct device_info){.if_mtu = nic_of(device)->mtu_bytes + DEVICE_HEADERS});
 }
 
-static void release(struct up_qp *qp)
+static void configure(struct device_qp *qp)
 {
-    free(qp->config.resource);
-    free(qp->config.selective);
-    records_release(&qp->records, &qp->config);
-    free(qp);
-}
-
-static int configure(struct up_qp *qp, const struct attach_qp *from)
-{
-    struct up_device *device = qp->device;
+    struct device *device = qp->device;
     const struct fabric *fabric = device->process->up->fabric;
     const struct plant *plant = sim_plant(device->process->up->sim);
-    struct nic_qp_config *config = &qp->config;
 
-    *config = plant_qp_config(nic_of(device), &plant->cc[fabric->endpoint[device->adapter->endpoint].nic]);
-    config->transport = from->transport;
-    config->mtu = (uint16_t)mtu_most(device);
-    config->access = 0;
-    config->pd = qp->pd;
-    config->send_cq = qp->send_cq ? &qp->send_cq->nic : NULL;
-    config->recv_cq = qp->recv_cq ? &qp->recv_cq->nic : NULL;
-    config->srq = qp->srq ? &qp->srq->receives.nic : NULL;
-    config->born_reset = true;
-    config->app = qp;
-    if (from->transport != NIC_RC) {
-        config->recovery = NIC_GO_BACK_N;
-        config->reorder_window = 0;
-        return 0;
-    }
-    config->resource_size = DEVICE_READS_MAX;
-    config->resource = calloc(DEVICE_READS_MAX, sizeof *config->resource);
-    if (config->resource == NULL) return -ENOMEM;
-    if (config->recovery != NIC_SELECTIVE) return 0;
-    config->selective_size = SELECTIVE_PACKETS;
-    config->selective = calloc(1, nic_selective_bytes(SELECTIVE_PACKETS));
-    return config->selective ? 0 : -ENOMEM;
-}
-
-static int rings(struct up_qp *qp, const struct attach_qp *from)
-{
-    const struct device_qp_init init = {.transport = from->transport,
-                                        .pd = qp->pd,
-                                        .send_entries = from->send_entries,
-                                        .recv_entries = from->srq ? 0 : from->recv_entries,
-                                        .send_sges = from->send_sges,
-                                        .recv_sges = from->recv_sges,
-                                        .inline_bytes = from->inline_bytes};
-
-    return records_init(&qp->records, &qp->config, &init);
+    qp->config = plant_qp_config(nic_of(device), &plant->cc[fabric->endpoint[device->adapter->endpoint].nic]);
+    qp->config.mtu = (uint16_t)mtu(device);
+    qp->config.send_cq = qp->send_cq ? &qp->send_cq->nic : NULL;
+    qp->config.recv_cq = qp->recv_cq ? &qp->recv_cq->nic : NULL;
+    qp->config.selective_size = SELECTIVE_PACKETS;
 }
 
 /* The objects it names; a number that is none of the device's is refused. */
-static int find_queues(struct up_qp *qp, const struct attach_qp *from)
+static int find_queues(struct device_qp *qp, const struct attach_qp *from, struct device_qp_init *init)
 {
-    struct up_device *device = qp->device;
+    struct device *device = qp->device;
 
     qp->send_cq = up_table_get(&device->cqs, from->send_cq);
     qp->recv_cq = up_table_get(&device->cqs, from->recv_cq);
-    qp->srq = up_table_get(&device->srqs, from->srq);
-    qp->pd = up_device_pd(device, from->pd);
-    bool known = (qp->send_cq || !from->send_cq) && (qp->recv_cq || !from->recv_cq) && (qp->srq || !from->srq);
-    return known && qp->pd != SIM_JOBS_PD ? 0 : -EINVAL;
+    init->srq = up_table_get(&device->srqs, from->srq);
+    init->pd = up_device_pd(device, from->pd);
+    bool known = (qp->send_cq || !from->send_cq) && (qp->recv_cq || !from->recv_cq) && (init->srq || !from->srq);
+    return known && init->pd != SIM_JOBS_PD && device_qp_init_valid(init) ? 0 : -EINVAL;
 }
 
-static void count_users(const struct up_qp *qp, int by)
+static void count_users(const struct device_qp *qp, int by)
 {
     if (qp->send_cq) qp->send_cq->users += (uint32_t)by;
     if (qp->recv_cq) qp->recv_cq->users += (uint32_t)by;
-    if (qp->srq) qp->srq->users += (uint32_t)by;
 }
 
-static int make(struct up_device *device, const struct attach_qp *from, ps_t now, struct up_qp **ret)
+static int make(struct device_qp *qp, const struct attach_qp *from, ps_t now)
 {
-    struct up_qp *qp = calloc(1, sizeof *qp);
+    struct device_qp_init init = {.transport = from->transport,
+                                  .send_entries = from->send_entries,
+                                  .recv_entries = from->recv_entries,
+                                  .send_sges = from->send_sges,
+                                  .recv_sges = from->recv_sges,
+                                  .inline_bytes = from->inline_bytes,
+                                  .signal_all = from->signal_all};
+    int error = find_queues(qp, from, &init);
+
+    if (error < 0) return error;
+    configure(qp);
+    error = qp_init(qp, &init);
+    return error < 0 ? error : qp_start(qp, 0, &qp->device->qps, now);
+}
+
+int up_qp_create(struct device *device, struct attach_request *request, ps_t now)
+{
+    struct device_qp *qp = calloc(1, sizeof *qp);
+    struct attach_qp from;
 
     if (qp == NULL) return -ENOMEM;
+    memcpy(&from, request->data, sizeof from);
     qp->device = device;
-    qp->signal_all = from->signal_all;
-    int error = find_queues(qp, from);
-    if (error == 0) error = configure(qp, from);
-    if (error == 0) error = rings(qp, from);
-    if (error == 0) error = nic_qp_create(device->adapter->nic, 0, &qp->config, now, &qp->nic);
+    qp->objects = &device->adapter->objects;
+    int error = make(qp, &from, now);
     if (error < 0) {
-        release(qp);
+        qp_release(qp);
         return error;
     }
-    qp->qpn = nic_qp_number(qp->nic);
-    qp->next = device->qps;
-    device->qps = qp;
     count_users(qp, 1);
-    *ret = qp;
-    return 0;
-}
-
-int up_qp_create(struct up_device *device, struct attach_request *request, ps_t now)
-{
-    struct attach_qp from;
-    struct up_qp *qp;
-
-    memcpy(&from, request->data, sizeof from);
-    if (from.transport > NIC_UD || from.send_entries > DEVICE_ENTRIES_MAX || from.recv_entries > DEVICE_ENTRIES_MAX ||
-        from.send_sges > DEVICE_SGES_MAX || from.recv_sges > DEVICE_SGES_MAX || from.inline_bytes > DEVICE_INLINE_MAX)
-        return -EINVAL;
-    int error = make(device, &from, now, &qp);
-    if (error < 0) return error;
     const struct attach_made made = {.number = qp->qpn, .entries = qp->config.sq_size};
     memcpy(request->data, &made, sizeof made);
     request->object = qp->qpn;
@@ -162,98 +115,55 @@ static uint16_t source_port(uint32_t flow_label, uint32_t qpn, uint32_t remote_q
     return (uint16_t)(0xc000 | (mixed >> 40 & 0x3fff));
 }
 
-/* RESET forgets all that was learned, and completions that wait. */
-static void reset(struct up_qp *qp)
+static void forget(struct device_qp *qp)
 {
-    uint64_t record;
-
-    if (qp->srq && nic_qp_held(qp->nic, &record)) receives_release(&qp->srq->receives, record);
     if (qp->send_cq) up_cq_forget(qp->send_cq, qp->qpn, qp->srq);
     if (qp->recv_cq && qp->recv_cq != qp->send_cq) up_cq_forget(qp->recv_cq, qp->qpn, qp->srq);
-    qp->connected = false;
     qp->sends = qp->receives = 0;
-    qp->config.remote = 0;
-    qp->config.rnr_patience_ps = 0;
-}
-
-static bool mtu_fits(const struct up_device *device, uint32_t mtu)
-{
-    return is_power_of_two(mtu) && mtu >= MTU_LEAST && mtu <= mtu_most(device);
-}
-
-static int take_path(struct up_qp *qp, const struct device_path *key)
-{
-    struct up_path path;
-    int error = up_path_resolve(qp->device->process->up->fabric, key, &path);
-
-    if (error < 0) return error;
-    qp->connected = true;
-    qp->config.remote = path.endpoint;
-    qp->config.tos = path.tos;
-    qp->config.prio = path.prio;
-    return 0;
 }
 
 /* Queue pairs of jobs take what their peer's endpoint sends: that must be their peer alone. */
-static bool jobs_own(const struct up_qp *qp)
+static int settle(struct device_qp *qp, const struct device_qp_attr *attr)
 {
-    return qp->connected && sim_qp_of_jobs(qp->device->process->up->sim, qp->config.remote, qp->config.remote_qp);
+    struct nic_qp_config *config = &qp->config;
+
+    if (attr->mask & (DEVICE_ATTR_REMOTE_QP | DEVICE_ATTR_PATH))
+        config->sport =
+            source_port(attr->mask & DEVICE_ATTR_PATH ? attr->path.flow_label : 0, qp->qpn, config->remote_qp);
+    if (qp->path && sim_qp_of_jobs(qp->device->process->up->sim, config->remote, config->remote_qp)) return -EINVAL;
+    return 0;
 }
 
-static int modify(struct up_qp *qp, const struct device_qp_attr *attr, ps_t now, struct node_io *io)
-{
-    struct nic *nic = qp->device->adapter->nic;
-    bool moves = attr->mask & DEVICE_ATTR_STATE && attr->state != nic_qp_state(qp->nic);
-    bool connects = moves && (attr->state == NIC_RTR || attr->state == NIC_RTS);
-    bool resets = moves && attr->state == NIC_RESET, talks = nic_qp_state(qp->nic) > NIC_INIT;
-    uint32_t remote_qp = qp->config.remote_qp;
-    int error = 0;
+const struct device_host up_objects_host = {
+    .read = up_memory_read,
+    .write = up_memory_write,
+    .atomic = up_memory_atomic,
+    .path_get = up_path_get,
+    .path_put = up_path_put,
+    .path_find = up_path_find,
+    .mtu = mtu,
+    .qp_settle = settle,
+    .qp_reset = forget,
+};
 
-    if (attr->mask & DEVICE_ATTR_MTU && !mtu_fits(qp->device, attr->mtu)) return -EINVAL;
-    if (attr->mask & DEVICE_ATTR_PATH) error = take_path(qp, &attr->path);
-    if (error < 0) return error;
-    if (connects && qp->config.transport != NIC_UD && !qp->connected) return -EINVAL; /* nobody to talk to */
-    uint32_t told = attributes_collect(&qp->config, attr) | (attr->mask & DEVICE_ATTR_PATH ? NIC_SET_PATH : 0u);
-    if (talks) qp->config.remote_qp = remote_qp; /* the adapter was told; the way to it may still change */
-    if (attr->mask & DEVICE_ATTR_REMOTE_QP || attr->mask & DEVICE_ATTR_PATH)
-        qp->config.sport =
-            source_port(attr->mask & DEVICE_ATTR_PATH ? attr->path.flow_label : 0, qp->qpn, qp->config.remote_qp);
-    if ((connects || talks) && jobs_own(qp)) return -EINVAL;
-    if (resets) reset(qp);
-    if (nic_qp_state(qp->nic) <= NIC_INIT && !resets) {
-        error = nic_qp_connect(nic, qp->nic, &qp->config, now);
-    } else if (told && nic_qp_state(qp->nic) != NIC_ERROR) {
-        error = nic_qp_update(nic, qp->nic, &qp->config, told, now, &io->nic);
-    }
-    if (error == 0 && moves) error = nic_qp_modify(nic, qp->nic, attr->state, now, &io->nic);
-    return error;
-}
-
-int up_qp_modify(struct up_device *device, uint32_t qpn, const struct device_qp_attr *attr, ps_t now,
-                 struct node_io *io)
+int up_qp_modify(struct device *device, uint32_t qpn, const struct device_qp_attr *attr, ps_t now, struct node_io *io)
 {
-    struct up_qp *qp = up_qp_find(device, qpn);
+    struct device_qp *qp = up_qp_find(device, qpn);
 
     if (qp == NULL) return -EINVAL;
-    struct nic_qp_config before = qp->config;
-    bool connected = qp->connected;
-    int error = modify(qp, attr, now, io);
-    if (error < 0) { /* what was refused is not remembered */
-        qp->config = before;
-        qp->connected = connected;
-    }
+    int error = qp_modify(qp, attr, now, &io->nic);
     if (error == 0 && attr->mask & DEVICE_ATTR_STATE && attr->state == NIC_RTR) up_flow_begin(qp);
     if (io->nic.completed) publish_all(device->process->host, now, io);
     up_publish_events(device->adapter, now);
     return error;
 }
 
-int up_qp_state(struct up_device *device, struct attach_request *request)
+int up_qp_state(struct device *device, struct attach_request *request)
 {
     struct attach_qp_state state;
 
     memcpy(&state, request->data, sizeof state);
-    const struct up_qp *qp = up_qp_find(device, request->object ? request->object : state.qpn);
+    const struct device_qp *qp = up_qp_find(device, request->object ? request->object : state.qpn);
     if (qp == NULL) return -EINVAL;
     state.qpn = qp->qpn;
     state.state = nic_qp_state(qp->nic);
@@ -265,32 +175,22 @@ int up_qp_state(struct up_device *device, struct attach_request *request)
     return 0;
 }
 
-int up_qp_patience(struct up_device *device, const struct attach_request *request, ps_t now, struct node_io *io)
+int up_qp_patience(struct device *device, const struct attach_request *request, ps_t now, struct node_io *io)
 {
     struct attach_qp_state state;
 
     memcpy(&state, request->data, sizeof state);
-    struct up_qp *qp = up_qp_find(device, state.qpn);
-    if (qp == NULL || state.heard > PS_NEVER / PS_NS) return -EINVAL;
-    qp->config.rnr_patience_ps = state.heard * PS_NS;
-    return nic_qp_update(device->adapter->nic, qp->nic, &qp->config, NIC_SET_RNR_PATIENCE, now, &io->nic);
+    struct device_qp *qp = up_qp_find(device, state.qpn);
+    return qp ? qp_be_patient(qp, state.heard, now, &io->nic) : -EINVAL;
 }
 
 /* Its completions stay: a program that sees its peer leave may destroy first and poll after that. */
-void up_qp_destroy(struct up_qp *qp, ps_t now, struct node_io *io)
+void up_qp_destroy(struct device_qp *qp, ps_t now, struct node_io *io)
 {
-    struct up_device *device = qp->device;
-    struct up_qp **at = &device->qps;
-    uint64_t record;
-
     (void)now;
     if (qp->send_cq) (void)up_cq_publish(qp->send_cq);
     if (qp->recv_cq) (void)up_cq_publish(qp->recv_cq);
-    if (qp->srq && nic_qp_held(qp->nic, &record)) receives_release(&qp->srq->receives, record);
-    nic_qp_destroy(device->adapter->nic, qp->nic, &io->nic);
-    while (*at != qp)
-        at = &(*at)->next;
-    *at = qp->next;
+    qp_end(qp, &qp->device->qps, &io->nic);
     count_users(qp, -1);
-    release(qp);
+    qp_release(qp);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared receive queues of programs: the adapter's ring, and the records behind it (device/records.h).
+ * Shared receive queues of programs: the adapter's ring, and the records behind it (device/objects.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/bits.h"
 #include "up/objects/objects.h"
 
-static void answer(const struct up_srq *srq, struct attach_request *request)
+static void answer(const struct device_srq *srq, struct attach_request *request)
 {
     const struct attach_made made = {.entries = srq->receives.entries, .number = srq->number};
 
@@ -17,10 +17,10 @@ static void answer(const struct up_srq *srq, struct attach_request *request)
     request->object = srq->number;
 }
 
-int up_srq_create(struct up_device *device, struct attach_request *request)
+int up_srq_create(struct device *device, struct attach_request *request)
 {
     struct attach_srq from;
-    struct up_srq *srq = calloc(1, sizeof *srq);
+    struct device_srq *srq = calloc(1, sizeof *srq);
 
     if (srq == NULL) return -ENOMEM;
     memcpy(&from, request->data, sizeof from);
@@ -37,28 +37,13 @@ int up_srq_create(struct up_device *device, struct attach_request *request)
     return 0;
 }
 
-/* A receive that a queue pair holds knows its record's address: then the records cannot move. */
-static bool held(const struct up_srq *srq)
-{
-    for (const struct up_qp *qp = srq->device->qps; qp; qp = qp->next) {
-        uint64_t record;
-        if (qp->srq == srq && nic_qp_held(qp->nic, &record)) return true;
-    }
-    return false;
-}
-
-int up_srq_change(struct up_srq *srq, struct attach_request *request)
+int up_srq_change(struct device_srq *srq, struct attach_request *request)
 {
     struct attach_srq to;
-    int error = 0;
 
     memcpy(&to, request->data, sizeof to);
-    bool grows = to.entries != DEVICE_SRQ_KEEP && to.entries > srq->receives.entries;
-    if (grows && to.entries > DEVICE_SRQ_MAX) return -EINVAL;
-    if (to.limit != DEVICE_SRQ_KEEP && to.limit > (grows ? to.entries : srq->receives.entries)) return -EINVAL;
-    if (grows) error = held(srq) ? -EBUSY : receives_grow(&srq->receives, power_of_two_up(to.entries));
+    int error = srq_change(srq, srq->device->qps, to.entries, to.limit);
     if (error < 0) return error;
-    if (to.limit != DEVICE_SRQ_KEEP) srq->receives.nic.limit = to.limit;
     to.entries = srq->receives.entries;
     to.sges = srq->receives.sges;
     to.limit = srq->receives.nic.limit;
@@ -67,9 +52,9 @@ int up_srq_change(struct up_srq *srq, struct attach_request *request)
     return 0;
 }
 
-int up_srq_destroy(struct up_srq *srq)
+int up_srq_destroy(struct device_srq *srq)
 {
-    struct up_device *device = srq->device;
+    struct device *device = srq->device;
 
     if (srq->users) return -EBUSY;
     nic_srq_forget(device->adapter->nic, &srq->receives.nic);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ibv_modify_qp(): the transition is legal (qp_states.c), the values are in range, then src/live does it.
+ * ibv_modify_qp(): the transition is legal (qp_states.c), the values are those of verbs, then the device does it.
  *
- * Values are checked before anything changes, so a refused call leaves the queue pair as it was.
+ * A refused call leaves the queue pair as it was: what the port and the path allow the device looks at (device/qp.c),
+ * which then remembers nothing of it.
  */
 #include "verbs/ibverbs/verbs_int.h"
 
@@ -14,15 +15,12 @@
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |            \
      IBV_ACCESS_MW_BIND)
 
-static int range_check(const struct vqp *qp, const struct ibv_qp_attr *attr, unsigned mask)
+static int range_check(const struct ibv_qp_attr *attr, unsigned mask)
 {
-    const struct device_info *device = device_info_of(live_of(qp->ex.qp_base.context));
-
     if ((mask & IBV_QP_PORT) && attr->port_num != 1) return EINVAL;
     if ((mask & IBV_QP_PKEY_INDEX) && attr->pkey_index >= LIMIT_PKEYS) return EINVAL;
     if ((mask & IBV_QP_ACCESS_FLAGS) && (attr->qp_access_flags & ~(unsigned)ACCESS_QP & 0xfffffu)) return EINVAL;
-    if ((mask & IBV_QP_PATH_MTU) && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > verbs_mtu(device->if_mtu)))
-        return EINVAL;
+    if ((mask & IBV_QP_PATH_MTU) && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096)) return EINVAL;
     if ((mask & IBV_QP_TIMEOUT) && attr->timeout > 31) return EINVAL;
     if ((mask & IBV_QP_RETRY_CNT) && attr->retry_cnt > 7) return EINVAL;
     if ((mask & IBV_QP_RNR_RETRY) && attr->rnr_retry > 7) return EINVAL;
@@ -33,7 +31,7 @@ static int range_check(const struct vqp *qp, const struct ibv_qp_attr *attr, uns
     return 0;
 }
 
-/* What src/live is to change.  PSNs are taken modulo 2^24: programs hand in whatever their random numbers give. */
+/* What the device is to change.  PSNs are taken modulo 2^24: programs hand in whatever their random numbers give. */
 static int translate(struct vqp *qp, const struct ibv_qp_attr *attr, unsigned mask, struct device_qp_attr *ret)
 {
     static const struct {
@@ -113,7 +111,7 @@ static int modify(struct vqp *qp, const struct ibv_qp_attr *attr, unsigned mask)
 
     if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from) return EINVAL;
     error = verbs_transition(ibv->qp_type, from, to, mask);
-    if (error == 0) error = range_check(qp, attr, mask);
+    if (error == 0) error = range_check(attr, mask);
     if (error == 0) error = translate(qp, attr, mask, &live);
     if (to == IBV_QPS_SQD && from != to) /* it may be drained before the call returns */
         atomic_store(&qp->tells_drained, mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify);

@@ -93,17 +93,6 @@ int verbs_query_rt_values(struct ibv_context *context, struct ibv_values_ex *val
     return 0;
 }
 
-/* Ethernet, IPv6, UDP, BTH, the longest extended header and ICRC must fit beside the payload. */
-enum ibv_mtu verbs_mtu(uint32_t if_mtu)
-{
-    const uint32_t headers = 80;
-
-    for (int mtu = IBV_MTU_4096; mtu > IBV_MTU_256; mtu--) {
-        if (if_mtu >= (128u << mtu) + headers) return (enum ibv_mtu)mtu;
-    }
-    return IBV_MTU_256;
-}
-
 /* Width (1, 2: 1x, 4x) and speed code of the nearest rate that is not above the line's; the code has eight bits, and
  * the next one, for lanes of 200G, needs nine. */
 static void link_rate(uint64_t bps, uint8_t *ret_width, uint8_t *ret_speed)
@@ -129,7 +118,7 @@ void verbs_port_attr(const struct device_info *device, struct ibv_port_attr *ret
     memset(ret, 0, sizeof *ret);
     ret->state = device->up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
     ret->max_mtu = IBV_MTU_4096;
-    ret->active_mtu = verbs_mtu(device->if_mtu);
+    ret->active_mtu = (enum ibv_mtu)(__builtin_ctz(device_mtu(device)) - 7);
     ret->gid_tbl_len = DEVICE_GIDS_MAX;
     ret->port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
     ret->max_msg_sz = LIMIT_MSG;

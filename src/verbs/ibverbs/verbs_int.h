@@ -212,7 +212,6 @@ int verbs_query_device_ex(struct ibv_context *, const struct ibv_query_device_ex
 int verbs_query_port(struct ibv_context *, uint8_t port, struct ibv_port_attr *, size_t);
 int verbs_query_rt_values(struct ibv_context *, struct ibv_values_ex *);
 void verbs_port_attr(const struct device_info *device, struct ibv_port_attr *ret);
-enum ibv_mtu verbs_mtu(uint32_t if_mtu); /* the path MTU that fits an interface */
 uint64_t verbs_now_ns(int clock);
 
 /* import.c */
