@@ -48,12 +48,15 @@ static void json_job(struct jout *jout, const struct sim_report *report, const s
 {
     jout_open_line(jout, NULL, '{');
     jout_text(jout, "name", job->name);
+    jout_bool(jout, "coupled", sim_job_coupled(&report->fabric->job[job->job]));
+    jout_u64(jout, "priority", report->fabric->classes[report->fabric->job[job->job].job_class].priority);
     jout_u64(jout, "repetition", job->repetition);
     jout_u64(jout, "ranks", job->ranks);
     jout_u64(jout, "bytes", job->bytes);
     jout_time(jout, "start_ps", job->start);
     jout_time(jout, "time_ps", job->end == PS_NEVER ? PS_NEVER : job->end - job->start);
     jout_time(jout, "ideal_ps", job->ideal_ps);
+    jout_u64(jout, "inside_ps", job->inside_ps);
     if (job->sharp_ps != PS_NEVER) jout_time(jout, "sharp_ps", job->sharp_ps);
     jout_time(jout, "failed_ps", job->failed_at);
     jout_bool(jout, "stuck", sim_job_is_stuck(report->result, job));
@@ -298,6 +301,7 @@ static void json_nic(struct jout *jout, const struct sim_report *report, const s
         jout_u64(jout, "rx_buffer_max_bytes", c->rx_buffer_max_bytes);
     else
         jout_null(jout, "rx_buffer_max_bytes");
+    jout_u64(jout, "software_ps", nic->software_ps);
     json_own(jout, nic);
     jout_open_line(jout, "priorities", '[');
     for (unsigned p = 0; c && p < FABRIC_PRIOS; p++)

@@ -69,6 +69,15 @@ void sim_slices_text(FILE *out, const struct text_style *style, const char *cons
 /* Both of a fabric: under what was measured with it; as the member "slice" of an open object. */
 void fabric_slices_text(FILE *out, const struct text_style *style, const struct fabric *fabric);
 void fabric_slices_json(struct jout *jout, const struct fabric *fabric);
+/* Whether GPUs wait for each other in the job: a collective, training.  Else it is transfers on their own. */
+static inline bool sim_job_coupled(const struct fabric_job *job)
+{
+    enum fabric_job_kind kind = (enum fabric_job_kind)job->kind;
+    return fabric_job_collective(kind) || fabric_job_trains(kind);
+}
+/* A rank's stage of the pipeline; whether all groups of the kind have their ranks in one host each. */
+uint32_t sim_training_stage(const struct fabric_training *from, uint32_t rank);
+bool sim_training_inside(const struct fabric *fabric, const struct fabric_job *job, unsigned group);
 void sim_training_json(struct jout *jout, const struct sim_report *report);
 
 /* sim_programs.c: programs and their queue pairs; nothing where a simulation ran alone. */

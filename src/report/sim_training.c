@@ -165,7 +165,40 @@ void sim_training_text(FILE *out, const struct sim_report *report, const struct 
     }
 }
 
-static void json_groups(struct jout *jout, const struct sim_training *training)
+/* The rank's place among those that differ in this dimension alone, and how far apart they are. */
+static uint32_t place_in(const struct fabric_training *from, uint32_t rank, unsigned dimension, uint32_t *ret_stride)
+{
+    uint32_t stride = 1;
+
+    for (unsigned i = 0; i < FABRIC_DIMENSIONS && from->order[i] != dimension; i++)
+        stride *= from->size[from->order[i]];
+    *ret_stride = stride;
+    return from->size[dimension] ? rank / stride % from->size[dimension] : 0;
+}
+
+uint32_t sim_training_stage(const struct fabric_training *from, uint32_t rank)
+{
+    uint32_t stride;
+
+    return place_in(from, rank, FABRIC_GROUP_PP, &stride);
+}
+
+bool sim_training_inside(const struct fabric *fabric, const struct fabric_job *job, unsigned group)
+{
+    const struct fabric_training *from = job->training;
+    unsigned dimension = group == FABRIC_GROUP_EP ? FABRIC_GROUP_DP : group;
+
+    if (dimension >= FABRIC_DIMENSIONS || from->whole) return false; /* of a trace anybody may send to anybody */
+    for (uint32_t rank = 0; rank < job->ranks; rank++) {
+        uint32_t stride, place = place_in(from, rank, dimension, &stride);
+        if (group == FABRIC_GROUP_EP) place %= from->size[group] ? from->size[group] : 1;
+        if (fabric->gpu_host[job->rank[rank]] != fabric->gpu_host[job->rank[rank - place * stride]]) return false;
+    }
+    return true;
+}
+
+static void json_groups(struct jout *jout, const struct fabric *fabric, const struct fabric_job *job,
+                        const struct sim_training *training)
 {
     jout_open(jout, "groups", '[');
     for (uint32_t g = 0; g < FABRIC_GROUPS; g++) {
@@ -179,6 +212,7 @@ static void json_groups(struct jout *jout, const struct sim_training *training)
         jout_u64(jout, "busy_ps", group->busy_ps);
         jout_u64(jout, "exposed_ps", group->exposed_ps);
         jout_u64(jout, "exposed_most_ps", group->exposed_most_ps);
+        jout_bool(jout, "inside", sim_training_inside(fabric, job, g));
         jout_close(jout);
     }
     jout_close(jout);
@@ -208,6 +242,10 @@ static void json_waits(struct jout *jout, const struct sim_report *report, const
     jout_close(jout);
     jout_list(jout, "rank_compute_ps", training->rank_compute_ps, training->listed);
     json_gpus(jout, report, training);
+    jout_open_line(jout, "rank_stages", '[');
+    for (uint32_t i = 0; i < training->listed; i++)
+        jout_u64(jout, NULL, sim_training_stage(made_of(report, training), training->rank ? training->rank[i] : i));
+    jout_close(jout);
     if (training->rank == NULL) {
         jout_null(jout, "ranks_listed");
         return;
@@ -248,7 +286,7 @@ void sim_training_json(struct jout *jout, const struct sim_report *report)
         for (uint32_t s = 0; s < training->steps_ended; s++)
             jout_u64(jout, NULL, training->step_ps[s]);
         jout_close(jout);
-        json_groups(jout, training);
+        json_groups(jout, report->fabric, &report->fabric->job[job->job], training);
         json_waits(jout, report, training);
         jout_close(jout);
     }

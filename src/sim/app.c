@@ -48,9 +48,9 @@ static void delay_posts(struct sim_host *host, ps_t now, struct app_out *out)
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < out->posts; i++) {
-        struct software_queue *post = &host->software[host->sim->connection[out->post[i].connection].adapter].post;
-        if (post->delay_ps)
-            software_push(post, (struct software_item){.post = out->post[i]}, now);
+        struct software *of = &host->software[host->sim->connection[out->post[i].connection].adapter];
+        if (of->post.delay_ps)
+            software_push(of, &of->post, (struct software_item){.post = out->post[i]}, now);
         else
             out->post[kept++] = out->post[i];
     }
@@ -72,10 +72,10 @@ static void tell(struct sim_host *host, const struct software_item *item, ps_t n
 /* A completion of an adapter: seen now, or when the software polls. */
 static void completed(struct sim_host *host, uint32_t adapter, struct software_item item, ps_t now, struct app_out *out)
 {
-    struct software_queue *poll = &host->software[adapter].poll;
+    struct software *of = &host->software[adapter];
 
-    if (poll->delay_ps)
-        software_push(poll, item, now);
+    if (of->poll.delay_ps)
+        software_push(of, &of->poll, item, now);
     else
         tell(host, &item, now, out);
 }
@@ -108,12 +108,13 @@ static bool run_due(struct sim_host *host, ps_t now, struct app_out *out)
     struct software_item item;
 
     for (uint32_t i = 0; i < host->node.adapters; i++) {
+        struct software *of = &host->software[i];
         if (out->posts) return false; /* those have waited */
-        while (software_pop(&host->software[i].poll, now, &item)) {
+        while (software_pop(of, &of->poll, now, &item)) {
             tell(host, &item, now, out);
             if (out->posts || out->more) return false;
         }
-        while (software_pop(&host->software[i].post, now, &item)) {
+        while (software_pop(of, &of->post, now, &item)) {
             out->post[out->posts++] = item.post;
             if (out->posts == APP_POSTS) return false;
         }

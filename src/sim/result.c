@@ -344,6 +344,9 @@ static int read_adapters(struct sim *sim, struct sim_result *ret)
     for (uint32_t i = 0; i < count; i++) {
         const struct node_adapter *adapter = &sim->adapter[i];
         ret->nic[i] = (struct sim_nic){.endpoint = i, .common = sim->endpoint->counters(adapter)};
+        const struct sim_host *host = &sim->host[sim->fabric->endpoint[i].host];
+        if (host->software)
+            ret->nic[i].software_ps = software_waited(&host->software[sim->fabric->endpoint[i].index], ret->virtual_ps);
         if (roce) {
             ret->nic_counters[i] = *sim->endpoint->nic_counters(adapter);
             ret->nic[i].counters = &ret->nic_counters[i];

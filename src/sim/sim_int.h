@@ -58,6 +58,7 @@ struct software_queue { /* a ring in order of time */
 };
 struct software { /* of an adapter */
     struct software_queue post, poll;
+    ps_t since, waited; /* something has waited since then; and for so long before */
 };
 
 struct sim_host {
@@ -75,8 +76,10 @@ static inline ps_t software_queue_next(const struct software_queue *queue)
 }
 int software_build(struct sim *sim, struct sim_host *host); /* 0 or -ENOMEM */
 void software_release(struct sim_host *host);
-void software_push(struct software_queue *queue, struct software_item item, ps_t now);
-bool software_pop(struct software_queue *queue, ps_t now, struct software_item *ret); /* what is due */
+/* Into and out of one of its queues; false: nothing is due. */
+void software_push(struct software *of, struct software_queue *queue, struct software_item item, ps_t now);
+bool software_pop(struct software *of, struct software_queue *queue, ps_t now, struct software_item *ret);
+ps_t software_waited(const struct software *of, ps_t now); /* how long something waited in either */
 ps_t software_next(const struct sim_host *host);
 uint64_t software_most_bytes(const struct sim *sim); /* what all queues may grow to */
 uint64_t software_bytes(const struct sim *sim);      /* and have */

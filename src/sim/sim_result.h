@@ -37,6 +37,7 @@ struct sim_job {
     ps_t start, end; /* PS_NEVER: not reached */
     ps_t failed_at;  /* given up: a queue pair of its collectives failed, or the job it waits for did; PS_NEVER: not */
     ps_t ideal_ps;   /* no network of these lines could be faster: expected/roofline.c; PS_NEVER: not known */
+    ps_t inside_ps;  /* of it, of a collective: what the links between the GPUs of a host take at least */
     ps_t
         sharp_ps; /* InfiniBand's allreduce by a ring: with reduction in the switches, by the same; PS_NEVER: no such */
     uint64_t bus_num, bus_den;
@@ -135,6 +136,7 @@ struct sim_nic {
     uint32_t endpoint;
     struct endpoint_counters common;     /* of any transport */
     const struct nic_counters *counters; /* RoCE's and InfiniBand's, into sim_result.nic_counters; NULL: of another */
+    ps_t software_ps;                    /* something of it waited for its host's software for so long */
     bool has_tcp;                        /* TCP's or iWARP's: */
     struct tcp_counters tcp;
     bool has_uet; /* Ultra Ethernet's: */

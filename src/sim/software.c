@@ -49,8 +49,14 @@ void software_release(struct sim_host *host)
     free(host->software);
 }
 
-void software_push(struct software_queue *queue, struct software_item item, ps_t now)
+static bool anything_waits(const struct software *of)
 {
+    return of->post.count > 0 || of->poll.count > 0;
+}
+
+void software_push(struct software *of, struct software_queue *queue, struct software_item item, ps_t now)
+{
+    if (!anything_waits(of)) of->since = now;
     if (queue->count == queue->room) {
         uint32_t room = queue->room ? queue->room * 2 : LEAST;
         struct software_item *grown = malloc(room * sizeof(*grown));
@@ -66,13 +72,19 @@ void software_push(struct software_queue *queue, struct software_item item, ps_t
     queue->item[(queue->head + queue->count++) % queue->room] = item;
 }
 
-bool software_pop(struct software_queue *queue, ps_t now, struct software_item *ret)
+bool software_pop(struct software *of, struct software_queue *queue, ps_t now, struct software_item *ret)
 {
     if (software_queue_next(queue) > now) return false;
     *ret = queue->item[queue->head];
     queue->head = (queue->head + 1) % queue->room;
     queue->count--;
+    if (!anything_waits(of)) of->waited += now - of->since;
     return true;
+}
+
+ps_t software_waited(const struct software *of, ps_t now)
+{
+    return of->waited + (anything_waits(of) ? now - of->since : 0);
 }
 
 ps_t software_next(const struct sim_host *host)

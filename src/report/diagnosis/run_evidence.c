@@ -143,6 +143,12 @@ static void put_ends(struct filling *f, uint32_t object, const struct sim_job *j
     }
 }
 
+static void put_kind(struct filling *f, uint32_t object, const struct fabric_job *job)
+{
+    port_level(f, object, EVIDENCE_JOB_PRIORITY, f->fabric->classes[job->job_class].priority);
+    port_level(f, object, EVIDENCE_JOB_COUPLED, sim_job_coupled(job));
+}
+
 static void put_jobs(struct filling *f)
 {
     const struct sim_result *result = f->result;
@@ -156,10 +162,18 @@ static void put_jobs(struct filling *f)
             port_level(f, object, EVIDENCE_RANKS, job->ranks);
             port_level(f, object, EVIDENCE_JOB_STUCK, sim_job_is_stuck(result, job));
             if (job->ideal_ps != PS_NEVER) port_level(f, object, EVIDENCE_JOB_IDEAL_NS, job->ideal_ps / 1000);
+            port_level(f, object, EVIDENCE_JOB_INSIDE_NS, job->inside_ps / 1000);
+            put_kind(f, object, &f->fabric->job[number]);
             put_ends(f, object, job);
         }
         put_runs(f, object, &runs);
     }
+}
+
+/* As in the document: groups that did something. */
+static bool is_listed(const struct sim_training_group *group)
+{
+    return group->operations || group->busy_ps;
 }
 
 static void put_training(struct filling *f, const struct sim_training *training)
@@ -172,6 +186,11 @@ static void put_training(struct filling *f, const struct sim_training *training)
     port_level(f, object, EVIDENCE_STEP_COMPUTE_NS, training->compute_ps / 1000);
     port_level(f, object, EVIDENCE_STEP_EXPOSED_NS, training->exposed_ps / 1000);
     port_level(f, object, EVIDENCE_STEPS, training->steps_ended);
+    uint64_t inside_ns = 0;
+    for (unsigned g = 0; g < FABRIC_GROUPS; g++)
+        if (is_listed(&training->group[g]) && sim_training_inside(f->fabric, from, g))
+            inside_ns += training->group[g].exposed_ps / 1000;
+    port_level(f, object, EVIDENCE_STEP_INSIDE_NS, inside_ns);
     for (uint32_t i = 0; i < training->listed; i++) {
         uint32_t number = training->rank ? training->rank[i] : i;
         uint32_t rank = evidence_rank(f->evidence, object, number);
@@ -182,6 +201,7 @@ static void put_training(struct filling *f, const struct sim_training *training)
         for (uint32_t s = 0; s < training->wait_steps; s++)
             waits_ns += training->wait_ps[(size_t)s * training->listed + i] / 1000;
         if (training->wait_steps) port_level(f, rank, EVIDENCE_RANK_WAIT_NS, waits_ns / training->wait_steps);
+        port_level(f, rank, EVIDENCE_RANK_STAGE, sim_training_stage(from->training, number));
         port_level(f, rank, EVIDENCE_RANK_COMPUTE_NS, training->rank_compute_ps[i] / 1000);
     }
 }
@@ -464,6 +484,7 @@ static void put_nic(struct filling *f, const struct sim_nic *nic)
     if (c) port_level(f, port, EVIDENCE_RX_BUFFER_PEAK, c->rx_buffer_max_bytes);
     port_count(f, port, EVIDENCE_IDLE_RATE_NS, c ? c->idle_rate_ps / 1000 : 0);
     port_count(f, port, EVIDENCE_IDLE_FETCH_NS, c ? c->idle_fetch_ps / 1000 : 0);
+    port_count(f, port, EVIDENCE_SOFTWARE_NS, nic->software_ps / 1000);
     for (unsigned p = 0; c && p < FABRIC_PRIOS; p++)
         put_nic_priority(f, port, p, &c->prio[p]);
     put_received(f, port, common->rx_packets, common->rx_bytes);

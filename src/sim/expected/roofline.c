@@ -164,8 +164,8 @@ static ps_t longest(ps_t a, ps_t b)
     return a > b ? a : b;
 }
 
-/* PS_NEVER: no memory, or no way. */
-static ps_t collective_ideal(const struct roof *roof, uint32_t coll)
+/* PS_NEVER: no memory, or no way.  In *ret_inside what links within hosts take. */
+static ps_t collective_ideal(const struct roof *roof, uint32_t coll, ps_t *ret_inside)
 {
     const struct sim *sim = roof->sim;
     const struct fabric *fabric = sim->fabric;
@@ -175,7 +175,7 @@ static ps_t collective_ideal(const struct roof *roof, uint32_t coll)
     for (uint32_t e = 0; e < fabric->endpoints; e++)
         bound.tx_bytes[e] = bound.rx_bytes[e] = 0;
     if (!coll_bound(sim->workload, coll, &bound)) return PS_NEVER;
-    time = longest(bound.inside_ps, bound.hops_inside_ps);
+    time = *ret_inside = longest(bound.inside_ps, bound.hops_inside_ps);
     if (bound.least_ps == PS_NEVER) return bound.hops ? PS_NEVER : time;
     for (uint32_t e = 0; e < fabric->endpoints; e++) {
         if (bound.tx_bytes[e]) line = longest(line, sim_ideal_line(sim, e, sends_at(fabric, e), bound.tx_bytes[e]));
@@ -227,7 +227,7 @@ static ps_t training_ideal(const struct sim_result *result, uint32_t job)
 static void read_all(const struct roof *roof, struct sim_result *ret)
 {
     uint32_t before = WORKLOAD_NONE;
-    ps_t of_before = PS_NEVER, sharp = PS_NEVER;
+    ps_t of_before = PS_NEVER, inside = 0, sharp = PS_NEVER;
 
     for (uint32_t i = 0; i < ret->jobs; i++) {
         const struct workload_instance *instance = workload_instance(roof->sim->workload, i);
@@ -239,11 +239,13 @@ static void read_all(const struct roof *roof, struct sim_result *ret)
             job->ideal_ps = instance->transfers ? flows_ideal(roof, instance) : PS_NEVER;
         } else { /* repetitions are the same operation */
             if (instance->coll != before) {
-                of_before = collective_ideal(roof, instance->coll);
+                inside = 0;
+                of_before = collective_ideal(roof, instance->coll, &inside);
                 sharp = may_reduce_in_switches(roof->sim->fabric, job) ? collective_sharp(roof, job) : PS_NEVER;
             }
             before = instance->coll;
             job->ideal_ps = of_before;
+            job->inside_ps = inside;
             job->sharp_ps = sharp;
         }
     }

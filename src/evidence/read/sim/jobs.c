@@ -64,9 +64,9 @@ static void name_ranks(struct document *document, uint32_t job, const struct doc
 }
 
 struct job_read {
-    uint64_t ranks, bytes, start_ps, time_ns, ideal_ns;
+    uint64_t ranks, bytes, start_ps, time_ns, ideal_ns, inside_ns, priority;
     double busbw;
-    bool started, timed, failed, ideal, stuck;
+    bool started, timed, failed, ideal, stuck, inside, coupled, kind, has_priority;
     struct document_list from, to;
 };
 
@@ -89,6 +89,9 @@ static void job_members(struct document *document, struct job_read *read)
         if (document_u64(document, "start_ps", &read->start_ps)) read->started = true;
         if (document_ps(document, "time_ps", &read->time_ns)) read->timed = true;
         if (document_ps(document, "ideal_ps", &read->ideal_ns)) read->ideal = true;
+        if (document_ps(document, "inside_ps", &read->inside_ns)) read->inside = true;
+        if (document_u64(document, "priority", &read->priority)) read->has_priority = true;
+        if (json_key_is(json, "coupled")) read->kind = true, read->coupled = json->type == JSON_TRUE;
         if (json_key_is(json, "failed_ps")) read->failed = json->type == JSON_NUMBER;
         if (json_key_is(json, "stuck")) read->stuck = json->type == JSON_TRUE;
         document_real(document, "busbw_GBps", &read->busbw);
@@ -126,6 +129,9 @@ static void read_job(struct document *document, struct job_sum *sum)
         job_level(document, job, EVIDENCE_RANKS, read.ranks);
         job_level(document, job, EVIDENCE_JOB_STUCK, read.stuck);
         if (read.ideal) job_level(document, job, EVIDENCE_JOB_IDEAL_NS, read.ideal_ns);
+        if (read.inside) job_level(document, job, EVIDENCE_JOB_INSIDE_NS, read.inside_ns);
+        if (read.has_priority) job_level(document, job, EVIDENCE_JOB_PRIORITY, read.priority);
+        if (read.kind) job_level(document, job, EVIDENCE_JOB_COUPLED, read.coupled);
         if (!read.to.count && read.from.count == read.ranks) name_ranks(document, job, &read.from);
     }
     free(read.from.at);
@@ -149,7 +155,9 @@ struct training_read {
     struct document_list compute; /* uint64_t */
     struct document_list hosts;   /* uint32_t: devices */
     struct document_list ranks;   /* uint64_t: which; none: all, in order */
-    uint64_t steps, wait_steps;
+    struct document_list stages;  /* uint64_t */
+    uint64_t steps, wait_steps, inside_ns;
+    bool grouped;
 };
 
 static bool number_at(const struct document *document, uint64_t *value)
@@ -216,8 +224,25 @@ static void put_ranks(struct document *document, uint32_t job, const struct trai
             document->evidence->object[rank].host = ((const uint32_t *)read->hosts.at)[i];
         if (i < read->waits.count && read->wait_steps)
             job_level(document, rank, EVIDENCE_RANK_WAIT_NS, ((const uint64_t *)read->waits.at)[i] / read->wait_steps);
+        if (i < read->stages.count)
+            job_level(document, rank, EVIDENCE_RANK_STAGE, ((const uint64_t *)read->stages.at)[i]);
         if (i < read->compute.count)
             job_level(document, rank, EVIDENCE_RANK_COMPUTE_NS, ((const uint64_t *)read->compute.at)[i] / 1000);
+    }
+}
+
+/* What groups whose ranks are in one host each are waited for. */
+static void read_groups(struct document *document, struct training_read *read)
+{
+    read->grouped = true;
+    while (document_object(document)) {
+        uint64_t exposed_ns = 0;
+        bool inside = false;
+        while (document_value(document)) {
+            document_ps(document, "exposed_ps", &exposed_ns);
+            if (json_key_is(&document->json, "inside")) inside = document->json.type == JSON_TRUE;
+        }
+        if (inside) read->inside_ns += exposed_ns;
     }
 }
 
@@ -230,6 +255,10 @@ static void training_list(struct document *document, struct training_read *read)
         read_waits(document, read);
     } else if (json_key_is(json, "rank_compute_ps")) {
         read_numbers(document, &read->compute);
+    } else if (json_key_is(json, "rank_stages")) {
+        read_numbers(document, &read->stages);
+    } else if (json_key_is(json, "groups")) {
+        read_groups(document, read);
     } else if (json_key_is(json, "rank_gpus")) {
         read_gpus(document, &read->hosts);
     } else if (json_key_is(json, "ranks_listed")) {
@@ -260,11 +289,13 @@ static void read_training(struct document *document)
         if (document_ps(document, "exposed_ps", &ns)) job_level(document, job, EVIDENCE_STEP_EXPOSED_NS, ns);
     }
     job_level(document, job, EVIDENCE_STEPS, read.steps);
+    if (read.grouped) job_level(document, job, EVIDENCE_STEP_INSIDE_NS, read.inside_ns);
     put_ranks(document, job, &read);
     free(read.waits.at);
     free(read.compute.at);
     free(read.hosts.at);
     free(read.ranks.at);
+    free(read.stages.at);
 }
 
 void document_training(struct document *document)

@@ -59,6 +59,7 @@ static const struct key nic_keys[] = {
     {"discards", EVIDENCE_RX_DISCARDS, false},
     {"idle_rate_ps", EVIDENCE_IDLE_RATE_NS, true},
     {"idle_fetch_ps", EVIDENCE_IDLE_FETCH_NS, true},
+    {"software_ps", EVIDENCE_SOFTWARE_NS, true},
     {"retry_exceeded", EVIDENCE_RETRY_EXCEEDED, false},
     {"trimmed", EVIDENCE_TRIMMED, false},
     {"rx_buffer_max_bytes", EVIDENCE_RX_BUFFER_PEAK, false},
