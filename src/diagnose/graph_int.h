@@ -80,6 +80,8 @@ void circles_find(struct diagnose *diagnose);                     /* circles.c *
 void idle_prepare(struct diagnose *diagnose);                     /* rules_idle.c */
 /* The share of time in which this port could have sent what adapters with data for its host were held back with. */
 double idle_could_carry(const struct diagnose *diagnose, uint32_t port);
+/* Whether so large a share of the time is most of what some slow job lost against its ideal. */
+bool idle_explains_most(const struct diagnose *diagnose, double lost);
 
 /* The port has credits to wait for, and whoever gives them takes what comes at once (rules_credits.c). */
 bool waits_for_credits(const struct diagnose *diagnose, uint32_t port);

@@ -90,7 +90,16 @@ uint32_t numbers_most(const struct numbers *numbers, bool smallest)
 
 bool finding_is_network(const struct diagnose_finding *finding)
 {
-    return finding->severity >= DIAGNOSE_WARNING && finding->rule != DIAGNOSE_D17 && finding->rule != DIAGNOSE_D20;
+    switch (finding->rule) {
+    case DIAGNOSE_D17:
+    case DIAGNOSE_D20:
+    case DIAGNOSE_D27:
+    case DIAGNOSE_D28:
+    case DIAGNOSE_D29:
+        return false; /* inside of hosts */
+    default:
+        return finding->severity >= DIAGNOSE_WARNING;
+    }
 }
 
 bool network_found(const struct diagnose *diagnose)

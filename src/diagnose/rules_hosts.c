@@ -75,6 +75,33 @@ static void late_victims(struct diagnose *diagnose, struct diagnose_finding *fin
     }
 }
 
+/* Each number as if all stages of a pipeline had the same to do: how far a rank is from its own stage's median. */
+static void apart_from_stages(struct diagnose *diagnose, struct numbers *numbers)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct numbers stage = {.object = numbers->object, .value = DIAGNOSE_NEW(diagnose, double, numbers->count)};
+    double *apart = DIAGNOSE_NEW(diagnose, double, numbers->count);
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < numbers->count; i++) {
+        uint64_t of = port_get(evidence, numbers->object[i], EVIDENCE_RANK_STAGE);
+        if (of > most) most = of;
+    }
+    if (!most || !stage.value || !apart) return;
+    for (uint64_t s = 0; s <= most; s++) {
+        stage.count = 0;
+        for (uint32_t i = 0; i < numbers->count; i++)
+            if (port_get(evidence, numbers->object[i], EVIDENCE_RANK_STAGE) == s)
+                stage.value[stage.count++] = numbers->value[i];
+        numbers_settle(diagnose, &stage);
+        for (uint32_t i = 0; i < numbers->count; i++)
+            if (port_get(evidence, numbers->object[i], EVIDENCE_RANK_STAGE) == s)
+                apart[i] = numbers->value[i] - stage.median + numbers->median;
+    }
+    numbers->value = apart;
+    numbers_settle(diagnose, numbers);
+}
+
 /* True where the job has the sign, so that worse ones are not looked at. */
 static bool look_for_late(struct diagnose *diagnose, uint32_t job, const struct sign *sign)
 {
@@ -83,6 +110,7 @@ static bool look_for_late(struct diagnose *diagnose, uint32_t job, const struct 
     bool known = false, clean;
 
     if (numbers.count < 3) return false;
+    apart_from_stages(diagnose, &numbers);
     uint32_t worst = numbers_most(&numbers, sign->least), rank = numbers.object[worst];
     double of = measure(diagnose, job, &numbers, sign->counter == EVIDENCE_RANK_LATE_NS);
     double far = far_out(diagnose, &numbers, worst, sign->least, of);

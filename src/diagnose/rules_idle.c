@@ -288,7 +288,7 @@ static const struct sender *worst_of(const struct diagnose *diagnose, bool rate,
 }
 
 /* Whether it is most of what some slow job lost against its ideal: else there is more to it, and it is a remark. */
-static bool explains_most(const struct diagnose *diagnose, double lost)
+bool idle_explains_most(const struct diagnose *diagnose, double lost)
 {
     const struct evidence *evidence = diagnose->evidence;
     double least = 1;
@@ -355,7 +355,7 @@ void rule_D22(struct diagnose *diagnose)
         finding_victim(diagnose, finding, sender->nic);
         if (sender->way.port != worst->way.port) finding_also(diagnose, finding, sender->way.port);
     }
-    if (finding && (by_chance(diagnose, worst->way.port) || !explains_most(diagnose, lost_by(worst, true))))
+    if (finding && (by_chance(diagnose, worst->way.port) || !idle_explains_most(diagnose, lost_by(worst, true))))
         finding->severity = DIAGNOSE_INFO;
 }
 
@@ -372,7 +372,7 @@ void rule_D23(struct diagnose *diagnose)
         "bus, and no link on its way sent at more than %.3g%%",
         name_of(diagnose, worst->nic), 100 * worst->fetch, 100 * share_busy(diagnose, worst->way.port).value);
     rows(diagnose, finding, worst, false);
-    if (finding && !explains_most(diagnose, lost_by(worst, false))) finding->severity = DIAGNOSE_INFO;
+    if (finding && !idle_explains_most(diagnose, lost_by(worst, false))) finding->severity = DIAGNOSE_INFO;
     for (uint32_t i = 0; i < idle->senders; i++)
         if (&idle->sender[i] != worst && lost_by(&idle->sender[i], false) >= diagnose->limits.idle_share)
             finding_also(diagnose, finding, idle->sender[i].nic);

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a job waits for inside of its hosts, and who disturbs it in its class, on hand-made evidence; each with a
+ * healthy case beside it.
+ */
+#include "bed.h"
+
+#define MS 1000000ull
+#define SECOND 1000000000ull
+#define RATE 100000000000ull /* 100 Gb/s */
+
+static uint32_t job_of(struct bed *bed, const char *name, uint64_t ideal_ms, uint64_t took_ms)
+{
+    uint32_t job = evidence_job(&bed->evidence, name, strlen(name));
+
+    is(bed, job, NONE, EVIDENCE_JOB_DONE, 1);
+    is(bed, job, NONE, EVIDENCE_JOB_IDEAL_NS, ideal_ms * MS);
+    is(bed, job, NONE, EVIDENCE_JOB_NS, took_ms * MS);
+    return job;
+}
+
+static uint32_t rank_on(struct bed *bed, uint32_t job, unsigned rank, unsigned host)
+{
+    uint32_t object = evidence_rank(&bed->evidence, job, rank);
+
+    bed->evidence.object[object].host = bed->host[host];
+    return object;
+}
+
+/* Steps of 10 ms, of which ranks wait so much for GPUs of their host, and so much in all. */
+static void steps(struct bed *bed, unsigned inside_ms, unsigned exposed_ms)
+{
+    bed_open(bed);
+    uint32_t job = job_of(bed, "train", 40, 100);
+    is(bed, job, NONE, EVIDENCE_STEP_NS, 10 * MS);
+    is(bed, job, NONE, EVIDENCE_STEP_EXPOSED_NS, exposed_ms * MS);
+    is(bed, job, NONE, EVIDENCE_STEP_INSIDE_NS, inside_ms * MS);
+    bed_run(bed);
+}
+
+static void test_gpus_wait_inside(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    steps(&bed, 4, 5);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D27);
+    assert_int_equal(finding->severity, DIAGNOSE_WARNING);
+    assert_non_null(strstr(finding->what, "4.000 ms of a step of 10.000 ms"));
+    bed_close(&bed);
+    steps(&bed, 1, 5); /* little of a step */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D27), 0);
+    bed_close(&bed);
+    steps(&bed, 2, 7); /* others are waited for longer */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D27), 0);
+    bed_close(&bed);
+}
+
+/* A collective of 10 ms on two ranks, of which links between GPUs take so much. */
+static void collective(struct bed *bed, unsigned inside_ms, unsigned ideal_ms, unsigned second_host)
+{
+    bed_open(bed);
+    uint32_t job = job_of(bed, "allreduce", ideal_ms, 10);
+    rank_on(bed, job, 0, 0);
+    rank_on(bed, job, 1, second_host);
+    is(bed, job, NONE, EVIDENCE_JOB_INSIDE_NS, inside_ms * MS);
+    bed_run(bed);
+}
+
+static void test_links_between_gpus_are_the_limit(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    collective(&bed, 8, 8, 1);
+    assert_int_equal(bed_found(&bed, DIAGNOSE_D27)->severity, DIAGNOSE_WARNING);
+    bed_close(&bed);
+    collective(&bed, 8, 8, 0); /* in one host nothing else can be */
+    assert_int_equal(bed_found(&bed, DIAGNOSE_D27)->severity, DIAGNOSE_INFO);
+    assert_non_null(strstr(bed_found(&bed, DIAGNOSE_D27)->what, "no packet of it left its host"));
+    assert_int_equal(bed.diagnose.findings, 1);
+    bed_close(&bed);
+    collective(&bed, 5, 8, 1); /* adapters' lines take longer */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D27), 0);
+    bed_close(&bed);
+    collective(&bed, 4, 4, 1); /* something else takes most of the time */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D27), 0);
+    bed_close(&bed);
+}
+
+/* Something waited for h0's software for so many thousandths of the second, in which it sent so many. */
+static void software(struct bed *bed, unsigned waited, unsigned sent, unsigned took_ms)
+{
+    bed_open(bed);
+    job_of(bed, "small", 100, took_ms);
+    for (unsigned h = 0; h < HOSTS; h++) {
+        is(bed, bed->host[h], NONE, EVIDENCE_RATE, RATE);
+        grew(bed, bed->host[h], NONE, EVIDENCE_PORT_TX_BYTES, RATE / 8 / 1000 * sent);
+        grew(bed, bed->host[h], NONE, EVIDENCE_SOFTWARE_NS, h ? 0 : SECOND / 1000 * waited);
+    }
+    bed_run(bed);
+}
+
+static void test_software_is_slow(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    software(&bed, 700, 50, 400);
+    assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D28), bed.host[0]);
+    assert_int_equal(bed_found(&bed, DIAGNOSE_D28)->severity, DIAGNOSE_WARNING);
+    bed_close(&bed);
+    software(&bed, 200, 50, 400); /* most of the time goes elsewhere */
+    assert_int_equal(bed_found(&bed, DIAGNOSE_D28)->severity, DIAGNOSE_INFO);
+    bed_close(&bed);
+    software(&bed, 700, 650, 400); /* the line is used meanwhile */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D28), 0);
+    bed_close(&bed);
+    software(&bed, 700, 50, 110); /* nobody is slow */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D28), 0);
+    bed_close(&bed);
+}
+
+/* Two stages of two ranks each, which compute so many tenths of a millisecond. */
+static void stages(struct bed *bed, const unsigned tenths[4])
+{
+    bed_open(bed);
+    uint32_t job = job_of(bed, "pipeline", 40, 100);
+    is(bed, job, NONE, EVIDENCE_STEP_NS, 10 * MS);
+    is(bed, job, NONE, EVIDENCE_STEP_COMPUTE_NS, 4 * MS);
+    for (unsigned r = 0; r < 4; r++) {
+        uint32_t rank = rank_on(bed, job, r, r);
+        is(bed, rank, NONE, EVIDENCE_RANK_STAGE, r / 2);
+        is(bed, rank, NONE, EVIDENCE_RANK_COMPUTE_NS, tenths[r] * MS / 10);
+    }
+    bed_run(bed);
+}
+
+static void test_stages_are_unequal(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    stages(&bed, (const unsigned[]){40, 40, 60, 60});
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D29);
+    assert_non_null(strstr(finding->what, "stage 1 of 2"));
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D17), 0); /* nobody is a straggler */
+    bed_close(&bed);
+    stages(&bed, (const unsigned[]){40, 40, 41, 41});
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D29), 0);
+    bed_close(&bed);
+    stages(&bed, (const unsigned[]){40, 40, 40, 80}); /* one rank: no stage */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D29), 0);
+    bed_close(&bed);
+}
+
+/* A slow AllReduce of h0 and h1 in priority 3; h2 sends so many thousandths of what h0 sends there to h0 in another. */
+static void copies(struct bed *bed, unsigned share, unsigned priority, bool coupled, unsigned took_ms)
+{
+    bed_open(bed);
+    uint32_t job = job_of(bed, "allreduce", 100, took_ms), other = job_of(bed, "copies", 100, 110);
+    is(bed, job, NONE, EVIDENCE_JOB_PRIORITY, 3);
+    is(bed, job, NONE, EVIDENCE_JOB_COUPLED, 1);
+    is(bed, other, NONE, EVIDENCE_JOB_PRIORITY, priority);
+    is(bed, other, NONE, EVIDENCE_JOB_COUPLED, coupled);
+    for (unsigned h = 0; h < HOSTS; h++) {
+        is(bed, bed->host[h], 3, EVIDENCE_LOSSLESS, 1);
+        grew(bed, bed->host[h], 3, EVIDENCE_TX_BYTES, h < 2 ? 1000000 : 0);
+    }
+    rank_on(bed, job, 0, 0);
+    rank_on(bed, job, 1, 1);
+    evidence_add_flow(&bed->evidence,
+                      &(struct evidence_flow){other, bed->host[2], bed->host[0], 2000ull * share, MS, MS});
+    bed_run(bed);
+}
+
+static void test_other_traffic_in_the_class(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    copies(&bed, 400, 3, false, 200);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D30);
+    assert_string_equal(bed.evidence.object[finding->culprit].name, "copies");
+    assert_int_equal(finding->priority, 3);
+    bed_close(&bed);
+    copies(&bed, 100, 3, false, 200); /* little of it */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D30), 0);
+    bed_close(&bed);
+    copies(&bed, 400, 1, false, 200); /* in a class of its own */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D30), 0);
+    bed_close(&bed);
+    copies(&bed, 400, 3, true, 200); /* another collective */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D30), 0);
+    bed_close(&bed);
+    copies(&bed, 400, 3, false, 110); /* nobody is slow */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D30), 0);
+    bed_close(&bed);
+}
+
+/* leaf0 is paused by a spine for so many thousandths of the time, and its watchdog acts. */
+static void test_a_hasty_watchdog(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    for (int storm = 0; storm < 2; storm++) {
+        bed_open(&bed);
+        uint32_t port = storm ? bed.leaf[0][0] : bed.leaf[0][2];
+        for (unsigned h = 0; h < HOSTS; h++)
+            is(&bed, bed.host[h], 3, EVIDENCE_LOSSLESS, 1);
+        grew(&bed, port, 3, EVIDENCE_RX_PAUSE_NS, storm ? SECOND : SECOND / 5);
+        grew(&bed, port, 3, EVIDENCE_RX_PAUSE_FRAMES, storm ? 1 : 1000);
+        grew(&bed, port, 3, EVIDENCE_WATCHDOG_DETECTED, storm ? 1 : 12);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D31), !storm);
+        if (!storm) assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D31), bed.evidence.object[port].parent);
+        if (storm) assert_int_equal(bed_count(&bed, DIAGNOSE_D02), 1);
+        bed_close(&bed);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gpus_wait_inside),           cmocka_unit_test(test_links_between_gpus_are_the_limit),
+        cmocka_unit_test(test_software_is_slow),           cmocka_unit_test(test_stages_are_unequal),
+        cmocka_unit_test(test_other_traffic_in_the_class), cmocka_unit_test(test_a_hasty_watchdog),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
