@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "jobs/training_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

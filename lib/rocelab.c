@@ -14,6 +14,8 @@
 
 #include "base/check.h"
 #include "base/text_stream.h"
+#include "fabric/fabric.h"
+#include "fabric/override.h"
 #include "load/load.h"
 #include "plant/plant.h"
 #include "report/sim_report.h"

@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "check/deadlock_int.h"
+#include "fabric/fabric.h"
 
 static uint16_t distance_of(const struct deadlock *d, uint32_t s, uint32_t edge)
 {

@@ -15,6 +15,8 @@
 
 #include "check/rule.h"
 
+#include "fabric/switches.h"
+
 #define AGREE_LEAST 3u /* siblings that agree ... */
 #define AGREE_OF 3u    /* ... and are two thirds of all */
 #define UNKNOWN_OF 8u /* where the other ends are not known, odd ones alike are at most an eighth of those that agree */

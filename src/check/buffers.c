@@ -12,6 +12,7 @@
 #include "check/rule.h"
 #include "fabric/qos/headroom.h"
 #include "fabric/qos/models.h"
+#include "fabric/switches.h"
 
 /* Cabled ports of switches with a lossless group g of a class: calls for each. */
 #define EACH_GROUP(fabric, p, g)                                                                                       \

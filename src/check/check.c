@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "check/deadlock.h"
 #include "check/rule.h"
+#include "fabric/places.h"
 
 #define MESSAGE_BYTES 600
 #define PLACED_MAX 4000 /* findings of a rule that are placed; the others count with the last of them */

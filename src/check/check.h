@@ -16,7 +16,8 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "fabric/fabric.h"
+
+struct fabric;
 
 enum check_severity { CHECK_INFO, CHECK_WARNING, CHECK_ERROR };
 extern const char *const check_severity_names[CHECK_ERROR + 1];

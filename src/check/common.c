@@ -7,7 +7,9 @@
 
 #include "base/wide.h"
 #include "check/rule.h"
+#include "fabric/places.h"
 #include "fabric/qos/headroom.h"
+#include "fabric/switches.h"
 
 #define FAN_IN_USUAL 8
 

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/switches.h"
 
 /* With credits every port holds back every lane.  A packet keeps its lane, which is the same everywhere, so the lanes
  * that classes travel in have the circles of the routes, and the others none. */

@@ -8,9 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
-
 struct deadlock;
+struct fabric;
 
 /* The bound of the proof's work.  A step is a port that is looked at for the routes to an edge, or an edge that is
  * looked at for a failure: some 5 to 50 ns. */

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "check/deadlock.h"
+#include "fabric/fabric.h"
 
 #define DEADLOCK_FAR UINT16_MAX
 

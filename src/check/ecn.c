@@ -11,6 +11,7 @@
 
 #include "base/wide.h"
 #include "check/rule.h"
+#include "fabric/switches.h"
 
 #define RACK_PS (4 * PS_US) /* there and back within a rack, with adapters, where cables are not known */
 

@@ -7,6 +7,7 @@
 #include "base/wide.h"
 #include "check/rule.h"
 #include "fabric/qos/headroom.h"
+#include "fabric/switches.h"
 
 static const char *size(uint64_t bytes, char buf[UNIT_TEXT])
 {

@@ -11,6 +11,7 @@
 
 #include "base/bins.h"
 #include "check/rule.h"
+#include "fabric/switches.h"
 
 #define DIALECTS 3 /* fabric_dcbx_names[] */
 

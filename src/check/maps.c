@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "check/rule.h"
+#include "fabric/switches.h"
 
 #define SHARE_USUAL_PPM 400000
 #define SHARE_SMALL_PPM 200000 /* with less than this, and a third of another class, RDMA is the one that waits */

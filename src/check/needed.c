@@ -18,6 +18,8 @@
 
 #include "base/check.h"
 #include "check/deadlock_int.h"
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
 
 /* To change these two keeps the order of tiers, hosts, and who is next to whom. */
 static bool can_change(const struct deadlock *d, uint32_t a, uint32_t b)

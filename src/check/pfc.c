@@ -7,6 +7,9 @@
  */
 #include "check/rule.h"
 
+#include "fabric/places.h"
+#include "fabric/switches.h"
+
 static uint8_t both_ways(const struct fabric_settings *settings)
 {
     return settings->pfc_rx | settings->pfc_tx;

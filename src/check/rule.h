@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "check/check.h"
 #include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define ROCE_OVERHEAD_BYTES 82 /* RoCEv2: Ethernet 14, tag 4, IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4 */
 #define ROCE_MTU_MAX 4096u     /* the largest path MTU that InfiniBand, and so RoCE, has */

@@ -6,6 +6,7 @@
 
 #include "check/rule.h"
 #include "fabric/copper.h"
+#include "fabric/switches.h"
 
 RULE_FUNCTION(top_flooding)
 {

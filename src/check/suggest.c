@@ -14,6 +14,8 @@
 #include "base/grow.h"
 #include "base/wide.h"
 #include "check/suggest_int.h"
+#include "fabric/places.h"
+#include "fabric/switches.h"
 
 const char *const suggest_topic_words[SUGGEST_TOPICS + 1] = {
 #define X(id, word, about) word,

@@ -14,7 +14,8 @@
 
 #include "base/arena.h"
 #include "base/units.h"
-#include "fabric/fabric.h"
+
+struct fabric;
 
 /* X(ID, "word", what it is about) */
 #define SUGGEST_TOPIC_LIST(X)                                                                                          \

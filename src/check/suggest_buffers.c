@@ -9,6 +9,7 @@
 #include "base/wide.h"
 #include "check/suggest_int.h"
 #include "fabric/qos/headroom.h"
+#include "fabric/switches.h"
 
 #define ALPHA_USUAL_PPM 125000u
 #define ALPHA_MOST_PPM 1000000u /* one port alone holds no more than half of what is shared */

@@ -9,6 +9,7 @@
  */
 #include "base/wide.h"
 #include "check/suggest_int.h"
+#include "fabric/switches.h"
 
 #define PROBABILITY_PPM 200000 /* at the end of the curve: HPCC's and SimAI's settings; the rules leave it open */
 

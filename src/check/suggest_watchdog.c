@@ -8,6 +8,7 @@
  */
 #include "base/wide.h"
 #include "check/suggest_int.h"
+#include "fabric/switches.h"
 
 #define POLL_PS (100 * PS_MS)
 #define DETECT_PS (200 * PS_MS)

@@ -7,6 +7,8 @@
  */
 #include "check/rule.h"
 
+#include "fabric/switches.h"
+
 #define HEADERS_LEAST 64u /* packets: a queue with less room overflows in the burst that fills the other */
 
 /* What is wrong with the queue of trimmed packets; NULL: nothing. */

@@ -7,6 +7,8 @@
  */
 #include "check/rule.h"
 
+#include "fabric/switches.h"
+
 static uint8_t pfc_bits(const struct fabric_settings *settings)
 {
     return settings->pfc_rx | settings->pfc_tx;

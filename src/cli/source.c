@@ -13,6 +13,8 @@
 #include "base/lines.h"
 #include "base/reads.h"
 #include "cli/cli.h"
+#include "fabric/handle.h"
+#include "fabric/places.h"
 #include "load/load.h"
 #include "plant/plant.h"
 

@@ -11,8 +11,11 @@
 
 #include "cli/given.h"
 #include "config/config.h"
-#include "fabric/fabric.h"
+#include "fabric/words.h"
 #include "load/load.h"
+
+struct fabric;
+struct fabric_override;
 
 struct cli_source {
     struct fabric *fabric;

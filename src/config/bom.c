@@ -19,6 +19,8 @@
 #include "base/wide.h"
 #include "config/cabling.h"
 #include "fabric/copper.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 struct value { /* of one part, thousandths of a dollar and of a watt */
     uint64_t usd, watt;

@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
 #include "fabric/prices.h"
+
+struct fabric;
 
 struct bom_row {
     const char *part; /* switch, switch port, host, NIC port, core, cable, optics, breakout */

@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 static void port_label(const struct fabric *fabric, const struct config_format *nos, uint32_t port,
                        char buf[FABRIC_NAME])
 {

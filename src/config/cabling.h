@@ -11,7 +11,9 @@
 
 #include "base/units.h"
 #include "config/config.h"
-#include "fabric/fabric.h"
+#include "fabric/names.h"
+
+struct fabric;
 
 #define CABLING_END (2 * FABRIC_NAME)
 struct cabling_row {        /* a cable */

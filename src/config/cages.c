@@ -7,7 +7,9 @@
  * one as the rate allows; ports of another rate begin a new cage.
  */
 #include "config/config.h"
+#include "fabric/fabric.h"
 #include "fabric/qos/models.h"
+#include "fabric/switches.h"
 
 #define PARTS_MOST 8u
 #define LANES_8_GBPS 400u /* cages of this rate and more have eight lanes, others four */

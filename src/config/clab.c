@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "config/links.h"
+#include "fabric/errors.h"
 #include "fabric/file/tree.h"
 
 struct end {

@@ -35,7 +35,14 @@
 
 #include "base/arena.h"
 #include "config/origin.h"
-#include "fabric/fabric.h"
+#include "fabric/names.h"
+
+struct fabric;
+struct fabric_class;
+struct fabric_errors;
+struct fabric_settings;
+struct fabric_switch;
+struct sw_ecn;
 
 #define CONFIG_NONE UINT32_MAX
 #define CONFIG_CNP_DSCP 48u    /* with which adapters send CNPs unless they are told otherwise */

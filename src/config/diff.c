@@ -18,7 +18,10 @@
 
 #include "base/units.h"
 #include "config/unsupported.h"
+#include "fabric/fabric.h"
 #include "fabric/owners.h"
+#include "fabric/places.h"
+#include "fabric/switches.h"
 
 struct pair { /* what is being compared */
     struct diff *diff;

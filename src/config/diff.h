@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 #include "config/config.h"
-#include "fabric/fabric.h"
+#include "fabric/words.h"
+
+struct fabric;
 
 #define DIFF_VALUE 64
 struct drift {

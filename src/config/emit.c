@@ -11,6 +11,8 @@
 #include "base/utf8.h"
 #include "config/config.h"
 #include "config/unsupported.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define COMMENT_MOST 1024 /* a longer one is cut: systems bound their lines */
 

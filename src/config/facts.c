@@ -20,6 +20,7 @@
 #include "base/units.h"
 #include "config/ends.h"
 #include "config/links.h"
+#include "fabric/errors.h"
 #include "fabric/file/tree.h"
 #include "fabric/qos/models.h"
 

@@ -21,6 +21,7 @@
 
 #include "base/check.h"
 #include "config/config.h"
+#include "fabric/errors.h"
 
 #define LINE_MAX_BYTES 65536u
 

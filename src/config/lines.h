@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "fabric/fabric.h"
+
+struct fabric_errors;
 
 #define LINES_WORDS 96 /* of a line; what comes after them is not split */
 #define LINES_DEEP 32

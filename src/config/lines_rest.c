@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "base/check.h"
+#include "fabric/errors.h"
 
 #define UNKNOWN_LEAST 4u /* lines: of fewer nothing follows */
 

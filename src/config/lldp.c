@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "config/links.h"
+#include "fabric/errors.h"
 #include "fabric/file/tree.h"
 
 static const char *text_of(const struct tree *value)

@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "config/product.h"
 #include "config/said.h"
+#include "fabric/errors.h"
 
 #define MEMORY_MAX ((size_t)2 << 30)
 #define NAME_BYTES 64

@@ -14,7 +14,9 @@
 
 #include <string.h>
 
+#include "fabric/fabric.h"
 #include "fabric/qos/models.h"
+#include "fabric/switches.h"
 
 #define QUANTA_USUAL 65535u
 #define ALPHA_EXPONENT_MAX 7

@@ -10,6 +10,8 @@
 
 #include "config/config.h"
 
+struct fabric_node;
+
 enum config_unsupported {
 #define UNSUPPORTED(id, what, instead) CONFIG_UNSUPPORTED_##id,
 #include "config/unsupported.def"

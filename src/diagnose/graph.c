@@ -15,6 +15,7 @@
 #include "base/grow.h"
 #include "diagnose/nics_int.h"
 #include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define LONG_QUEUE 0.5     /* of the longest queue: as likely a cause */
 #define SHORT_QUEUE 0.1    /* of it: too short to be one */

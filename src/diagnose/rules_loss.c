@@ -4,6 +4,7 @@
 
 #include "diagnose/nics_int.h"
 #include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 /* --- D13: wrong bits --- */
 

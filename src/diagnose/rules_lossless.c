@@ -10,6 +10,7 @@
 
 #include "diagnose/nics_int.h"
 #include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 enum why { HEADROOM_USED, PEER_DEAF, OWN_OFF, NEVER_PAUSED, POOL, PAUSED, NOT_KNOWN };
 

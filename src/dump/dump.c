@@ -15,6 +15,7 @@
 
 #include "base/draft.h"
 #include "dump/dump_int.h"
+#include "fabric/fabric.h"
 
 static void failed(struct dump_failure *failure, int error, const char *path)
 {

@@ -11,9 +11,10 @@
 
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+#include "base/time.h"
 #include "sim/sim.h"
 
+struct fabric;
 struct moment_drops;
 
 struct dump {

@@ -16,7 +16,7 @@
 #include "report/text.h"
 #include "sim/sim_result.h"
 
-#define DUMP_PRIOS SW_PRIOS
+#define DUMP_PRIOS FABRIC_PRIOS
 
 /* --- moment.c: values.  Counters are what they would show: begun at an offset of their own --- */
 struct moment_port {

@@ -12,6 +12,8 @@
 
 #include "base/wide.h"
 #include "dump/dump_int.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define LIST(list) (sizeof(list) / sizeof((list)[0]))
 

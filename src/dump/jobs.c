@@ -14,6 +14,7 @@
 #include "base/wide.h"
 #include "dump/dump_int.h"
 #include "fabric/bus_factor.h"
+#include "fabric/fabric.h"
 #include "report/collectives.h"
 
 #define LINES_MOST 100000u /* of a job's collectives, in Inspector's files together: the first runs of it */

@@ -14,6 +14,8 @@
 #include "base/hash.h"
 #include "base/wide.h"
 #include "dump/dump_int.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define NO_PRIO DUMP_PRIOS
 #define NAME_MOST 48 /* letters of a port's name: with a queue behind it a key in JSON */

@@ -13,6 +13,8 @@
 
 #include "base/wide.h"
 #include "dump/dump_int.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define COLUMNS(list) (sizeof(list) / sizeof((list)[0]))
 static void port_cell(struct out *out, const struct moment *m, uint32_t port)

@@ -10,6 +10,8 @@
 
 #include "config/unsupported.h"
 #include "dump/dump_int.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define PROFILES_MOST 64 /* different ones of a switch; more are in CONFIG_DB alone */
 

@@ -11,6 +11,8 @@
 
 #include "dump/dump_int.h"
 
+#include "fabric/fabric.h"
+
 #define OID 32
 
 enum kind { KIND_PORT = 0x1, KIND_QUEUE = 0x15, KIND_PG = 0x1a };

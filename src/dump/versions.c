@@ -4,6 +4,8 @@
 
 #include "dump/dump_int.h"
 
+#include "fabric/fabric.h"
+
 static const char *installed(const struct moment *m, uint32_t node, enum fabric_part part)
 {
     const struct fabric_device **device = m->fabric->operations.device;

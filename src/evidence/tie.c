@@ -9,6 +9,8 @@
 
 #include "config/config.h"
 #include "evidence/evidence_int.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define NAME 128
 

@@ -4,6 +4,8 @@
  */
 #include "fabric/copper.h"
 
+#include "fabric/fabric.h"
+
 #define COPPER_MM 3000u
 #define COPPER_FAST_MM 2000u
 #define COPPER_FAST_BPS UINT64_C(400000000000) /* above it */

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+struct fabric;
 
 /* The cable of a port is copper, by its length and by what its ends say of optics. */
 bool fabric_copper(const struct fabric *fabric, uint32_t port);

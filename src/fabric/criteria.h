@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "fabric/nodes.h"
+#include "fabric/words.h"
 
 #define CRITERION_UNSAID UINT64_MAX
 

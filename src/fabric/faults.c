@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "fabric/topology/topology.h"
 
 #define FAULTS_MAX 10000         /* what holds on a port is found by looking through them */

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/time.h"
-#include "fabric/nodes.h"
-#include "switch/config.h"
+#include "fabric/words.h"
+#include "switch/lanes.h"
 
 struct fabric_lanes {
     uint64_t vls;            /* 0: the system has no credits */

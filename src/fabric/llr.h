@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/time.h"
-#include "fabric/nodes.h"
+#include "fabric/words.h"
 
 #define FABRIC_LLR_SPACING 2048u /* bytes of line from one ACK to the next */
 

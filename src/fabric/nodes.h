@@ -11,7 +11,6 @@
 
 #include "base/time.h"
 #include "fabric/words.h"
-#include "switch/config.h"
 
 #define FABRIC_NO_GROUP UINT16_MAX
 #define FABRIC_NO_RAIL UINT16_MAX
@@ -59,6 +58,7 @@ struct fabric_endpoint {
     uint8_t address[4];
 };
 
+struct sw_group;
 struct fabric_route {  /* of a switch */
     uint32_t own_edge; /* FABRIC_NONE: no endpoint hangs on it */
     uint32_t groups;

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "fabric/fabric.h"
 #include "fabric/owners.h"
 #include "fabric/qos/settings.h"
 #include "fabric/topology/topology.h"

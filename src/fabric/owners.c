@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "fabric/fabric.h"
 #include "fabric/file/read.h"
 
 #define PEOPLE_MOST 10000u

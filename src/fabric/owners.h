@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "fabric/fabric.h"
+struct fabric;
 
 /* Of a key as `classes.rdma.ecn.min`; NULL: nobody is named. */
 const char *fabric_owner(const struct fabric *fabric, const char *key);

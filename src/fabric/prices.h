@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/nodes.h"
+#include "fabric/words.h"
 
 enum price_unit { PRICE_USD, PRICE_W, PRICE_X }; /* dollars, watts, times; each in thousandths */
 enum price_kind {

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/nodes.h"
+#include "base/time.h"
+#include "fabric/words.h"
 
 enum rate_part {
 #define RATE(id, name, failures_ppm, repair_s, basis, source) RATE_##id,

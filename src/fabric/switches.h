@@ -15,7 +15,7 @@
 #include "fabric/nodes.h"
 #include "switch/config.h"
 
-#define FABRIC_PRIOS SW_PRIOS
+_Static_assert(FABRIC_PRIOS == SW_PRIOS, "the same priorities");
 #define FABRIC_UNLIMITED UINT64_MAX
 
 struct fabric_class {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/systems.h"
 
 #define DATA_CLASS_TEXT 512
 

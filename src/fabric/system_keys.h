@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 
-#include "fabric/fabric.h"
 #include "fabric/file/read.h"
 #include "fabric/file/tree.h"
 

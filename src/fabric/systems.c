@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <strings.h>
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "switch/config.h"
 
 #define ETHERNET .min_bytes = 60, .before = 8, .after = 4, .gap = 12, .control_bytes = 84
@@ -140,4 +142,18 @@ enum fabric_system fabric_system_find(const char *name)
     for (size_t i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
         if (strcasecmp(name, other_names[i].name) == 0) return other_names[i].system;
     return FABRIC_SYSTEMS;
+}
+
+const struct fabric_system_row *fabric_system(const struct fabric *fabric)
+{
+    return &fabric_systems[fabric->system];
+}
+
+uint32_t fabric_systems_used(const struct fabric *fabric)
+{
+    uint32_t used = FABRIC_SYSTEM(fabric->system);
+
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        used |= FABRIC_SYSTEM(fabric->classes[c].system);
+    return used;
 }

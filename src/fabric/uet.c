@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "fabric/fabric.h"
 #include "fabric/file/read.h"
 #include "fabric/qos/settings.h"
 

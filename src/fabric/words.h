@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define FABRIC_NONE UINT32_MAX
+#define FABRIC_PRIOS 8 /* priorities of 802.1 */
 
 #define FABRIC_ROLE_LIST(X)                                                                                            \
     X(HOST, "host", "h")                                                                                               \

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/time.h"
-#include "fabric/nodes.h"
+#include "fabric/words.h"
 
 struct fabric_flow {
     uint32_t src, dst; /* endpoints */

@@ -13,6 +13,8 @@
 
 #include "jobs/jobs.h"
 
+#include "fabric/fabric.h"
+
 #define SIZES_MAX 256
 #define SIZE_MOST ((uint64_t)1 << 50)
 

@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "fabric/file/override.h"
+#include "fabric/routing.h"
 
 #define FLOWS_MAX (1u << 28)
 

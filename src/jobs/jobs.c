@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "fabric/qos/settings.h"
+#include "fabric/routing.h"
 #include "fabric/topology/topology.h"
 #include "jobs/training_int.h"
 

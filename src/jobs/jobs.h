@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-#include "fabric/fabric.h"
 #include "fabric/file/read.h"
 #include "fabric/topology/topology.h"
+#include "fabric/work.h"
 
 bool jobs_load(struct loader *loader);
 /* The value of `flows`: a list of maps, or lines of text. */

@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/rng.h"
+#include "fabric/fabric.h"
 #include "jobs/jobs.h"
 
 #define STREAM_PLACEMENT ((uint64_t)1 << 60) /* of the seed, apart from what the workload draws */

@@ -13,6 +13,8 @@
 
 #include "jobs/training_int.h"
 
+#include "fabric/handle.h"
+
 struct trace_text {
     const char *file;
     uint32_t format, nvlink;
@@ -99,7 +101,7 @@ static bool stages_agree(struct loader *loader, const struct trace *trace, const
 /* As the fabric file stands: paths are relative to it. */
 static const char *trace_path(struct loader *loader, const char *name)
 {
-    const char *base = loader->fabric->path, *slash = strrchr(base, '/');
+    const char *base = fabric_path(loader->fabric), *slash = strrchr(base, '/');
     size_t folder = slash && name[0] != '/' ? (size_t)(slash - base) + 1 : 0, length = strlen(name);
     char *path = SCRATCH_NEW(loader, char, folder + length + 1);
 

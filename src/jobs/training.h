@@ -15,7 +15,9 @@
 #ifndef ROCELAB_JOBS_TRAINING_H
 #define ROCELAB_JOBS_TRAINING_H
 
-#include "fabric/fabric.h"
+#include <stdbool.h>
+
+#include "base/time.h"
 
 /* Ranks that do something together.  The first four are the dimensions: their sizes multiply to the ranks.  Experts
  * are shared out within DP; EDP are those of DP that hold the same experts. */

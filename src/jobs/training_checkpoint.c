@@ -6,7 +6,9 @@
  */
 #include <string.h>
 
+#include "fabric/fabric.h"
 #include "fabric/qos/settings.h"
+#include "fabric/routing.h"
 #include "jobs/training_int.h"
 
 #define WRITES_MAX 1000000u

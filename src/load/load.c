@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "fabric/criteria.h"
+#include "fabric/fabric.h"
 #include "fabric/faults.h"
 #include "fabric/file/override.h"
 #include "fabric/file/read.h"

@@ -8,7 +8,10 @@
 #ifndef ROCELAB_LOAD_LOAD_H
 #define ROCELAB_LOAD_LOAD_H
 
-#include "fabric/fabric.h"
+#include "fabric/errors.h"
+
+struct fabric;
+struct fabric_override;
 
 /* Reads `path` ("-": standard input), or `text` under that name when it is not NULL.  0; -EINVAL with errors;
  * -ENOMEM; or what opening the file answered.  Every failure has at least one error with its sentence. */

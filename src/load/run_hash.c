@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "fabric/fabric.h"
 #include "fabric/file/override.h"
 #include "fabric/qos/settings.h"
 #include "jobs/jobs.h"

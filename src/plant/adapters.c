@@ -7,6 +7,9 @@
 
 #include "plant/plant_int.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 static int read_congestion(struct plant *plant, uint32_t index, struct fabric_errors *errors)
 {
     struct cc_config *cc = &plant->cc[index];

@@ -10,6 +10,9 @@
 
 #include "plant/plant.h"
 
+#include "fabric/nics.h"
+#include "fabric/systems.h"
+
 #define WHY 256
 
 /* DCQCN's parameters have the adapter's names, all others begin with their algorithm's. */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 
 #include "base/credit.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "plant/plant_int.h"
 
 #define SHARED_BYTES 65536u /* a switch wants to share something; nobody may use it */

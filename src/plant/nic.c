@@ -4,6 +4,9 @@
  * fabric (adapters.c) or without one (src/live).  It needs no loaded fabric, so a program's library has it without the
  * loader.
  */
+#include "fabric/nics.h"
+#include "fabric/switches.h"
+#include "fabric/systems.h"
 #include "packet/codec.h"
 #include "plant/plant.h"
 

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "fabric/fabric.h"
 #include "plant/plant_int.h"
 
 int plant_init(struct plant *plant, const struct fabric *fabric, const struct plant_options *options,

@@ -14,9 +14,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+#include "fabric/errors.h"
 #include "nic/nic.h"
+#include "switch/config.h"
 #include "switch/switch.h"
+
+struct fabric;
+struct fabric_class;
+struct fabric_nic;
 
 struct plant_options {
     uint64_t seed; /* of this run; the fabric has its own */

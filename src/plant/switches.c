@@ -9,6 +9,9 @@
 
 #include "plant/plant_int.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 #define UNPLUGGED_BPS 1000000000ULL /* of a port without a cable: never asked, but a switch wants a rate */
 
 _Static_assert(FABRIC_NONE == SW_PIN_ANY && FABRIC_NO_GROUP == UINT16_MAX && FABRIC_UNLIMITED == UINT64_MAX, "nothing");

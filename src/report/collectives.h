@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/wide.h"
-#include "fabric/fabric.h"
+#include "fabric/work.h"
 #include "sim/sim_result.h"
 
 struct collective_row { /* repetitions of one size of one job */

@@ -9,6 +9,7 @@
  */
 #include <inttypes.h>
 
+#include "fabric/fabric.h"
 #include "report/collectives.h"
 #include "report/sim_report.h"
 #include "report/table.h"

@@ -10,6 +10,8 @@
 
 #include "report/sim_report.h"
 
+#include "fabric/fabric.h"
+
 struct each {
     const struct sim_report *report;
     FILE *out;         /* text, or */

@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 
+#include "fabric/fabric.h"
+
 const char *const sim_csv_names[SIM_CSVS] = {"jobs.csv", "flows.csv", "ports.csv", "nics.csv"};
 
 void sim_csv_text(FILE *out, const char *text)

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 static const char *state_name(enum sim_state state)
 {
     static const char *const name[] = {"running", "done", "until", "stuck", "deadlock", "failed"};

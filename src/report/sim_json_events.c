@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "record/event.h"
 #include "report/sim_report.h"
 

@@ -7,6 +7,9 @@
 
 #include "report/sim_report.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 static const char *const role_name[FABRIC_ROLES] = {
 #define X(id, name, prefix) name,
     FABRIC_ROLE_LIST(X)

@@ -4,6 +4,8 @@
  */
 #include "report/sim_report.h"
 
+#include "fabric/fabric.h"
+
 static void json_fault(struct jout *jout, const struct fabric *fabric, const struct sim_fault_seen *fault)
 {
     char name[FABRIC_NAME];

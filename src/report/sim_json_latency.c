@@ -12,6 +12,8 @@
 
 #include "base/histo.h"
 #include "base/wide.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "report/sim_report.h"
 
 #define PS_PER_NS 1000u

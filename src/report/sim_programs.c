@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/units.h"
+#include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 

@@ -19,6 +19,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "observe/series.h"
 #include "report/sim_report.h"
 

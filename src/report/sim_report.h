@@ -10,13 +10,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "fabric/fabric.h"
+#include "fabric/work.h"
 #include "observe/series.h"
 #include "record/event.h"
 #include "report/json_out.h"
 #include "report/text.h"
 #include "sim/sim_result.h"
 #include "up/up.h"
+
+struct fabric;
+struct fabric_job;
 
 struct sim_report {
     const struct fabric *fabric;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "report/sim_report.h"
 
 /* What a column is about, as people call it; `ret_port`: the fabric's port, where it is about one. */

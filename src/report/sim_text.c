@@ -11,6 +11,8 @@
 
 #include "base/units.h"
 #include "base/wide.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "report/table.h"
 
 #define CELL 48

@@ -12,6 +12,7 @@
  */
 #include <inttypes.h>
 
+#include "fabric/fabric.h"
 #include "jobs/training.h"
 #include "report/sim_report.h"
 #include "report/table.h"

@@ -2,6 +2,7 @@
 /*
  * The verdict on a run, printed: the worst findings first, a few lines each; JSON has all of them.
  */
+#include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "report/verdict/verdict.h"
 

@@ -6,6 +6,7 @@
  * done when the host's deadline comes.
  */
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "sim/sim_int.h"
 
 static ps_t straight_next(const void *app, uint32_t number)

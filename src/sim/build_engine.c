@@ -9,6 +9,8 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "packet/frame.h"
 #include "sim/sim_int.h"
 

@@ -11,6 +11,9 @@
 
 #include "sim/sim_int.h"
 
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
+
 bool sim_qp_of_jobs(const struct sim *sim, uint32_t endpoint, uint32_t qpn)
 {
     return qpn - sim->endpoint->first_number < sim->pairs_at[endpoint];

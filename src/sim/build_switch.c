@@ -7,6 +7,8 @@
 
 #include "sim/sim_int.h"
 
+#include "fabric/fabric.h"
+
 int sim_plan_switches(struct sim *sim, size_t *ret_bytes)
 {
     size_t bytes = 0;

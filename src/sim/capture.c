@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "engine/tap.h"
+#include "fabric/fabric.h"
 #include "packet/capfile/capfile.h"
 #include "packet/codec.h"
 #include "packet/frame.h"

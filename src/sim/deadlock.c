@@ -21,6 +21,8 @@
 
 #include "base/check.h"
 #include "base/grow.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "sim/sim_int.h"
 
 static struct sw *switch_at(const struct sim *sim, uint32_t port)

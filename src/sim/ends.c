@@ -12,6 +12,8 @@
 #include "base/grow.h"
 #include "sim/sim_int.h"
 
+#include "fabric/fabric.h"
+
 #define HOPS_MAX 32
 
 struct numbers { /* a list that grows */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fabric/fabric.h"
 #include "record/event.h"
 #include "sim/sim_int.h"
 #include "workload/training/train.h"

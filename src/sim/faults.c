@@ -18,6 +18,7 @@
 #include "base/grow.h"
 #include "base/wide.h"
 #include "engine/visit.h"
+#include "fabric/fabric.h"
 #include "sim/sim_int.h"
 
 #define STORM_QUANTA 65535

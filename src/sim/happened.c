@@ -11,6 +11,8 @@
 
 #include "sim/sim_int.h"
 
+#include "fabric/fabric.h"
+
 static int compare_seen(const void *a, const void *b)
 {
     const struct sim_fault_seen *x = a, *y = b;

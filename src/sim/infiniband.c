@@ -3,6 +3,7 @@
  * What a port of InfiniBand counts, out of what switches and adapters count: observe/infiniband.def.
  */
 #include "base/time.h"
+#include "fabric/fabric.h"
 #include "observe/sample.h"
 #include "sim/sim_int.h"
 

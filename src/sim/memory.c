@@ -12,6 +12,8 @@
 
 #include "base/units.h"
 #include "base/wide.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "packet/telemetry.h"
 #include "sim/sim_int.h"
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "base/wide.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "observe/sample.h"
 #include "observe/series.h"
 #include "sim/sim_int.h"

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "sim/sim_int.h"
 
 struct pause_edge {

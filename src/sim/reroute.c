@@ -29,6 +29,9 @@
 
 #include "sim/sim_int.h"
 
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
+
 #define NOT_REACHED UINT32_MAX
 
 struct plan { /* while the changes are found */

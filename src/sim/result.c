@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "sim/sim_int.h"
 #include "workload/collective/coll.h"
 #include "workload/training/train.h"

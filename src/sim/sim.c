@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "engine/pages.h"
+#include "fabric/fabric.h"
 #include "sim/sim_int.h"
 
 #define SYNC_LATENCY (2 * PS_US)

@@ -14,8 +14,10 @@
 #include <stdint.h>
 
 #include "base/time.h"
-#include "fabric/fabric.h"
 #include "sim/sim_result.h"
+
+struct fabric;
+struct fabric_errors;
 
 struct series;            /* observe/series.h */
 struct observe_port_prio; /* observe/sample.h, as the next */

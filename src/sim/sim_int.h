@@ -17,6 +17,8 @@
 #include "switch/switch.h"
 #include "workload/workload.h"
 
+struct fabric_port;
+
 #define SIM_PACKETS_MAX (1u << 25) /* at once, where the options do not say; docs/internals/engine.md, "Limits" */
 
 struct sim_fault { /* something that happens to one node's end of a link, or stops happening */

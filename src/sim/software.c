@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/wide.h"
+#include "fabric/fabric.h"
 #include "sim/sim_int.h"
 
 #define LEAST 16 /* items that a queue begins with */

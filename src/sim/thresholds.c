@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "fabric/fabric.h"
 #include "sim/sim_int.h"
 
 _Static_assert(sizeof(((struct sim_thresholds *)0)->prio) / sizeof(struct sim_threshold) == SW_PRIOS, "one each");

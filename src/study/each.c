@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/wide.h"
+#include "fabric/fabric.h"
 #include "study/pool.h"
 
 #define SAMPLES 256             /* of the time without a failure: how finely recovery is looked at */

@@ -9,12 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+#include "fabric/names.h"
+#include "fabric/work.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
 #include "study/cache.h"
 #include "study/error.h"
 #include "study/summary.h"
+
+struct fabric;
 
 /* A failure degrades predictably when the jobs take at most this many times what it explains. */
 #define EACH_MARGIN_NUM 3

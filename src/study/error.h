@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+#include "fabric/errors.h"
 
 #define STUDY_ERRORS 8
 #define STUDY_ERROR_TEXT 1024

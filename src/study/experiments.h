@@ -17,10 +17,12 @@
 
 #include "base/arena.h"
 #include "base/time.h"
-#include "fabric/fabric.h"
+#include "fabric/words.h"
 #include "sim/sim.h"
 #include "study/cache.h"
 #include "study/error.h"
+
+struct fabric;
 
 #define EXPERIMENT_SEEDS 64
 #define PROBE_ARGUMENTS 6

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/histo.h"
+#include "fabric/fabric.h"
 #include "study/experiments.h"
 
 #define GIGABITS(bytes, span) ((double)(bytes)*8e3 / (double)(span)) /* a span in picoseconds */

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "fabric/fabric.h"
 #include "load/load.h"
 #include "plant/plant.h"
 #include "study/clock.h"

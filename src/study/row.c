@@ -11,6 +11,7 @@
 
 #include "base/wide.h"
 #include "config/bom.h"
+#include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "study/small.h"
 

@@ -9,8 +9,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "fabric/fabric.h"
+#include "fabric/names.h"
 #include "sim/sim.h"
+
+struct fabric;
+struct fabric_errors;
 
 enum measure {
 #define MEASURE(id, name, key, kind, shown, help) MEASURE_##id,

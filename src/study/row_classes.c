@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "report/sim_report.h"
 #include "study/row.h"
 

@@ -6,6 +6,9 @@
  */
 #include "study/small.h"
 
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
+
 #define WINDOWS (1u << 16)
 #define MESSAGES 5u /* the last one only marks when the one before arrived */
 

@@ -8,8 +8,9 @@
 #include <stdbool.h>
 
 #include "base/time.h"
-#include "fabric/fabric.h"
 #include "sim/sim.h"
+
+struct fabric;
 
 /* One way of 8 and of 4096 bytes, half of to and fro, over the longest path of the first endpoint.  The file's jobs and
  * faults are left out.  False: there is no such path, or the run does not end. */

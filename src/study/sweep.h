@@ -13,11 +13,12 @@
 
 #include "base/arena.h"
 #include "base/time.h"
-#include "fabric/fabric.h"
 #include "study/cache.h"
 #include "study/error.h"
 #include "study/pool.h"
 #include "study/row.h"
+
+struct fabric;
 
 #define SWEEP_AXES 8
 #define SWEEP_POINTS 100000u

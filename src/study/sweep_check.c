@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fabric/handle.h"
 #include "load/load.h"
 #include "plant/plant.h"
 #include "sim/sim.h"
@@ -45,7 +46,7 @@ static uint64_t hash_of(const struct sweep *sweep, uint32_t point, uint32_t axis
     struct fabric *fabric = NULL;
     uint64_t hash = 0;
 
-    if (sweep_load_other(sweep, point, axis, value, &fabric, &errors) == 0) hash = fabric->run_hash;
+    if (sweep_load_other(sweep, point, axis, value, &fabric, &errors) == 0) hash = fabric_run_hash(fabric);
     fabric_free(fabric);
     return hash;
 }

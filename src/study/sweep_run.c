@@ -10,6 +10,8 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "fabric/fabric.h"
+#include "fabric/override.h"
 #include "load/load.h"
 #include "plant/plant.h"
 #include "study/sweep.h"

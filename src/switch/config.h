@@ -12,10 +12,9 @@
 #include <stdint.h>
 
 #include "base/time.h"
+#include "switch/lanes.h"
 
 struct record_ring;
-
-#define SW_PRIOS 8 /* 802.1 priorities = traffic classes */
 
 enum sw_trust { SW_TRUST_DSCP, SW_TRUST_PCP };
 enum sw_mark { SW_MARK_ENQUEUE, SW_MARK_DEQUEUE };
@@ -126,15 +125,6 @@ struct sw_credit_port {
     ps_t lifetime_ps;     /* a packet that waits longer at the head of its queue is dropped; 0: never */
     ps_t period_ps;       /* of the timer that tells and says; 0: CREDIT_PERIOD */
     bool says_nothing;    /* of what was sent: the line loses nothing */
-};
-#define SW_ARB_MAX 64 /* entries of a table */
-struct sw_arb_entry {
-    uint8_t vl, weight; /* in blocks; 0: the entry is skipped */
-};
-struct sw_arbitration { /* of virtual lanes; arbitrate.c */
-    uint8_t highs, lows;
-    uint8_t high_limit; /* x 4 KiB of the high table while the low one waits; 0: one packet; 255: no limit */
-    struct sw_arb_entry high[SW_ARB_MAX], low[SW_ARB_MAX];
 };
 struct sw_credit_config {
     uint8_t vls;            /* 0: no credits */

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "fabric/fabric.h"
 #include "load/load.h"
 #include "plant/plant.h"
 #include "study/pool.h"

@@ -6,6 +6,8 @@
  * is whether a system has the word at all: config/unsupported.h knows.  What hosts are set to does not depend on it.
  */
 #include "config/unsupported.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "tune/tune_int.h"
 
 static bool several_lossless(const struct fabric *fabric)

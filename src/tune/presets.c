@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "tune/tune_int.h"
 
 const struct tune_preset tune_presets[] = {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check/check.h"
+#include "fabric/handle.h"
 #include "tune/tune_int.h"
 
 static bool judged(uint32_t rule)

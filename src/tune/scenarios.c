@@ -11,6 +11,8 @@
 
 #include "tune/tune_int.h"
 
+#include "fabric/fabric.h"
+
 #define SCENARIOS 512
 #define ALONE 3 /* jobs that are tried alone at most */
 #define FLOWS 1000.0

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 #include "plant/plant.h"
 #include "study/clock.h"

@@ -16,10 +16,12 @@
 
 #include "base/units.h"
 #include "config/config.h"
-#include "fabric/fabric.h"
+#include "fabric/override.h"
 #include "study/cache.h"
 #include "study/error.h"
 #include "study/row.h"
+
+struct fabric;
 
 #define TUNE_PARAMETERS 32 /* at most */
 #define TUNE_TEXT 64

@@ -5,8 +5,9 @@
 #ifndef ROCELAB_TUNE_TUNE_INT_H
 #define ROCELAB_TUNE_TUNE_INT_H
 
-#include "nic/cc/cc.h"
 #include "tune/tune.h"
+
+struct fabric_job;
 
 #define TUNE_WORTH 0.005 /* of log(cost): a gain of half a per cent is one */
 
@@ -20,14 +21,6 @@ void point_set(const struct tune *tune, struct tune_point *point, uint32_t param
 bool point_same(const struct tune *tune, const struct tune_point *a, const struct tune_point *b);
 
 /* write.c */
-struct tune_own { /* what the file says of a class, as it is resolved, and of adapters */
-    struct sw_ecn ecn;
-    const struct fabric_pg *pg;
-    uint64_t per_bps; /* 0: thresholds are the same at each rate */
-    struct cc_config cc;
-    bool cc_known;
-};
-void tune_read_own(const struct fabric *fabric, uint32_t of_class, struct tune_own *ret);
 uint64_t tune_host_rate(const struct fabric *fabric);
 bool tune_takes_qps(const struct fabric_job *job);
 /* The word that a path has for a class: its name, or its number. */

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
 #include "report/text.h"
 #include "tune/tune_int.h"
 

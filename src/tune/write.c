@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 #include "plant/plant.h"
+#include "tune/own.h"
 #include "tune/tune_int.h"
 
 #define RATE_100G 100000000000ull

@@ -13,6 +13,8 @@
  */
 #include "up/up_int.h"
 
+#include "fabric/fabric.h"
+
 #define WINDOWS_PASSED 16 /* nobody was alone: so many windows before that is asked again */
 
 void alone_polled(struct up_thread *thread)

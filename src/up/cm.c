@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "fabric/fabric.h"
 #include "packet/codec.h"
 #include "packet/mad.h"
 #include "up/cm_int.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "fabric/fabric.h"
 #include "packet/codec.h"
 #include "packet/mad.h"
 #include "packet/opcode.h"

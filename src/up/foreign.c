@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "up/foreign_int.h"
 
 #define PROBE_NS 1000000000u /* between questions for a neighbour that nobody has shown ... */

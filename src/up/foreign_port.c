@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "packet/arp.h"
 #include "packet/icrc.h"
 #include "packet/protocol.h"

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "up/up_int.h"
 
 #define WORDS_MAX 512

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "up/stream_int.h"
 
 #define WINDOWS 64u           /* of the simulation, between looks at programs */

@@ -12,6 +12,8 @@
 #include "base/grow.h"
 #include "up/objects/flow.h"
 
+#include "fabric/fabric.h"
+
 #define NO_LINE UINT32_MAX
 
 enum part { WHOLE, ASKS, ANSWERS };

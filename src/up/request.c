@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "fabric/fabric.h"
 #include "packet/codec.h"
 #include "up/up_int.h"
 

@@ -17,6 +17,7 @@
 
 #include "base/grow.h"
 #include "base/units.h"
+#include "fabric/fabric.h"
 #include "up/up.h"
 
 #define QUOTED_SIGNS "$`\\"

@@ -27,6 +27,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "fabric/fabric.h"
 #include "packet/codec.h"
 #include "up/up_int.h"
 

@@ -16,6 +16,8 @@
 
 #include "up/up_int.h"
 
+#include "fabric/fabric.h"
+
 #define COMMAND_BYTES (1u << 17)
 #define COMMAND_WORDS 500u
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 
 #define EVENTS 64
 

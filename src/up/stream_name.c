@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "fabric/fabric.h"
 #include "packet/codec.h"
 
 static bool is_loopback(const struct pkt_addr *addr)

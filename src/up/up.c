@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "up/objects/objects.h"
 #include "up/up_int.h"
 

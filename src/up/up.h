@@ -16,9 +16,12 @@
 #include <sys/types.h>
 
 #include "base/time.h"
-#include "fabric/fabric.h"
+#include "fabric/names.h"
 #include "sim/sim.h"
 #include "up/control.h"
+
+struct fabric;
+struct fabric_errors;
 
 struct up_options {
     struct sim_options sim;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "diagnose/baseline.h"
+#include "fabric/handle.h"
 #include "fabric/owners.h"
 #include "validate/case.h"
 #include "validate/live/machine.h"
@@ -137,7 +138,7 @@ bool validate_baseline(const struct validate *validate, struct arena *arena, str
     struct diagnose_baseline_job *job =
         ARENA_NEW(arena, struct diagnose_baseline_job, validate->rows ? validate->rows : 1);
 
-    *ret = (struct diagnose_baseline){.digest = validate->fabric->source_hash,
+    *ret = (struct diagnose_baseline){.digest = fabric_source_hash(validate->fabric),
                                       .program = cache_program(),
                                       .by = validate->signer,
                                       .owner = fabric_owner(validate->fabric, "baseline"),

@@ -13,9 +13,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "fabric/fabric.h"
+#include "fabric/names.h"
+#include "fabric/override.h"
 #include "sim/sim.h"
 #include "validate/validate.h"
+
+struct fabric;
+struct fabric_approved;
 
 struct validate_case { /* a test under way, in a process of its own */
     const struct validate *plan;
@@ -79,7 +83,6 @@ struct variant {
     const char *const *fault; /* [faults] besides the file's, in its words: `down leaf0:3 at 1ms for 5ms`; "": none */
     uint32_t faults;
     struct fabric *fabric;
-    struct fabric view; /* of that with one of its jobs, where the simulation sees that instead */
     struct sim *sim;
     struct sim_result result;
     bool read; /* result holds */
@@ -110,10 +113,7 @@ double variant_p99(const struct variant *variant, uint32_t job);
 /* choose.c: which endpoints a test takes. */
 const char *endpoint_name(const struct fabric *fabric, uint32_t endpoint, char buf[FABRIC_NAME]);
 /* Adapters and classes are those of RoCE. */
-static inline bool is_roce(const struct fabric *fabric)
-{
-    return fabric->system == FABRIC_ROCEV2 || fabric->system == FABRIC_ROCEV1;
-}
+bool is_roce(const struct fabric *fabric);
 /* The class that jobs have where nothing is said: the first lossless one. */
 uint32_t choose_class(const struct fabric *fabric);
 struct endpoint_pair {

@@ -5,11 +5,19 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
+#include "fabric/switches.h"
 #include "validate/case.h"
 
 const char *endpoint_name(const struct fabric *fabric, uint32_t endpoint, char buf[FABRIC_NAME])
 {
     return fabric_port_name(fabric, fabric->endpoint[endpoint].port, buf);
+}
+
+bool is_roce(const struct fabric *fabric)
+{
+    return fabric->system == FABRIC_ROCEV2 || fabric->system == FABRIC_ROCEV1;
 }
 
 uint32_t choose_class(const struct fabric *fabric)

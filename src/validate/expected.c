@@ -15,6 +15,8 @@
 #include "base/grow.h"
 #include "base/rng.h"
 #include "base/time.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define HOPS_MOST 16u
 #define DRAWS 100u

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+struct fabric;
 
 struct expected_flow {
     uint32_t src, dst; /* endpoints */

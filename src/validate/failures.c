@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+#include "fabric/override.h"
+#include "fabric/routing.h"
 #include "study/each.h"
 
 #define EDGE_MOST 64u

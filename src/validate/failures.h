@@ -6,6 +6,7 @@
 #ifndef ROCELAB_VALIDATE_FAILURES_H
 #define ROCELAB_VALIDATE_FAILURES_H
 
+#include "fabric/work.h"
 #include "validate/case.h"
 
 #define FAILURE_RANKS 16u

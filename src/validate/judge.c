@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "fabric/fabric.h"
 #include "report/text.h"
 #include "validate/case.h"
 

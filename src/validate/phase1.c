@@ -9,6 +9,8 @@
 #include "base/check.h"
 #include "check/check.h"
 #include "config/diff.h"
+#include "fabric/fabric.h"
+#include "fabric/places.h"
 #include "validate/case.h"
 
 #define FAN_IN_MOST 32u

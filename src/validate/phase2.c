@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "validate/case.h"
 
 #define DISTANCES 8u

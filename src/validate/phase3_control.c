@@ -8,6 +8,10 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/override.h"
+#include "fabric/routing.h"
+#include "fabric/switches.h"
 #include "observe/sample.h"
 #include "plant/plant.h"
 #include "validate/case.h"

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
+#include "fabric/switches.h"
 #include "validate/case.h"
 #include "validate/expected.h"
 

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "validate/case.h"
 
 #define RANKS_MOST 64u

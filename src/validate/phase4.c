@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
 #include "validate/case.h"
 
 #define STEP_BYTES_TEXT "1GB" /* of the AllReduce of a synthetic step */

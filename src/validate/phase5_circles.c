@@ -12,6 +12,9 @@
 
 #include "base/check.h"
 #include "check/deadlock.h"
+#include "fabric/fabric.h"
+#include "fabric/override.h"
+#include "fabric/switches.h"
 #include "validate/failures.h"
 
 #define HOSTS_MOST 4u            /* of an edge */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/wide.h"
+#include "fabric/fabric.h"
 #include "study/each.h"
 #include "validate/failures.h"
 

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/override.h"
 #include "study/each.h"
 #include "validate/failures.h"
 

@@ -11,6 +11,9 @@
 
 #include "validate/failures.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 #define LONGEST_PS (10 * PS_S)
 #define PAUSE_WAY_PS (10 * PS_US) /* a frame that is under way, then the first pause: at most */
 #define ENOUGH_RANKS 3u           /* the bad one, and two that send to each other */

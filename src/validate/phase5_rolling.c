@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
 #include "study/each.h"
 #include "validate/failures.h"
 

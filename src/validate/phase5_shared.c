@@ -8,6 +8,9 @@
 
 #include "validate/failures.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 #define LONGEST_PS (10 * PS_S)
 #define LONG_PS (50 * PS_US) /* one way: 10 km */
 #define HOPS_MOST 16u

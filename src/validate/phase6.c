@@ -8,6 +8,7 @@
 
 #include "diagnose/baseline.h"
 #include "evidence/evidence.h"
+#include "fabric/fabric.h"
 #include "fabric/owners.h"
 #include "report/diagnosis/run_evidence.h"
 #include "report/metrics_list.h"

@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "base/hash.h"
 #include "diagnose/baseline.h"
+#include "fabric/fabric.h"
 #include "study/clock.h"
 #include "validate/case.h"
 #include "validate/measured/measured.h"
@@ -81,7 +82,7 @@ static void run_test(const void *context, uint32_t point, FILE *to)
                               hash_bytes(HASH_BEGIN, signer, strlen(signer)),
                               validate->measured != NULL};
     uint64_t options = hash_bytes(hash_bytes(HASH_BEGIN, "validate", 9), id, strlen(id) + 1);
-    const struct cache_key key = {.fabric = validate->fabric->source_hash, /* criteria of the file are in it */
+    const struct cache_key key = {.fabric = fabric_source_hash(validate->fabric), /* criteria of the file are in it */
                                   .seed = validate->seed,
                                   .options = hash_bytes(options, parts, sizeof parts)};
 

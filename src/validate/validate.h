@@ -16,10 +16,12 @@
 
 #include "base/arena.h"
 #include "base/time.h"
-#include "fabric/fabric.h"
+#include "fabric/criteria.h"
 #include "study/cache.h"
 #include "study/error.h"
 #include "study/pool.h"
+
+struct fabric;
 
 #define VALIDATE_PHASES 6
 extern const char *const validate_phase_names[VALIDATE_PHASES + 1]; /* from 1 */

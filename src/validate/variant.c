@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/override.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 #include "plant/plant.h"
 #include "validate/case.h"
@@ -54,17 +57,19 @@ bool variant_open_job(struct validate_case *of, const char *subject, uint32_t jo
     const struct fabric_with with = {.judge = plant_judge_nic};
     struct fabric_errors errors = {.path = of->plan->path};
     struct fabric_job *alone;
+    struct fabric *view; /* with that job alone: what the simulation sees, and lives as long as the fabric */
 
     if (fabric_load_with(of->plan->path, of->plan->text, &with, &variant->fabric, &errors) == 0 &&
-        (alone = ARENA_NEW(&variant->fabric->arena, struct fabric_job, 1)) != NULL) {
+        (alone = ARENA_NEW(&variant->fabric->arena, struct fabric_job, 1)) != NULL &&
+        (view = ARENA_NEW(&variant->fabric->arena, struct fabric, 1)) != NULL) {
         *alone = variant->fabric->job[job];
         alone->after = FABRIC_NONE;
         alone->at = 0;
-        variant->view = *variant->fabric;
-        variant->view.job = alone;
-        variant->view.jobs = 1;
-        variant->view.stop = PS_NEVER;
-        if (sim_create(&variant->view, &run, &variant->sim, &errors) == 0) return true;
+        *view = *variant->fabric;
+        view->job = alone;
+        view->jobs = 1;
+        view->stop = PS_NEVER;
+        if (sim_create(view, &run, &variant->sim, &errors) == 0) return true;
     }
     refuse(of, subject, &errors);
     variant_close(variant);

@@ -14,9 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+#include "fabric/reliability.h"
 #include "study/cache.h"
 #include "study/error.h"
+
+struct fabric;
 
 #define WEEKS_MOST 520
 #define WEEKS_TRIALS 1000

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fabric/copper.h"
+#include "fabric/fabric.h"
 #include "study/each.h"
 #include "validate/weeks.h"
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "workload/workload_int.h"
 
 void *workload_grow(void *array, uint32_t count, uint32_t *capacity, size_t size, bool *failed)

@@ -17,6 +17,7 @@
 #include "workload/draw.h"
 
 #include "base/check.h"
+#include "fabric/work.h"
 
 #define FRACTION 60
 #define LN2 799144290325165978ULL /* ln 2, 60 fraction bits */

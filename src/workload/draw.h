@@ -8,7 +8,8 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "base/wide.h"
-#include "fabric/fabric.h"
+
+struct fabric_job;
 
 #define DRAW_LOG_BITS 40 /* fraction bits of draw_log() */
 #define DRAW_BITS 53     /* a uniform number is x / 2^53, x in 1 .. 2^53 */

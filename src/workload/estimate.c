@@ -8,6 +8,7 @@
  * are counted, about, with the channels that plan.c gives them: an AllToAll has one for each pair.  Repetitions and
  * sizes share them.  Training jobs are left out.
  */
+#include "fabric/fabric.h"
 #include "workload/draw.h"
 #include "workload/workload_int.h"
 

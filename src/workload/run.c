@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/grow.h"
 #include "fabric/bus_factor.h"
+#include "fabric/fabric.h"
 #include "workload/workload_int.h"
 
 #define PART_BYTES (1ULL << 30) /* of a transfer; a message may have 2^31 at most */

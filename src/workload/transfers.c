@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "workload/draw.h"
 #include "workload/workload_int.h"
 

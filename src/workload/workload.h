@@ -15,11 +15,14 @@
 #define ROCELAB_WORKLOAD_WORKLOAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/time.h"
-#include "fabric/fabric.h"
 #include "node/app.h"
+
+struct fabric;
+struct fabric_errors;
 
 #define WORKLOAD_NONE UINT32_MAX
 #define WORKLOAD_DEPTH 8 /* work requests a connection has in its queue at most ... */

@@ -5,6 +5,8 @@
 #ifndef ROCELAB_WORKLOAD_WORKLOAD_INT_H
 #define ROCELAB_WORKLOAD_WORKLOAD_INT_H
 
+#include <stddef.h>
+
 #include "base/heap.h"
 #include "base/rng.h"
 #include "workload/collective/coll_int.h"

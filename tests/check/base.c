@@ -3,6 +3,8 @@
  * The fabric that tests break: two tiers, every side of it described, nothing to complain about.
  */
 #include "base.h"
+#include "fabric/handle.h"
+#include "fabric/places.h"
 #include "load/load.h"
 
 #include <stdio.h>

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+
 void oracle_distances(const struct oracle *o, int to, int *ret)
 {
     for (int n = 0; n < o->nodes; n++)

@@ -26,6 +26,7 @@
 #include "../seed.h"
 #include "base/rng.h"
 #include "check/deadlock.h"
+#include "fabric/fabric.h"
 #include "irregular.h"
 #include "load/load.h"
 #include "sim/sim.h"

@@ -16,6 +16,7 @@
 #include "base.h"
 #include "base/rng.h"
 #include "check/deadlock.h"
+#include "fabric/fabric.h"
 #include "irregular.h"
 #include "load/load.h"
 

@@ -18,6 +18,9 @@
 #include "../seed.h"
 #include "base.h"
 #include "base/rng.h"
+#include "fabric/fabric.h"
+#include "fabric/override.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 
 #define MUTATIONS 1000

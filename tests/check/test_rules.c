@@ -16,6 +16,8 @@
 
 #include "base.h"
 
+#include "fabric/words.h"
+
 struct edit {
     const char *from, *to; /* from NULL: appended */
 };

@@ -14,6 +14,7 @@
 
 #include "base.h"
 #include "check/deadlock.h"
+#include "fabric/fabric.h"
 #include "load/load.h"
 
 #define LINKS "links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}}\n"

@@ -17,6 +17,9 @@
 
 #include "base.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 #define METRES 3
 static const uint32_t metres[METRES] = {5, 40, 300};
 

@@ -12,6 +12,7 @@
 #include "config/random_fabric.h"
 #include "config/testing.h"
 #include "config/unsupported.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 
 #include <stdio.h>

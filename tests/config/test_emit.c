@@ -13,6 +13,8 @@
 
 #include "base/rng.h"
 #include "config/config.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 #include "seed.h"
 

@@ -15,6 +15,8 @@
 
 #include "config/random_fabric.h"
 #include "config/testing.h"
+#include "fabric/places.h"
+#include "fabric/switches.h"
 
 /* Strict queues lie above the others on EOS, so maps of queues and strict classes are drawn apart. */
 static const struct random_limits limits[] = {

@@ -16,6 +16,8 @@
 
 #include "config/testing.h"
 
+#include "fabric/switches.h"
+
 static const char base[] = "! device: leaf1 (DCS-7060DX5-64S, EOS-4.32.1F)\n"                        /* 1 */
                            "hostname leaf1\n"                                                        /* 2 */
                            "qos map dscp 26 to traffic-class 3\n"                                    /* 3 */

@@ -15,6 +15,7 @@
 #include "config/random_fabric.h"
 #include "config/testing.h"
 #include "config/unsupported.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 
 static const struct random_limits limits = {.host = true, .lossless_most = 2};

@@ -18,6 +18,7 @@
 #include "config/mlx5_model.h"
 #include "config/random_fabric.h"
 #include "config/testing.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 
 static const char *const tool_names[MLX5_TOOLS] = {"mlnx_qos", "an old mlnx_qos", "mlnx_qos with sysfs", "dcb"};

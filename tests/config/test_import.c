@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "config/testing.h"
+#include "fabric/switches.h"
 #include "seed.h"
 
 static uint32_t said_line(const struct imported *got, const char *device, uint32_t port, const char *path)

@@ -16,6 +16,7 @@
 #include "config/fix.h"
 #include "config/random_fabric.h"
 #include "config/testing.h"
+#include "fabric/switches.h"
 
 /* Thresholds of marking are whole per cent of a buffer and never come back as bytes: that loss is always named, and
  * fabrics without losses are drawn with marking where it is on and off only. */

@@ -16,6 +16,8 @@
 
 #include "config/junos/tree.h"
 
+#include "fabric/errors.h"
+
 struct read { /* a text, and what became of it */
     struct config_set set;
     struct fabric_errors errors;

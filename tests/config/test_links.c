@@ -19,6 +19,7 @@
 #include "config/ends.h"
 #include "config/lines.h"
 #include "config/testing.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 
 static void read_text(struct config_set *set, const char *path, const char *text)

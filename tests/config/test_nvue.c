@@ -14,6 +14,7 @@
 
 #include "config/random_fabric.h"
 #include "config/testing.h"
+#include "fabric/switches.h"
 #include "growth.h"
 #include "load/load.h"
 

@@ -16,6 +16,8 @@
 
 #include "config/testing.h"
 
+#include "fabric/switches.h"
+
 static const char base[] = "version 10.4(3)\n"                             /* 1 */
                            "hostname tor1\n"                               /* 2 */
                            "priority-flow-control watch-dog-interval on\n" /* 3 */

@@ -15,6 +15,7 @@
 
 #include "config/random_fabric.h"
 #include "config/unsupported.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 
 #define FABRICS 300

@@ -17,6 +17,7 @@
 #include "config/random_fabric.h"
 #include "config/sonic/rows.h"
 #include "config/testing.h"
+#include "fabric/switches.h"
 
 static const struct random_limits limits = {
     .hash = true,

@@ -22,6 +22,7 @@
 #include "config/random_fabric.h"
 #include "config/testing.h"
 #include "fabric/file/tree.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 
 enum value { NUMBER, WORD, WORDS, PRIORITIES, REFERENCE, LENGTH, TEXT }; /* WORDS: a list */

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "config/testing.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 
 #include <stdio.h>

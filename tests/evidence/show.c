@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "evidence/read/reader.h"
+#include "fabric/handle.h"
 #include "load/load.h"
 
 static const char *name_of(const struct evidence *evidence, uint32_t object, char *buf, size_t size)

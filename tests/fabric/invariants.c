@@ -11,6 +11,8 @@
 
 #include "support.h"
 
+#include "switch/config.h"
+
 static void check_port(const struct fabric *fabric, uint32_t p, uint64_t step)
 {
     const struct fabric_port *port = &fabric->port[p];

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "fabric/switches.h"
 #include "load/load.h"
 #include "support.h"
 

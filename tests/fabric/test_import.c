@@ -15,6 +15,7 @@
 #include <glob.h>
 
 #include "config/foreign/foreign.h"
+#include "fabric/switches.h"
 #include "support.h"
 
 static char *import_hpcc(const struct fabric_import_hpcc *from, int expected, struct fabric_errors *errors)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "fabric/routing.h"
 #include "support.h"
 
 #define HEAD                                                                                                           \

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "fabric/places.h"
 #include "growth.h"
 #include "support.h"
 

@@ -13,6 +13,7 @@
 #include <glob.h>
 
 #include "fabric/qos/headroom.h"
+#include "fabric/switches.h"
 #include "support.h"
 
 #define HEAD "rocelab: 1\nlinks: {host: {rate: 100G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}\n"

@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "fabric/routing.h"
 #include "support.h"
+#include "switch/config.h"
 
 #define HEAD "rocelab: 1\nlinks: {host: {rate: 100G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}\n"
 

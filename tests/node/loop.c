@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "engine/engine_int.h"
+#include "fabric/fabric.h"
 #include "node/digest.h"
 #include "packet/directory.h"
 #include "packet/frame.h"

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../sim/support.h"
+#include "fabric/fabric.h"
 #include "load/load.h"
 #include "loop.h"
 

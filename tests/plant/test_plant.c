@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 #include "plant/plant.h"
 

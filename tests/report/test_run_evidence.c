@@ -11,6 +11,7 @@
 
 #include "diagnose/diagnose.h"
 #include "evidence/read/reader.h"
+#include "fabric/fabric.h"
 #include "load/load.h"
 #include "report/diagnosis/run_evidence.h"
 #include "sim/sim.h"

@@ -3,6 +3,7 @@
  * Running a fabric written as text; see support.h.
  */
 #include "support.h"
+#include "fabric/handle.h"
 #include "load/load.h"
 
 #include <setjmp.h>

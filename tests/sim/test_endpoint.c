@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "engine/visit.h"
+#include "fabric/fabric.h"
 #include "load/load.h"
 #include "node/host.h"
 #include "node/switch_inline.h"

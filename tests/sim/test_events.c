@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "fabric/fabric.h"
 #include "nic/nic.h"
 #include "record/event.h"
 #include "support.h"

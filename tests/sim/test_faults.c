@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "fabric/fabric.h"
 #include "load/load.h"
 #include "support.h"
 

@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "packet/frame.h"
 #include "sim/programs.h"
 #include "support.h"

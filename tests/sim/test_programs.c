@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "fabric/fabric.h"
 #include "plant/plant.h"
 #include "sim/programs.h"
 #include "support.h"

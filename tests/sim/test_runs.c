@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "fabric/handle.h"
+#include "fabric/names.h"
 #include "load/load.h"
 #include "support.h"
 

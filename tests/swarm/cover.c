@@ -8,6 +8,9 @@
 
 #include "swarm.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 #define COVER_LIST(X)                                                                                                  \
     X(runs, 1, "runs")                                                                                                 \
     X(hops, 1, "packet-hops")                                                                                          \

@@ -22,6 +22,8 @@
 #include <unistd.h>
 
 #include "../node/loop.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 #include "swarm.h"
 #include "verbs.h"

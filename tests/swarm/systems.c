@@ -18,6 +18,8 @@
 
 #include "base/check.h"
 #include "base/rng.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "load/load.h"
 #include "nic/nic_int.h"
 #include "plant/plant.h"

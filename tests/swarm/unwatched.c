@@ -8,6 +8,9 @@
 
 #include "swarm.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 /* Of transfers: what came to an endpoint is what was sent to it, whatever was lost, flooded or sent again. */
 static void check_bytes(const struct sim *sim, const struct sim_result *result, const struct plan *plan)
 {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
 #include "packet/opcode.h"
 #include "swarm.h"
 #include "verbs.h"

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "swarm.h"
 #include "verbs.h"
 

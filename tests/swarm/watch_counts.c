@@ -7,6 +7,8 @@
  */
 #include "swarm.h"
 
+#include "fabric/fabric.h"
+
 static void same(const struct watch *watch, uint32_t port, const char *what, uint64_t said, uint64_t counted)
 {
     char name[FABRIC_NAME];

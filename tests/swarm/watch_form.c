@@ -5,6 +5,8 @@
  * Sizes of headers are written here from the InfiniBand specification (volume 1, chapter 9.2 and annex A17) and not
  * taken from the product's table.
  */
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "packet/opcode.h"
 #include "swarm.h"
 

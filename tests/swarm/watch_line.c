@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/wide.h"
+#include "fabric/fabric.h"
 #include "swarm.h"
 
 #define PAUSE_LINE_BYTES 84u

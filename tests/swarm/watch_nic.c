@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
 #include "packet/opcode.h"
 #include "swarm.h"
 #include "verbs.h"

@@ -7,6 +7,7 @@
  * requester: the timer is waited for, and a packet is tried as often as configured before its request fails.  Both: a
  * queue pair sends no faster than its rate, with all that a frame takes on the line.
  */
+#include "fabric/fabric.h"
 #include "packet/opcode.h"
 #include "swarm.h"
 

@@ -11,6 +11,8 @@
 
 #include "swarm.h"
 
+#include "fabric/fabric.h"
+
 #define PORTS_MAX 128
 
 void __real_sw_tick(struct sw *sw, ps_t now, struct sw_io *io);

@@ -11,6 +11,10 @@
 
 #include "swarm.h"
 
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
+#include "fabric/switches.h"
+
 struct ways { /* a table to be judged */
     const struct fabric *fabric;
     const struct fabric_route *route;

@@ -5,6 +5,8 @@
  */
 #include "swarm.h"
 
+#include "fabric/fabric.h"
+
 void __real_software_push(struct software_queue *queue, struct software_item item, ps_t now);
 void __wrap_software_push(struct software_queue *queue, struct software_item item, ps_t now);
 

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "fabric/fabric.h"
 #include "swarm.h"
 #include "workload/workload_int.h"
 

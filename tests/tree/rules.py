@@ -26,8 +26,8 @@ MAY_INCLUDE = {
     "uet": {"packet", "base"},
     "tcp": {"packet", "base"},
     "node": {"record", "uet", "tcp", "nic", "switch", "packet", "base"},
-    "fabric": {"nic/recovery.h", "switch/config.h", "base"},
-    "fabric/file": {"fabric/fabric.h", "fabric/system_keys.h", "switch/config.h", "fabric/qos/settings.h", "base"},
+    "fabric": {"nic/recovery.h", "switch/config.h", "switch/lanes.h", "base"},
+    "fabric/file": {"fabric/*.h", "switch/config.h", "fabric/qos/settings.h", "base"},
     "plant": {"fabric", "nic", "switch", "packet", "base"},
     "jobs": {"fabric", "base"},
     "load": {"jobs", "fabric", "base"},
@@ -94,6 +94,8 @@ BANNED = {
 }
 CLOCKS = ("clock_gettime", "gettimeofday", "time", "clock", "nanosleep", "usleep", "sleep", "__rdtsc")
 ALLOCATORS = ("malloc", "calloc", "realloc", "free", "mmap", "arena_alloc", "strdup")
+# How many sources may see a header, through others too: a line in it compiles all of them again.  They only get smaller.
+SEEN_BY = {"fabric/fabric.h": 250, "switch/config.h": 250}
 FUNCTION_LINES = 80
 FILE_LINES = 800
 FOLDER_SOURCES = 25
@@ -206,6 +208,24 @@ def rule_private(root):
             home = tuple(header.split("/")[:-1])
             if header.endswith("_int.h") and home != folder[:len(home)] and (name(root, path), header) not in PRIVATE_PARTS:
                 yield f"{name(root, path)}:{number}: {header} is private to src/{'/'.join(home)}"
+
+
+def seen_from(root, header, seen):
+    """What a file of src/ includes, and what that includes."""
+    for _, below in includes(root / "src" / header):
+        if below not in seen and (root / "src" / below).exists():
+            seen.add(below)
+            seen_from(root, below, seen)
+    return seen
+
+
+def rule_seen_by(root):
+    """A header that changes with each feature is seen by those who use it: others declare the struct, and say what they need of it."""
+    seen = [seen_from(root, path.relative_to(root / "src"), set()) for path in c_files(root, "src") if path.suffix == ".c"]
+    for header, most in SEEN_BY.items():
+        count = sum(header in one for one in seen)
+        if count > most:
+            yield f"src/{header}: {count} sources see it, {most} at most: forward declarations, or a smaller header (fabric/names.h, errors.h, handle.h ...)"
 
 
 def rule_folder_size(root):

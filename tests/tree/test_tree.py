@@ -29,6 +29,8 @@ BROKEN = {
         {"src/config/a.c": SPDX + '#include "config/junos/junos_int.h"\n'},
         {"src/base/a_priv.h": SPDX},
     ],
+    "seen_by": [{"src/fabric/fabric.h": SPDX, "src/fabric/more.h": SPDX + '#include "fabric/fabric.h"\n',
+                 **{f"src/cli/{number}.c": SPDX + '#include "fabric/more.h"\n' for number in range(251)}}],
     "folder_size": [{f"src/base/{number}.c": SPDX for number in range(26)}],
     "function_length": [{"src/base/a.c": SPDX + "void f(void)\n{\n" + "    g();\n" * 81 + "}\n"}],
     "file_length": [{"src/base/a.c": SPDX + "int x;\n" * 801}],

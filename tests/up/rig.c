@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "fabric/fabric.h"
 #include "load/load.h"
 #include "packet/codec.h"
 #include "packet/mad.h"

@@ -16,6 +16,7 @@
 #include "../seed.h"
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "fabric/handle.h"
 #include "load/load.h"
 #include "packet/arp.h"
 #include "packet/icrc.h"

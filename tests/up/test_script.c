@@ -13,6 +13,8 @@
 
 #include "up/up.h"
 
+#include "fabric/errors.h"
+
 static void lines_become_commands(void **state)
 {
     static const char text[] = "# a comment\n"

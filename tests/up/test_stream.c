@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fabric/fabric.h"
 #include "packet/codec.h"
 #include "up/stream_int.h"
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "fabric/handle.h"
 #include "load/load.h"
 #include "validate/weeks.h"
 

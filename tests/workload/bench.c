@@ -3,6 +3,7 @@
  * The bench of the workload's tests: see bench.h.
  */
 #include "bench.h"
+#include "fabric/fabric.h"
 #include "load/load.h"
 
 #include <stdio.h>

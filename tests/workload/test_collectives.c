@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "bench.h"
+#include "fabric/handle.h"
+#include "fabric/work.h"
 #include "load/load.h"
 #include "workload/collective/coll_int.h"
 #include "workload/workload_int.h"

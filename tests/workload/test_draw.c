@@ -14,6 +14,8 @@
 
 #include "workload/draw.h"
 
+#include "fabric/work.h"
+
 #define ONE (1ULL << DRAW_BITS)
 
 static void check_log(uint64_t x)

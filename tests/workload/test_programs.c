@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "fabric/work.h"
 #include "workload/collective/program.h"
 
 #define SLOTS_MOST 8

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "fabric/handle.h"
 #include "load/load.h"
 #include "seed.h"
 #include "workload/collective/tuner.h"

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define LEADING_LINES_MAX 65536 /* blank ones and comments before a file says what it is; a device may have no end */
 

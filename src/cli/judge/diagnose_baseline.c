@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
+#include "fabric/fabric.h"
 #include "report/json_out.h"
 #include "json/json_in.h"
 

@@ -16,6 +16,7 @@
 #include "cli/outputs.h"
 #include "cli/simulate/study.h"
 #include "cli/source.h"
+#include "fabric/fabric.h"
 #include "validate/measured/measured.h"
 #include "validate/weeks.h"
 #include "wire/wire.h"

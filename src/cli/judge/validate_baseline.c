@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/judge/diagnose_baseline.h"
+#include "fabric/handle.h"
 #include "fabric/owners.h"
 
 /* A name that a person can read again. */
@@ -44,9 +45,9 @@ static bool may_sign(const struct fabric *fabric, const char *name)
     if (fabric_may_sign(fabric, name)) return true;
     if (owner)
         cli_error("--by '%s': baselines are %s's to sign by the owners of %s: that name, or one of that team", name,
-                  owner, fabric->path);
+                  owner, fabric_path(fabric));
     else
-        cli_error("--by '%s': neither an owner nor in a team of %s", name, fabric->path);
+        cli_error("--by '%s': neither an owner nor in a team of %s", name, fabric_path(fabric));
     return false;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "fabric/fabric.h"
 #include "report/diagnosis/diagnosis.h"
 #include "validate/measured/measured.h"
 

@@ -6,6 +6,7 @@
 #include "cli/judge/validate_weeks.h"
 
 #include "cli/cli.h"
+#include "fabric/handle.h"
 #include "report/json_out.h"
 #include "report/table.h"
 #include "validate/weeks.h"
@@ -96,7 +97,7 @@ static void print_text(const struct weeks *weeks, const struct fabric *fabric, F
     const struct text_style style = cli_style();
     char one[CELL], two[CELL];
 
-    text_outside(out, &style, fabric->name);
+    text_outside(out, &style, fabric_name(fabric));
     fprintf(out, ": %u week%s of one job on %llu GPU%s; a checkpoint every %.0f s takes %.3g s, a restart %.0f s; %s\n",
             weeks->weeks, text_plural(weeks->weeks), (unsigned long long)weeks->gpus, text_plural(weeks->gpus),
             in_s(as->checkpoint_ps), in_s(as->write_ps), in_s(as->restart_ps),
@@ -156,7 +157,7 @@ static void print_json(const struct weeks *weeks, const struct fabric *fabric, F
     jout_open(&jout, NULL, '{');
     jout_u64(&jout, "version", 1);
     jout_text(&jout, "kind", "validate-weeks");
-    jout_text(&jout, "fabric", fabric->name);
+    jout_text(&jout, "fabric", fabric_name(fabric));
     jout_u64(&jout, "weeks", weeks->weeks);
     jout_u64(&jout, "seed", weeks->seed);
     jout_u64(&jout, "gpus", weeks->gpus);

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/judge/validate_print.h"
+#include "fabric/fabric.h"
 #include "report/diagnosis/diagnosis.h"
 #include "report/json_out.h"
 #include "validate/measured/measured.h"

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "fabric/copper.h"
+#include "fabric/fabric.h"
 #include "report/table.h"
 
 static const char *const unit_names[] = {[PRICE_USD] = "USD", [PRICE_W] = "W", [PRICE_X] = "x"};

@@ -15,6 +15,8 @@
 #include "base/check.h"
 #include "cli/option.h"
 #include "cli/source.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 struct settings {
     struct config_settings config;

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "config/unsupported.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 /* A loss of one system: how many devices have it, and where it is met first. */
 static unsigned warn_loss(const struct fabric *fabric, const struct config_file *file, uint32_t count,

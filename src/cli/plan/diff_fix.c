@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/plan/config.h"
 #include "config/fix.h"
+#include "fabric/fabric.h"
 
 struct fixing {
     const struct diff_list *list;

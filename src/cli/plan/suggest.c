@@ -13,6 +13,9 @@
 #include "cli/cli.h"
 #include "cli/plan/suggest.h"
 #include "cli/source.h"
+#include "fabric/fabric.h"
+#include "fabric/override.h"
+#include "fabric/switches.h"
 
 static void more_help(FILE *out)
 {

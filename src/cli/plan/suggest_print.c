@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/plan/suggest.h"
+#include "fabric/names.h"
 #include "report/json_out.h"
 #include "report/text.h"
 

@@ -16,7 +16,6 @@
 
 #include "base/time.h"
 #include "cli/screen.h"
-#include "fabric/fabric.h"
 #include "study/clock.h"
 #include "up/control.h"
 #include "up/up.h"

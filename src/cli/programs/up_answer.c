@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/programs/serving.h"
 #include "cli/programs/up_report.h"
+#include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
 #include "up/up.h"

@@ -7,8 +7,9 @@
 
 #include <stdbool.h>
 
-#include "fabric/fabric.h"
 #include "up/up.h"
+
+struct fabric;
 
 /* With a fabric its hosts are looked for there, and its faults become the fabric's.  False after messages: all that is
  * wrong at once.  Released with up_script_free() either way. */

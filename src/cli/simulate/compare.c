@@ -17,6 +17,7 @@
 #include "cli/simulate/study.h"
 #include "cli/simulate/sweep_print.h"
 #include "cli/source.h"
+#include "fabric/fabric.h"
 #include "fabric/systems.h"
 #include "load/load.h"
 #include "plant/plant.h"

@@ -12,6 +12,7 @@
 #include "cli/simulate/compare_print.h"
 #include "cli/simulate/seeds_print.h"
 #include "cli/simulate/sweep_print.h"
+#include "fabric/handle.h"
 
 static void json_set(struct jout *jout, const struct sweep_grid *grid, uint32_t point)
 {
@@ -106,7 +107,7 @@ static void json_document(struct jout *jout, const struct compare_view *view)
     jout_u64(jout, "version", 1);
     jout_text(jout, "kind", "compare");
     jout_text(jout, "file", sweep->path);
-    jout_text(jout, "fabric", view->fabric->name);
+    jout_text(jout, "fabric", fabric_name(view->fabric));
     jout_open_line(jout, "vary", '[');
     for (uint32_t i = 1; i < sweep->grid.axes; i++)
         jout_text(jout, NULL, sweep->grid.axis[i].path);

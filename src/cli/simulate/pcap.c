@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
+#include "fabric/fabric.h"
 
 static bool to_stdout(const struct cli_pcap *pcap)
 {

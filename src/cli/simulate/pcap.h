@@ -7,9 +7,11 @@
 
 #include <stdbool.h>
 
-#include "fabric/fabric.h"
+#include "fabric/names.h"
 #include "packet/capfile/capfile.h"
 #include "sim/sim.h"
+
+struct fabric;
 
 #define CLI_PCAPS_MAX 64
 struct cli_pcap {

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/simulate/study.h"
+#include "fabric/fabric.h"
 #include "report/sim_report.h"
 
 static const char *ratio(ps_t part, ps_t whole, char buf[TEXT_COUNT])

@@ -13,7 +13,9 @@
 
 #include "cli/plan/config.h"
 #include "cli/simulate/study.h"
+#include "fabric/fabric.h"
 #include "fabric/file/write.h"
+#include "fabric/switches.h"
 
 #define PATH_BYTES 4096
 

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/measures.h"
+#include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/simulate/tune_print.h"
+#include "fabric/handle.h"
 #include "report/json_out.h"
 #include "report/sim_report.h"
 
@@ -134,7 +135,7 @@ static void json_document(struct jout *jout, const struct tune *tune)
     jout_u64(jout, "version", 1);
     jout_text(jout, "kind", "tune");
     jout_text(jout, "file", tune->path);
-    jout_text(jout, "fabric", tune->fabric->name);
+    jout_text(jout, "fabric", fabric_name(tune->fabric));
     fabric_slices_json(jout, tune->fabric);
     jout_text(jout, "goal", tune_goal_names[tune->goal]);
     jout_text(jout, "class", tune->class_name);

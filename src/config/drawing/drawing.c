@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "fabric/fabric.h"
 
 #define GROUPED_MOST 16  /* hosts, or switches above others that share a box, drawn one by one */
 #define SWITCHES_MOST 64 /* of a tier, else */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "fabric/fabric.h"
+struct fabric;
 
 #define DRAWING_TIERS 8
 

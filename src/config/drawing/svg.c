@@ -8,6 +8,8 @@
 
 #include "base/units.h"
 #include "config/drawing/drawing.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define LEFT 150 /* for the names of tiers */
 #define TOP 64

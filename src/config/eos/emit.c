@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "config/eos/eos_int.h"
+#include "fabric/fabric.h"
 #include "fabric/qos/models.h"
+#include "fabric/switches.h"
 
 #define CONTROL 7u /* traffic class that is in the queue of its number whatever is said */
 #define NONE UINT_MAX

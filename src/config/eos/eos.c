@@ -9,6 +9,7 @@
 #include "config/fix.h"
 #include "config/lines_rest.h"
 #include "config/unsupported.h"
+#include "fabric/switches.h"
 
 #define HEAD_BYTES 4096u
 
@@ -61,7 +62,7 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
     struct config_cage cage;
 
     if (!config_cage(fabric, port, &cage)) {
-        snprintf(buf, size, "Ethernet%u", fabric->port[port].index + 1u);
+        snprintf(buf, size, "Ethernet%u", fabric_port_number(fabric, port) + 1);
         return;
     }
     /* the first of its lanes */

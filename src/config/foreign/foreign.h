@@ -5,7 +5,10 @@
 #ifndef ROCELAB_CONFIG_FOREIGN_FOREIGN_H
 #define ROCELAB_CONFIG_FOREIGN_FOREIGN_H
 
-#include "fabric/fabric.h"
+#include <stdint.h>
+#include <stdio.h>
+
+struct fabric_errors;
 
 struct fabric_import_hpcc {
     const char *topology_path, *flows_path;

@@ -8,7 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+#include "fabric/words.h"
+
+struct arena;
+struct fabric_errors;
 
 struct words {
     const char *next;

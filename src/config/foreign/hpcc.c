@@ -21,8 +21,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/time.h"
 #include "base/units.h"
 #include "config/foreign/foreign_int.h"
+#include "fabric/errors.h"
 
 #define NODES_MAX 10000000
 #define PGS 8

@@ -20,6 +20,8 @@
 
 #include "base/units.h"
 #include "config/host/host_int.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 struct host_port { /* what is written of one adapter */
     const struct config_emit *emit;

@@ -58,7 +58,7 @@ static bool late(const char *text, size_t length)
 
 static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
 {
-    snprintf(buf, size, "eth%u", fabric->port[port].index);
+    snprintf(buf, size, "eth%u", fabric_port_number(fabric, port));
 }
 
 static bool param(const char *name)

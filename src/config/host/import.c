@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "config/host/host_int.h"
+#include "fabric/errors.h"
 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 

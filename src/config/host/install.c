@@ -14,6 +14,8 @@
 
 #include "config/host/host_int.h"
 
+#include "fabric/fabric.h"
+
 #define PLACE "/usr/local/sbin/rocelab-host"
 #define UNIT "/etc/systemd/system/rocelab-host.service"
 

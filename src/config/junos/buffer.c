@@ -16,6 +16,8 @@
 
 #include "config/junos/junos_int.h"
 
+#include "fabric/switches.h"
+
 #define LOSSLESS_OF 66u /* parts of what headroom leaves of the shared buffer: lossless ... */
 #define LOSSY_OF 10u    /* ... and lossy */
 #define HEADROOM_LEAST 5u

@@ -14,6 +14,9 @@
 
 #include "config/junos/emit.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 /* The channel of et-0/0/5:2, 2; -1: it is none. */
 static int channel_of(const char *label, size_t *ret_cage)
 {

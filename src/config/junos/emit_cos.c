@@ -6,6 +6,8 @@
 
 #include "config/junos/emit.h"
 #include "config/unsupported.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 static const struct fabric_settings *settings_of(const struct fabric *fabric, uint32_t port)
 {

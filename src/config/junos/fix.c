@@ -12,6 +12,7 @@
 
 #include "config/fix.h"
 #include "config/junos/junos_int.h"
+#include "fabric/errors.h"
 
 static const struct object {
     const char *path; /* words; * any */

@@ -8,6 +8,8 @@
 
 #include "config/junos/junos_int.h"
 #include "config/unsupported.h"
+#include "fabric/errors.h"
+#include "fabric/switches.h"
 
 /* Does any line begin with these words?  Space before them does not count. */
 static unsigned lines_with(const char *text, const char *const *words)
@@ -191,7 +193,7 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
     struct config_cage cage;
 
     if (!config_cage(fabric, port, &cage))
-        snprintf(buf, size, "et-0/0/%u", (unsigned)fabric->port[port].index);
+        snprintf(buf, size, "et-0/0/%u", fabric_port_number(fabric, port));
     else if (cage.parts > 1)
         snprintf(buf, size, "et-0/0/%u:%u", cage.cage - 1, cage.part - 1);
     else

@@ -11,6 +11,8 @@
 
 #include "config/junos/tree.h"
 
+#include "fabric/errors.h"
+
 #define BLANKS " \t\r\v\f" /* what isspace() takes, but for the end of a line */
 
 struct reader {

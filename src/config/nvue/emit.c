@@ -20,6 +20,8 @@
 
 #include "config/nvue/nvue_int.h"
 #include "config/unsupported.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 /* Kinds of profiles; a switch has so many of each as its ports differ in what the kind is about. */
 enum kind { MAPPING, QUEUES, SCHEDULER, MARKING, PFC, KINDS };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "config/nvue/nvue_int.h"
+#include "fabric/errors.h"
 #include "fabric/file/tree.h"
 
 static void add_fact(struct nvue_facts *facts, const struct nvue_fact *fact)

@@ -15,6 +15,7 @@
 
 #include "config/fix.h"
 #include "config/nvue/nvue_int.h"
+#include "fabric/errors.h"
 
 #define SET "nv set "
 

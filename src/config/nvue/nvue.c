@@ -7,6 +7,7 @@
 
 #include "config/nvue/nvue_int.h"
 #include "config/unsupported.h"
+#include "fabric/switches.h"
 
 static bool line_begins(const char *text, const char *with)
 {
@@ -40,7 +41,7 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
     struct config_cage cage;
 
     if (!config_cage(fabric, port, &cage))
-        snprintf(buf, size, "swp%u", fabric->port[port].index + 1u);
+        snprintf(buf, size, "swp%u", fabric_port_number(fabric, port) + 1);
     else if (cage.parts > 1)
         snprintf(buf, size, "swp%us%u", cage.cage, cage.part - 1);
     else

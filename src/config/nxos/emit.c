@@ -18,6 +18,9 @@
 
 #include "config/nxos/nxos_int.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 struct nxos_out {
     const struct config_emit *emit;
     const struct fabric_node *node;

@@ -13,6 +13,7 @@
 
 #include "config/lines_rest.h"
 #include "config/nxos/nxos_int.h"
+#include "fabric/errors.h"
 
 #define CHANNELS 4096u
 

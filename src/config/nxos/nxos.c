@@ -8,6 +8,7 @@
 #include "config/lines_rest.h"
 #include "config/nxos/nxos_int.h"
 #include "config/unsupported.h"
+#include "fabric/switches.h"
 
 /* Dell OS10 looks like NX-OS: the same policy-maps, other maps and other names of ports. */
 bool nxos_is_os10(const char *text, size_t length)
@@ -81,7 +82,7 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
     struct config_cage cage;
 
     if (!config_cage(fabric, port, &cage))
-        snprintf(buf, size, "Ethernet1/%u", fabric->port[port].index + 1u);
+        snprintf(buf, size, "Ethernet1/%u", fabric_port_number(fabric, port) + 1);
     else if (cage.parts == 1)
         snprintf(buf, size, "Ethernet1/%u", cage.cage);
     else

@@ -26,7 +26,9 @@
 
 #include "base/arena.h"
 #include "config/sonic/sonic_int.h"
+#include "fabric/fabric.h"
 #include "fabric/qos/models.h"
+#include "fabric/switches.h"
 
 struct kinds { /* distinct pieces of settings, by content */
     const uint8_t *bytes;

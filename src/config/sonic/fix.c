@@ -11,6 +11,7 @@
 
 #include "config/fix.h"
 #include "config/sonic/sonic_int.h"
+#include "fabric/errors.h"
 #include "fabric/file/tree.h"
 
 #define POINTER_BYTES 512

@@ -21,6 +21,7 @@
 
 #include "base/units.h"
 #include "config/sonic/sonic_int.h"
+#include "fabric/errors.h"
 #include "fabric/qos/models.h"
 
 /* Tables that carry something for RoCE and are read. */

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/errors.h"
+
 #define WRAPPED_MOST 4 /* levels of maps around the tables */
 
 /* A table's name: capitals, digits and _ , and nothing of the kind that wraps. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "config/unsupported.h"
+#include "fabric/fabric.h"
 
 int sonic_guess(const char *text, size_t length)
 {

@@ -5,7 +5,7 @@
  * A layer of settings (a role, say) is read once for each device it applies to; the same sentence
  * at the same place is one error.
  */
-#include "fabric/fabric.h"
+#include "fabric/errors.h"
 
 #include <limits.h>
 #include <stdarg.h>

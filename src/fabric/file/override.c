@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "fabric/override.h"
 #include "fabric/qos/settings.h"
 #include "fabric/system_keys.h"
 

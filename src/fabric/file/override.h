@@ -10,8 +10,9 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
-#include "fabric/fabric.h"
 #include "fabric/file/tree.h"
+
+struct fabric_override;
 
 /* In order (`system` and `model` first), in place.  0; -ENOENT with an error (the path leads nowhere), -EINVAL with
  * errors (the value is no YAML), -ENOMEM. */

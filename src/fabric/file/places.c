@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
 #include "fabric/file/read.h"
 #include "fabric/file/tree.h"
+#include "fabric/places.h"
 
 #define PATH_MAX_BYTES 128
 #define LAYERS 12

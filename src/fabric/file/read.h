@@ -13,8 +13,12 @@
 #include "base/arena.h"
 #include "base/nearest.h"
 #include "base/units.h"
-#include "fabric/fabric.h"
+#include "fabric/errors.h"
 #include "fabric/file/tree.h"
+
+struct fabric;
+struct fabric_param;
+struct fabric_route;
 
 enum loader_part {
 #define PART(id, key, reader) PART_##id,

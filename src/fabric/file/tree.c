@@ -19,6 +19,7 @@
 
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "fabric/errors.h"
 
 #define DEPTH_MAX 32
 #define SPARE_BYTES 4096 /* more than struct fy_input and its name */

@@ -10,7 +10,9 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "fabric/fabric.h"
+#include "fabric/words.h"
+
+struct fabric_errors;
 
 enum tree_type { TREE_SCALAR, TREE_MAP, TREE_LIST };
 

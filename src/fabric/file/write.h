@@ -5,9 +5,11 @@
 #ifndef ROCELAB_FABRIC_FILE_WRITE_H
 #define ROCELAB_FABRIC_FILE_WRITE_H
 
+#include <stdint.h>
 #include <stdio.h>
 
-#include "fabric/fabric.h"
+struct fabric_errors;
+struct fabric_override;
 
 /* `text` is a fabric file that loads.  folder: where files that it names are, if the result will be elsewhere; NULL: it
  * will be beside them.  0; as tree_override(). */

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "fabric/fabric.h"
 #include "fabric/qos/settings.h"
 #include "fabric/topology/topology.h"
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "fabric/system_keys.h"
 
 #define TRIM_BYTES 64    /* that are left, where the file does not say */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 
 #define ADAPTIVE_PS PS_MS     /* where `adaptive-retransmission` says no more */
 #define REORDER_PACKETS 1024u /* where `reorder` says no more */

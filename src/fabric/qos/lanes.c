@@ -13,6 +13,7 @@
 
 #include "base/bits.h"
 #include "base/credit.h"
+#include "fabric/fabric.h"
 #include "fabric/qos/settings.h"
 
 #define VLS_DEFAULT 2

@@ -3,7 +3,7 @@
  * A NIC of which nobody has said anything: where a fabric file begins, and what a host has that no file describes.
  * It knows no file and no loader, so that a program's own adapter can begin with it too.
  */
-#include "fabric/fabric.h"
+#include "fabric/nics.h"
 
 struct fabric_nic fabric_nic_default(void)
 {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/wide.h"
+#include "fabric/fabric.h"
 #include "fabric/qos/headroom.h"
 
 static uint64_t least(uint64_t a, uint64_t b)

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/wide.h"
+#include "fabric/fabric.h"
 #include "fabric/qos/headroom.h"
 #include "fabric/topology/topology.h"
 

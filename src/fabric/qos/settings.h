@@ -9,9 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
 #include "fabric/file/read.h"
+#include "fabric/nics.h"
 #include "fabric/qos/models.h"
+#include "fabric/switches.h"
+
+struct fabric;
 
 #define CLASSES_MAX FABRIC_PRIOS
 

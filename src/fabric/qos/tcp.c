@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "fabric/fabric.h"
+
 #define CPU_BPS 40000000000ULL       /* a core with TSO and GRO, frames of 1,500 bytes (EQDS, NSDI 2022) */
 #define CPU_JUMBO_BPS 60000000000ULL /* frames of 9,000 bytes */
 /* What arrives at one instant ns-3 takes in the order in which it was sent, a switch here by port, and always so: with

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/wide.h"
+#include "fabric/fabric.h"
 #include "fabric/qos/settings.h"
 #include "fabric/topology/topology.h"
 

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+
 struct names {
     uint32_t mask;
     uint32_t slot[]; /* node + 1 */
@@ -113,4 +115,19 @@ uint32_t gpu_read(struct loader *loader, const char *name, struct fabric_at at, 
     }
     *ret_many = name[length] ? 1 : fabric->node[node].gpus;
     return fabric->first_gpu[node] + (uint32_t)number;
+}
+
+bool fabric_node_unknown(const struct fabric *fabric, uint32_t node)
+{
+    return strncmp(fabric->node[node].name, FABRIC_UNKNOWN, sizeof(FABRIC_UNKNOWN) - 1) == 0;
+}
+
+const char *fabric_node_name(const struct fabric *fabric, uint32_t node)
+{
+    return fabric->node[node].name;
+}
+
+uint32_t fabric_port_number(const struct fabric *fabric, uint32_t port)
+{
+    return fabric->port[port].index;
 }

@@ -21,6 +21,9 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
+#include "fabric/switches.h"
 
 #define FAR UINT16_MAX
 #define WEIGHT_ENTRIES 4096

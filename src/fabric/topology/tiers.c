@@ -12,6 +12,8 @@
  */
 #include "fabric/topology/topology.h"
 
+#include "fabric/fabric.h"
+
 static const uint8_t role_tier[FABRIC_ROLES] = {
     [FABRIC_ROLE_LEAF] = 1, [FABRIC_ROLE_SPINE] = 2, [FABRIC_ROLE_CORE] = 3};
 

@@ -12,6 +12,8 @@
 
 #include "base/check.h"
 #include "base/wide.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define PS_PER_MM 5 /* 5 ns a metre: light at two thirds of its speed in vacuum */
 

@@ -11,8 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+#include "base/time.h"
 #include "fabric/file/read.h"
+#include "fabric/words.h"
+
+struct fabric;
 
 /* The arrays' bytes a file may ask for; what goes beyond is refused with the estimate. */
 #ifndef FABRIC_MEMORY_MAX /* less for a fuzzer */

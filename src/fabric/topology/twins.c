@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "fabric/routing.h"
+
 struct seen {
     const struct fabric *fabric;
     const uint32_t *neighbour; /* [port of switches] */

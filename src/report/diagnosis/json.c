@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "fabric/fabric.h"
+#include "fabric/handle.h"
 
 static const char *name_of(const struct evidence *evidence, uint32_t object)
 {
@@ -192,7 +192,7 @@ void diagnose_json(struct jout *jout, const struct diagnose_report *report)
     for (int i = 0; i < report->inputs; i++)
         jout_text(jout, NULL, report->input[i]);
     jout_close(jout);
-    jout_text(jout, "fabric", evidence->fabric ? evidence->fabric->name : NULL);
+    jout_text(jout, "fabric", evidence->fabric ? fabric_name(evidence->fabric) : NULL);
     jout_open(jout, "findings", '[');
     for (uint32_t i = 0; i < diagnose->findings; i++)
         json_finding(jout, evidence, &diagnose->finding[i]);

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "evidence/drops.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 
 #define FRAME_LINE 24 /* FCS, preamble and gap: of a frame on the line, beside what counters of bytes have */
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+
 struct ranked {
     uint32_t number;
     uint64_t first, second; /* the larger, the earlier */

@@ -11,6 +11,8 @@
 
 #include "report/verdict/judge.h"
 
+#include "fabric/fabric.h"
+
 static const char *const role_name[FABRIC_ROLES] = {
 #define X(id, name, prefix) name,
     FABRIC_ROLE_LIST(X)

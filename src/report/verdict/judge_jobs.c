@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "fabric/fabric.h"
 #include "jobs/training.h"
 #include "report/verdict/judge.h"
 

@@ -7,6 +7,9 @@
 
 #include "report/verdict/judge.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 static void fault_name(const struct judge *judge, const struct fabric_fault *fault, char buf[FABRIC_NAME])
 {
     if (fault->port == FABRIC_NONE)

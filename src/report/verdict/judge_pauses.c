@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/time.h"
+#include "fabric/fabric.h"
 #include "report/verdict/judge.h"
 
 #define STEPS_MOST 16 /* from a victim to its root */

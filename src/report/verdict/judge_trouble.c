@@ -4,6 +4,8 @@
  */
 #include "report/verdict/judge.h"
 
+#include "fabric/fabric.h"
+
 #define CIRCLE_SHOWN 8
 
 static void deadlock(struct judge *judge, const struct sim_deadlock *found)

@@ -11,6 +11,9 @@
 
 #include "report/verdict/judge.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 struct walk {
     const struct fabric *fabric;
     uint8_t *used;   /* [ports] the answer */

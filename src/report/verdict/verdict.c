@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "report/verdict/judge.h"
 
 const struct verdict_kind verdict_kind[VERDICT_IDS] = {

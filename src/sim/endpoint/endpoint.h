@@ -12,6 +12,7 @@
 #include "node/host.h"
 #include "sim/sim_result.h"
 
+struct fabric;
 struct sim;
 
 struct sim_frames {          /* what messages look like on the way, for the time they take alone */

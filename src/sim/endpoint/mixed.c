@@ -8,6 +8,8 @@
 #include "node/mixed.h"
 
 #include "base/bits.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "sim/sim_int.h"
 #include "sim/visit_host.h"
 

@@ -11,6 +11,8 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "sim/sim_int.h"
 
 #define CQ_SIZE                                                                                                        \

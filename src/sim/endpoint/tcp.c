@@ -8,6 +8,8 @@
 
 #include "base/bits.h"
 #include "base/wide.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "sim/sim_int.h"
 
 #define NS3_HEADER_BYTES (2 + 20 + 32) /* PPP, IP, TCP with timestamps */

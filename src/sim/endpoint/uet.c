@@ -9,6 +9,9 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
+#include "fabric/switches.h"
 #include "sim/sim_int.h"
 
 #define WAYS 16u

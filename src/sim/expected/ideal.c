@@ -14,6 +14,9 @@
  */
 #include "sim/sim_int.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 #define HOPS_MAX 32
 #define WAYS_MAX 4096
 

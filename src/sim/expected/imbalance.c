@@ -23,6 +23,8 @@
 
 #include "base/check.h"
 #include "base/rng.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "sim/link_loads.h"
 #include "sim/sim_int.h"
 

@@ -25,6 +25,7 @@
 
 #include "base/check.h"
 #include "base/wide.h"
+#include "fabric/fabric.h"
 #include "sim/sim_int.h"
 #include "workload/collective/coll.h"
 

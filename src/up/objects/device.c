@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "fabric/fabric.h"
 #include "up/objects/objects.h"
 
 int up_table_add(struct up_table *table, void *object, uint32_t most, uint32_t *ret)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/wide.h"
+#include "fabric/fabric.h"
 #include "up/objects/flow.h"
 
 void up_flow_begin(struct device_qp *qp)

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "packet/codec.h"
 #include "up/objects/objects.h"
 

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "packet/codec.h"
 #include "packet/mad.h"
 #include "packet/opcode.h"

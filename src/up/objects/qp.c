@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "fabric/fabric.h"
 #include "up/objects/objects.h"
 
 #define SELECTIVE_PACKETS 4096u /* as queue pairs of jobs have */

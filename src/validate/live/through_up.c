@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "study/clock.h"
 #include "validate/live/machine.h"
 #include "json/json_in.h"

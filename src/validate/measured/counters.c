@@ -7,6 +7,9 @@
 
 #include "validate/measured/measured.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 #define IDLE_SHARE 0.01              /* of the busiest line: nobody works */
 #define PAUSE_BITS (65535.0 * 512.0) /* that one frame can pause for */
 

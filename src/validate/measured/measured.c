@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "evidence/read/reader.h"
+#include "fabric/fabric.h"
 
 #define FINDINGS_NAMED 3
 

@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "diagnose/baseline.h"
+#include "fabric/fabric.h"
 #include "validate/measured/measured.h"
 
 struct group {                  /* outputs of one program, host and message size */

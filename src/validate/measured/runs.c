@@ -11,6 +11,9 @@
 
 #include "validate/measured/measured.h"
 
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
+
 #define LEAST_MESSAGE UINT64_C(65536)   /* of ib_write_bw: a shorter one does not fill a line */
 #define LEAST_BYTES UINT64_C(256000000) /* of a collective */
 #define RUNS_LEAST 3u                   /* that a deviation is of */

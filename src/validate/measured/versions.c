@@ -8,6 +8,8 @@
 
 #include "validate/measured/measured.h"
 
+#include "fabric/fabric.h"
+
 #define NAMED_MOST 3u
 
 static const char *const outputs[FABRIC_PARTS] = {

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fabric/fabric.h"
 #include "observe/series.h"
 #include "validate/plants/plants.h"
 #include "validate/plants/rules_input.h"

@@ -6,6 +6,8 @@
 
 #include "validate/plants/plants.h"
 
+#include "fabric/fabric.h"
+
 #define MARKS_LEAST 15000u /* of which many would be answered */
 #define CNPS_LEAST 200u
 #define UNEVEN 1.5        /* a link over the mean of its switch's */

@@ -7,6 +7,8 @@
 
 #include "validate/plants/plants_int.h"
 
+#include "fabric/fabric.h"
+
 #define HASHED_PS (5 * PS_MS)
 #define MEETING_MOST 16u
 #define MEETING_LEAST 4u

@@ -6,6 +6,9 @@
 
 #include "validate/plants/plants_int.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 #define TRAINING_RANKS 4u /* fewer have no median that one is far from */
 
 void plants_of_hosts(struct planting *planting)

@@ -7,6 +7,9 @@
 
 #include "validate/plants/plants_int.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 #define INCAST_PS (3 * PS_MS)
 #define SILENT_PS (12 * PS_MS) /* marks enough that one CNP is next to none */
 #define LEAST_RANKS 3u

@@ -55,7 +55,7 @@ void plants_of_switches(struct planting *planting)
     struct plant *plant;
 
     if (failures->spine == FABRIC_NONE) return; /* where no link can go, no spine can */
-    const char *spine = fabric->node[failures->spine].name;
+    const char *spine = fabric_node_name(fabric, failures->spine);
     plant = plant_add(planting, "spine down", "D07 D14", "LinkDown", PLANT_ALWAYS);
     snprintf(plant->fault, sizeof plant->fault, "down %.90s at %lluns", spine, planting->at);
     blame_node(fabric, &plant->cause[0], failures->spine);

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
+#include "fabric/override.h"
+#include "fabric/switches.h"
 #include "validate/plants/plants_int.h"
 
 #define LONGEST_PS (10 * PS_S)

@@ -6,6 +6,9 @@
 
 #include "validate/plants/plants_int.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 static void plant_mtu(struct planting *planting, uint32_t port)
 {
     const struct fabric *fabric = planting->fabric;

@@ -7,6 +7,10 @@
 
 #include "validate/plants/plants_int.h"
 
+#include "fabric/fabric.h"
+#include "fabric/routing.h"
+#include "fabric/switches.h"
+
 #define FUNNEL_PS (3 * PS_MS)
 #define CIRCLE_PS (10 * PS_MS)
 #define CIRCLE_TIMES 4u

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "workload/workload_int.h"
 
 struct charge { /* what is added up for */

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "base/time.h"
-#include "fabric/fabric.h"
+#include "fabric/words.h"
 #include "workload/workload.h"
 
 /* Who is told.  One object for each kind of program (a plain job is one, a training job another); calls for

@@ -10,6 +10,8 @@
 #ifndef ROCELAB_WORKLOAD_COLLECTIVE_COLL_INT_H
 #define ROCELAB_WORKLOAD_COLLECTIVE_COLL_INT_H
 
+#include <stddef.h>
+
 #include "base/heap.h"
 #include "workload/collective/coll.h"
 #include "workload/collective/program.h"

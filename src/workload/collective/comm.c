@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "workload/collective/tuner.h"
 #include "workload/workload_int.h"
 

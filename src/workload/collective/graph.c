@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "workload/workload_int.h"
 
 /* Broadcast and Reduce: nothing goes around. */

@@ -5,6 +5,8 @@
  */
 #include "workload/workload_int.h"
 
+#include "fabric/fabric.h"
+
 static void job_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct app_out *out)
 {
     (void)host;

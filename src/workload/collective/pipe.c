@@ -12,6 +12,7 @@
  * taken.
  */
 #include "base/check.h"
+#include "fabric/work.h"
 #include "workload/workload_int.h"
 
 #define BYTES_MASK 0x3fffffffu

@@ -17,6 +17,7 @@
  * What software takes for a hop between hosts (proxy, flush, flags; none of it is simulated) is what NCCL's tuning
  * model has for the hop, less what the network takes for a small message.
  */
+#include "fabric/fabric.h"
 #include "workload/collective/tuner.h"
 #include "workload/workload_int.h"
 

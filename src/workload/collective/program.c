@@ -13,7 +13,10 @@
  */
 #include "workload/collective/program.h"
 
+#include <stddef.h>
+
 #include "base/check.h"
+#include "fabric/work.h"
 
 uint32_t program_place(const struct program_shape *shape, uint32_t pos, uint32_t channel)
 {

@@ -15,8 +15,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
-
 #define PROGRAM_NONE UINT32_MAX
 #define PROGRAM_LANES 4
 

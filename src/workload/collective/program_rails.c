@@ -13,6 +13,7 @@
  * the i-th of the g-1 local ports is the i-th other rank of the host after this one.
  */
 #include "base/check.h"
+#include "fabric/work.h"
 #include "workload/collective/program.h"
 
 enum { LANE_SCATTER, LANE_MAIN, LANE_COLLECT, LANE_DOWN };

@@ -13,6 +13,7 @@
  * turned so that the root's host is label 0 of both.
  */
 #include "base/check.h"
+#include "fabric/work.h"
 #include "workload/collective/program.h"
 
 static bool rooted(const struct program *program)

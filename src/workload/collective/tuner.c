@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/wide.h"
+#include "fabric/fabric.h"
 
 #define PROTOCOLS 3 /* in the tables: LL, LL128, Simple */
 enum { LL, LL128, SIMPLE };

@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+#include "fabric/work.h"
+
+struct fabric;
 
 struct tuner_group { /* a communicator as the cost model sees it */
     uint32_t ranks;

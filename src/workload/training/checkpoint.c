@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "fabric/work.h"
 #include "workload/training/train.h"
 #include "workload/workload_int.h"
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fabric.h"
 #include "workload/training/train.h"
 #include "workload/workload_int.h"
 

@@ -15,6 +15,10 @@
  * How long a group is busy is counted while any of its operations is under way, not summed over them.
  */
 #include "base/check.h"
+
+#include <stddef.h>
+
+#include "fabric/fabric.h"
 #include "workload/training/train.h"
 #include "workload/workload_int.h"
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/fabric.h"
 #include "workload/collective/tuner.h"
 #include "workload/training/train.h"
 #include "workload/workload_int.h"

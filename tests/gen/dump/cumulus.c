@@ -11,6 +11,9 @@
 
 #include "systems.h"
 
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
+
 static const char *text_number(unsigned number, char buf[8])
 {
     snprintf(buf, 8, "%u", number);

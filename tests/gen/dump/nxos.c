@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/wide.h"
+#include "fabric/fabric.h"
+#include "fabric/switches.h"
 #include "systems.h"
 
 static const char *short_name(const struct moment *m, uint32_t port, char buf[FABRIC_NAME])
