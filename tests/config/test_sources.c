@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nothing is written that docs/config-sources.md has no form of, and nothing stands there that is never written: each
+ * Nothing is written that forms.txt has no form of, and nothing stands there that is never written: each
  * line of random fabrics is held against the forms of its system, and of NVUE's YAML each path of keys.
  */
 #include <setjmp.h>
@@ -28,26 +28,23 @@ struct forms {
     unsigned count;
 };
 
-/* The forms below the heading: what stands in backquotes at the start of an item, which names a document behind it or,
- * after a long form, on the next line. */
+/* The forms below the heading: a line each, and below it, indented, the document that has it. */
 static void read_forms(const char *heading, struct forms *ret)
 {
     FILE *from = fopen(getenv("SOURCES"), "r");
-    char line[1024], source[32], *text;
+    char line[1024], source[32];
     bool here = false;
 
     assert_non_null(from);
     memset(ret, 0, sizeof(*ret));
     while (fgets(line, sizeof(line), from)) {
         if (strncmp(line, "## ", 3) == 0) here = strncmp(line + 3, heading, strcspn(line + 3, "\n")) == 0;
-        if (!here || strncmp(line, "- `", 3) != 0) continue;
+        if (!here || *line == '#' || *line == '\n') continue;
         assert_true(ret->count < FORMS);
-        assert_int_equal(sscanf(line, "- `%199[^`]`", ret->form[ret->count]), 1);
-        text = line + strlen("- ``:") + strlen(ret->form[ret->count]);
-        if (*text == '\n') text = fgets(line, sizeof(line), from);
-        assert_non_null(text);
-        assert_int_equal(sscanf(text, " %31[^ ,:;\n]", source), 1);
-        assert_true(strchr("NECJ", source[0]) && source[1] == '-'); /* a key of the table of documents */
+        assert_int_equal(sscanf(line, "%199[^\n]", ret->form[ret->count]), 1);
+        assert_non_null(fgets(line, sizeof(line), from));
+        assert_int_equal(sscanf(line, "    %31[^ ,:;\n]", source), 1);
+        assert_true(strchr("NECJ", source[0]) && source[1] == '-'); /* a key of the documents */
         ret->count++;
     }
     fclose(from);
