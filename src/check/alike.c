@@ -147,7 +147,7 @@ static const uint8_t *told_already(struct check *check)
     const struct fabric *fabric = check->fabric;
     uint8_t *told = ARENA_NEW(&check->arena, uint8_t, fabric->ports + 1);
 
-    for (uint32_t f = 0; told && f < check->findings; f++) {
+    for (uint32_t f = 0; f < check->findings; f++) {
         const struct check_finding *finding = &check->finding[f];
         if (finding->node >= fabric->nodes || finding->number >= fabric->node[finding->node].ports) continue;
         told[fabric->node[finding->node].first_port + finding->number] |= told_by(check_rules[finding->rule].id);
@@ -295,10 +295,6 @@ RULE_FUNCTION(siblings)
     uint32_t *port = ARENA_NEW(&check->arena, uint32_t, most + 1);
     bool *done = ARENA_NEW(&check->arena, bool, most + 1);
     const uint8_t *told = told_already(check);
-    if (!port || !done || !told) {
-        check->no_memory = true;
-        return;
-    }
     for (uint32_t n = fabric->hosts; n < fabric->nodes; n++)
         judge_switch(check, &fabric->node[n], port, done, told);
 }

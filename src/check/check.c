@@ -47,7 +47,7 @@ void check_init(struct check *check, const struct fabric *fabric, const struct f
     for (size_t i = 1; i < options->knowns; i++) /* is_known() searches by halves */
         CHECK(options->known[i - 1] <= options->known[i]);
     *check = (struct check){.fabric = fabric, .places = places, .options = *options};
-    arena_init(&check->arena, 0);
+    arena_init_or_end(&check->arena, 0);
 }
 
 void check_release(struct check *check)
@@ -59,27 +59,13 @@ void check_release(struct check *check)
 
 static struct check_finding *finding_new(struct check *check)
 {
-    if (check->findings == check->room) {
-        uint32_t room = check->room ? check->room * 2 : 64;
-        struct check_finding *more = ARENA_NEW(&check->arena, struct check_finding, room);
-        if (!more) {
-            check->no_memory = true;
-            return NULL;
-        }
-        if (check->findings) memcpy(more, check->finding, check->findings * sizeof(*more));
-        check->finding = more;
-        check->room = room;
-    }
-    CHECK(check->findings < check->room);
+    ARENA_ROOM(&check->arena, check->finding, check->findings, check->room);
     return &check->finding[check->findings++];
 }
 
 static const char *keep(struct check *check, const char *text)
 {
-    if (!text) return NULL;
-    const char *copy = arena_strndup(&check->arena, text, strlen(text));
-    if (!copy) check->no_memory = true;
-    return copy ? copy : "";
+    return text ? arena_strndup(&check->arena, text, strlen(text)) : NULL;
 }
 
 /* Findings of the rule that runs stand at the end. */
@@ -167,17 +153,7 @@ void check_unjudge(struct check *check, const char *rule, const char *device, ui
     uint32_t node = fabric_find_node(check->fabric, device), port = port_of(check, node, number);
 
     if (node == FABRIC_NONE || (number != FABRIC_NONE && port == FABRIC_NONE)) return;
-    if (check->unjudgeds == check->unjudged_room) {
-        uint32_t room = check->unjudged_room ? check->unjudged_room * 2 : 64;
-        struct check_unjudged *more = ARENA_NEW(&check->arena, struct check_unjudged, room);
-        if (!more) {
-            check->no_memory = true;
-            return;
-        }
-        if (check->unjudgeds) memcpy(more, check->unjudged, check->unjudgeds * sizeof(*more));
-        check->unjudged = more;
-        check->unjudged_room = room;
-    }
+    ARENA_ROOM(&check->arena, check->unjudged, check->unjudgeds, check->unjudged_room);
     check->unjudged[check->unjudgeds++] = (struct check_unjudged){keep(check, rule), node, port};
 }
 
@@ -187,10 +163,7 @@ void check_set_idle(struct check *check, const char *device, uint32_t number)
 
     if (port == FABRIC_NONE) return;
     if (!check->idle) check->idle = ARENA_NEW(&check->arena, bool, check->fabric->ports);
-    if (check->idle)
-        check->idle[port] = true;
-    else
-        check->no_memory = true;
+    check->idle[port] = true;
 }
 
 void check_set_kind(struct check *check, const char *device, uint32_t number, uint64_t kind)
@@ -199,10 +172,7 @@ void check_set_kind(struct check *check, const char *device, uint32_t number, ui
 
     if (port == FABRIC_NONE) return;
     if (!check->kind) check->kind = ARENA_NEW(&check->arena, uint64_t, check->fabric->ports);
-    if (check->kind)
-        check->kind[port] = kind;
-    else
-        check->no_memory = true;
+    check->kind[port] = kind;
 }
 
 /* What has neither a finding nor a vote in this rule. */
@@ -310,14 +280,12 @@ static void drop_notes(struct check *check, uint32_t rule)
     check->findings = kept;
 }
 
-int check_run(struct check *check)
+void check_run(struct check *check)
 {
     bool *out = NULL;
 
-    if (check->unjudgeds || check->idle) {
+    if (check->unjudgeds || check->idle)
         out = ARENA_NEW(&check->arena, bool, check->fabric->ports + check->fabric->nodes);
-        if (!out) return -ENOMEM;
-    }
     for (uint32_t r = 0; r < check_rule_count; r++) {
         if (out) {
             leave_out(check, out, r);
@@ -330,10 +298,9 @@ int check_run(struct check *check)
         check->apart = check->whole = false;
         check_rules[r].run(check);
     }
-    if (check_fold_consequences(check) < 0) return -ENOMEM;
+    check_fold_consequences(check);
     apply_ignores(check);
     check_sort(check);
-    return check->no_memory ? -ENOMEM : 0;
 }
 
 void check_leave_out_known(struct check *check)

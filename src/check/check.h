@@ -92,14 +92,13 @@ struct check {
     bool apart, whole;      /* the findings of the rule that runs are */
     struct deadlock *proof; /* of rules about deadlocks; NULL before the first of them */
     bool unproven;          /* the deadlock proof is more work than its bound */
-    bool no_memory;
 };
 
 void check_init(struct check *check, const struct fabric *fabric, const struct fabric_places *places,
                 const struct check_options *options);
 void check_release(struct check *check);
-/* Runs every rule that a fabric can violate, applies the file's own ignores.  0 or -ENOMEM. */
-int check_run(struct check *check);
+/* Runs every rule that a fabric can violate, applies the file's own ignores. */
+void check_run(struct check *check);
 /* A note of an importer, before check_run().  `number` is the port's within the device,
  * FABRIC_NONE: of none; `most`: its severity, where the rule's is higher.  False: there is no such rule. */
 bool check_note(struct check *check, const char *rule, const char *file, uint32_t line, uint32_t column,

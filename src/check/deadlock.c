@@ -143,21 +143,24 @@ static void find_talkers(struct deadlock *d)
 
 #define CELL_BYTES (2 * sizeof(uint16_t) + sizeof(uint8_t))      /* distance, ways, used */
 #define WORD_BYTES (3 * sizeof(uint64_t) + 2 * sizeof(uint32_t)) /* turn, base, fresh, fresh_word, fresh_from */
-#define TAKE(member, type, count) ((d->member = ARENA_NEW(&d->arena, type, (count))) != NULL)
+#define TAKE(member, type, count) (d->member = ARENA_NEW(&d->arena, type, (count)))
 static bool take_memory(struct deadlock *d)
 {
     uint32_t words = 0, widest = 0;
 
-    if (!TAKE(neighbour, uint32_t, d->ports) || !TAKE(peer, uint32_t, d->ports) || !TAKE(mask, uint8_t, d->ports) ||
-        !TAKE(first, uint32_t, (size_t)d->switches + 1) || !TAKE(row, uint32_t, (size_t)d->ports + 1) ||
-        !TAKE(failure, struct deadlock_failure, (size_t)d->ports + d->switches) || !TAKE(talks, uint8_t, d->switches))
-        return false;
+    TAKE(neighbour, uint32_t, d->ports);
+    TAKE(peer, uint32_t, d->ports);
+    TAKE(mask, uint8_t, d->ports);
+    TAKE(first, uint32_t, (size_t)d->switches + 1);
+    TAKE(row, uint32_t, (size_t)d->ports + 1);
+    TAKE(failure, struct deadlock_failure, (size_t)d->ports + d->switches);
+    TAKE(talks, uint8_t, d->switches);
     find_links(d);
     find_levels(d);
     find_sets(d);
     find_failures(d);
     find_talkers(d);
-    if (!deadlock_find_twins(d)) return false;
+    deadlock_find_twins(d);
     for (uint32_t s = 0; s < d->switches; s++) {
         uint32_t width = (d->first[s + 1] - d->first[s] + 63) / 64;
         if (width > widest) widest = width;
@@ -173,19 +176,39 @@ static bool take_memory(struct deadlock *d)
                  cells * CELL_BYTES + all * WORD_BYTES > DEADLOCK_BYTES_MAX;
     if (d->too_big) return false;
     for (uint32_t k = 0; k < d->sets; k++)
-        if (!TAKE(order[k], uint32_t, nodes)) return false;
-    return TAKE(distance, uint16_t, cells) && TAKE(ways, uint16_t, cells) && TAKE(used, uint8_t, cells) &&
-           TAKE(down, uint8_t, d->ports) && TAKE(dead, uint8_t, d->switches) && TAKE(far, uint16_t, d->switches) &&
-           TAKE(queue, uint32_t, d->switches) && TAKE(carried, uint8_t, d->ports) && TAKE(turn, uint64_t, all) &&
-           TAKE(base, uint64_t, all) && TAKE(out, uint64_t, widest) && TAKE(colour, uint8_t, nodes) &&
-           TAKE(stack, uint32_t, nodes) && TAKE(cursor, uint32_t, nodes) && TAKE(lost, uint16_t, d->switches) &&
-           TAKE(affected, uint8_t, d->switches) && TAKE(anew, uint16_t, d->switches) &&
-           TAKE(list, uint32_t, d->switches) && TAKE(touched, uint32_t, d->switches) && TAKE(fresh, uint64_t, all) &&
-           TAKE(fresh_word, uint32_t, all) && TAKE(fresh_from, uint32_t, all) && TAKE(seen, uint32_t, nodes) &&
-           TAKE(visited, uint32_t, nodes) && TAKE(ring, uint32_t, nodes) && TAKE(proven, uint8_t, nodes) &&
-           TAKE(source, uint32_t, d->switches) && TAKE(needed, uint8_t, d->ports) &&
-           TAKE(needed_switch, uint8_t, d->switches) && TAKE(over, uint32_t, d->switches) &&
-           TAKE(deep, uint32_t, d->switches);
+        TAKE(order[k], uint32_t, nodes);
+    TAKE(distance, uint16_t, cells);
+    TAKE(ways, uint16_t, cells);
+    TAKE(used, uint8_t, cells);
+    TAKE(down, uint8_t, d->ports);
+    TAKE(dead, uint8_t, d->switches);
+    TAKE(far, uint16_t, d->switches);
+    TAKE(queue, uint32_t, d->switches);
+    TAKE(carried, uint8_t, d->ports);
+    TAKE(turn, uint64_t, all);
+    TAKE(base, uint64_t, all);
+    TAKE(out, uint64_t, widest);
+    TAKE(colour, uint8_t, nodes);
+    TAKE(stack, uint32_t, nodes);
+    TAKE(cursor, uint32_t, nodes);
+    TAKE(lost, uint16_t, d->switches);
+    TAKE(affected, uint8_t, d->switches);
+    TAKE(anew, uint16_t, d->switches);
+    TAKE(list, uint32_t, d->switches);
+    TAKE(touched, uint32_t, d->switches);
+    TAKE(fresh, uint64_t, all);
+    TAKE(fresh_word, uint32_t, all);
+    TAKE(fresh_from, uint32_t, all);
+    TAKE(seen, uint32_t, nodes);
+    TAKE(visited, uint32_t, nodes);
+    TAKE(ring, uint32_t, nodes);
+    TAKE(proven, uint8_t, nodes);
+    TAKE(source, uint32_t, d->switches);
+    TAKE(needed, uint8_t, d->ports);
+    TAKE(needed_switch, uint8_t, d->switches);
+    TAKE(over, uint32_t, d->switches);
+    TAKE(deep, uint32_t, d->switches);
+    return true;
 }
 
 static void walk(struct deadlock *d, uint32_t from)
@@ -433,7 +456,6 @@ bool deadlock_pair(struct deadlock *d, const struct deadlock_failure *failed, ui
     uint8_t *over = malloc(d->switches);
     uint32_t best = UINT32_MAX;
 
-    if (!over) return false;
     deadlock_fail(d, failed, count, 1);
     for (uint32_t edge = 0; edge < d->edges; edge++) {
         if (!d->talks[d->fabric->edge_switch[edge]]) continue;
@@ -469,18 +491,16 @@ int deadlock_open(const struct fabric *fabric, const struct deadlock_how *how, s
 {
     struct deadlock *d = calloc(1, sizeof(*d));
 
-    if (!d) return -ENOMEM;
     if (how) d->how = *how;
     if (!d->how.steps) d->how.steps = DEADLOCK_STEPS_MAX;
-    arena_init(&d->arena, 0);
+    arena_init_or_end(&d->arena, 0);
     d->fabric = fabric;
     d->switches = fabric->switches;
     d->edges = fabric->edges;
     d->ports = fabric->ports - fabric->endpoints;
     if (!take_memory(d)) {
-        int why = d->too_big ? -E2BIG : -ENOMEM;
         deadlock_free(d);
-        return why;
+        return -E2BIG;
     }
     deadlock_keep_routes(d);
     find_order(d);

@@ -21,7 +21,7 @@ struct deadlock_how {
     void (*tell)(const char *what, uint64_t done,
                  uint64_t of_all); /* how far it is, again and again; NULL: nobody asks */
 };
-/* 0, -ENOMEM, or -E2BIG: the routes alone are more work than the bound, or take more memory than DEADLOCK_BYTES_MAX. */
+/* 0 or -E2BIG: the routes alone are more work than the bound, or take more memory than DEADLOCK_BYTES_MAX. */
 int deadlock_open(const struct fabric *fabric, const struct deadlock_how *how, struct deadlock **ret);
 void deadlock_free(struct deadlock *deadlock);
 

@@ -118,7 +118,7 @@ static inline bool deadlock_up(uint32_t a, uint32_t b)
     return b > a;
 }
 /* Sets of twins, after neighbours and who talks are known.  False: there is no memory. */
-bool deadlock_find_twins(struct deadlock *deadlock);
+void deadlock_find_twins(struct deadlock *deadlock);
 /* The routes as they are, the waits they make, and which single failures matter. */
 void deadlock_keep_routes(struct deadlock *deadlock);
 /* False: after this failure alone there are no waits that were not there before. */

@@ -233,10 +233,6 @@ RULE_FUNCTION(ecn_alike)
     const struct fabric *fabric = check->fabric;
     struct kinds *kinds = ARENA_NEW(&check->arena, struct kinds, FABRIC_ROLES * FABRIC_PRIOS);
 
-    if (!kinds) {
-        check->no_memory = true;
-        return;
-    }
     for (int pass = 0; pass < 2; pass++)
         EACH_QUEUE(fabric, p, tc)
         {

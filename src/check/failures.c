@@ -113,9 +113,7 @@ static struct deadlock *proof_of(struct check *check)
     if (!(lossless_anywhere(check->fabric) || check->fabric->lanes.vls) || check->fabric->switches < 2) return NULL;
     const struct deadlock_how how = {.steps = check->options.proof_steps, .tell = check->options.tell};
     if (check->proof || check->unproven) return check->proof;
-    int opened = deadlock_open(check->fabric, &how, &check->proof);
-    check->no_memory |= opened == -ENOMEM;
-    check->unproven = opened == -E2BIG;
+    check->unproven = deadlock_open(check->fabric, &how, &check->proof) != 0;
     return check->proof;
 }
 

@@ -137,7 +137,7 @@ static void keep_causes(const struct check *check, struct places *places, const 
     if (port == FABRIC_NONE) places->device[finding->node] |= bits;
 }
 
-int check_fold_consequences(struct check *check)
+void check_fold_consequences(struct check *check)
 {
     _Static_assert(EXPLAINED <= 64, "a bit for each");
     struct places places = {ARENA_NEW(&check->arena, uint64_t, check->fabric->ports + 1),
@@ -145,7 +145,6 @@ int check_fold_consequences(struct check *check)
                             ARENA_NEW(&check->arena, uint64_t, check->fabric->nodes + 1)};
     uint32_t kept = 0;
 
-    if (!places.port || !places.device || !places.anywhere) return -ENOMEM;
     for (uint32_t f = 0; f < check->findings; f++)
         if (check->finding[f].node != FABRIC_NONE) keep_causes(check, &places, &check->finding[f]);
     for (uint32_t f = 0; f < check->findings; f++) {
@@ -159,5 +158,4 @@ int check_fold_consequences(struct check *check)
         if (!is_explained(as, causes)) check->finding[kept++] = *as;
     }
     check->findings = kept;
-    return 0;
 }

@@ -335,22 +335,17 @@ struct uneven {
 };
 
 /* Switches of a tier are alike: what the last one had is kept. */
-static bool expect_imbalance(struct check *check, uint32_t balls, uint32_t bins, struct uneven *ret)
+static void expect_imbalance(struct check *check, uint32_t balls, uint32_t bins, struct uneven *ret)
 {
     uint32_t trials = THROWN_ABOUT / (balls + bins);
 
-    if (ret->balls == balls && ret->bins == bins) return true;
+    if (ret->balls == balls && ret->bins == bins) return;
     if (!ret->scratch || ret->bins < bins) ret->scratch = ARENA_NEW(&check->arena, uint32_t, bins);
-    if (!ret->scratch) {
-        check->no_memory = true;
-        return false;
-    }
     trials = trials < TRIALS_LEAST ? TRIALS_LEAST : trials > TRIALS_MOST ? TRIALS_MOST : trials;
     uint64_t most = bins_throw(balls, ret->scratch, bins, trials).most_sum, one = (uint64_t)balls * trials;
     ret->hundredths = (uint32_t)((most * bins * 100 + one / 2) / one);
     ret->balls = balls;
     ret->bins = bins;
-    return true;
 }
 
 RULE_FUNCTION(host_entropy)
@@ -367,7 +362,7 @@ RULE_FUNCTION(host_entropy)
         if (!down || up < 2 || sw->balance.kind != SW_ECMP) continue;
         /* A hash that does not see queue pairs is TOP004's. */
         if (!(sw->hash_fields & (SW_HASH_SPORT | SW_HASH_QP)) || down * qps >= 2 * up) continue;
-        if (!expect_imbalance(check, down * qps, up, &uneven)) return;
+        expect_imbalance(check, down * qps, up, &uneven);
         check_find(
             check, CHECK_WARNING, fabric->hosts + s, FABRIC_NONE, "ecmp",
             "%s hashes %u flows (%u hosts' links, %u queue pairs each) over %u uplinks: the fullest is expected to "

@@ -33,7 +33,7 @@ static bool can_change(const struct deadlock *d, uint32_t a, uint32_t b)
     return true;
 }
 
-bool deadlock_find_twins(struct deadlock *d)
+void deadlock_find_twins(struct deadlock *d)
 {
     const uint32_t *edge_switch = d->fabric->edge_switch;
     uint32_t *last;
@@ -42,7 +42,6 @@ bool deadlock_find_twins(struct deadlock *d)
     d->next_twin = ARENA_NEW(&d->arena, uint32_t, d->edges);
     d->row_of = ARENA_NEW(&d->arena, uint32_t, d->edges);
     last = ARENA_NEW(&d->arena, uint32_t, d->edges);
-    if (!d->twin || !d->next_twin || !d->row_of || !last) return false;
     for (uint32_t e = 0; e < d->edges; e++) {
         uint32_t first = d->twin[e];
         d->next_twin[e] = FABRIC_NONE;
@@ -54,7 +53,6 @@ bool deadlock_find_twins(struct deadlock *d)
         last[first] = e;
         d->row_of[e] = first == e ? d->rows - 1 : d->row_of[first];
     }
-    return true;
 }
 
 /* What came into x by port p on its way to this edge, from what came in for its first twin at `first`. */

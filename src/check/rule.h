@@ -26,8 +26,8 @@ __attribute__((format(printf, 6, 7))) void check_find(struct check *check, enum 
 __attribute__((format(printf, 5, 6))) void check_find_own(struct check *check, enum check_severity severity,
                                                           uint32_t port, const char *path, const char *format, ...);
 
-/* Drops what only follows from another finding at the same place (follows.c).  0 or -ENOMEM. */
-int check_fold_consequences(struct check *check);
+/* Drops what only follows from another finding at the same place (follows.c). */
+void check_fold_consequences(struct check *check);
 
 /* systems.c: whether a rule means anything under the systems of the fabric. */
 bool rule_applies(const struct fabric *fabric, uint32_t rule);

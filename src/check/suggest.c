@@ -32,7 +32,7 @@ static const char *const role_names[FABRIC_ROLES] = {
 void suggest_init(struct suggest *suggest, const struct fabric *fabric, const struct fabric_places *places)
 {
     *suggest = (struct suggest){.fabric = fabric, .places = places};
-    arena_init(&suggest->arena, 0);
+    arena_init_or_end(&suggest->arena, 0);
 }
 
 void suggest_release(struct suggest *suggest)
@@ -139,10 +139,7 @@ const char *suggest_print(struct suggest *suggest, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    const char *copy = arena_strndup(&suggest->arena, text, strlen(text));
-    if (copy) return copy;
-    suggest->no_memory = true;
-    return "";
+    return arena_strndup(&suggest->arena, text, strlen(text));
 }
 
 static void put_line(struct suggest *suggest, const char *path, const char *value)
@@ -271,10 +268,9 @@ int suggest_add(struct suggest *suggest, enum suggest_topic topic)
     if (!rule_applies(suggest->fabric, check_rule_find(topics[topic].rule))) return -EOPNOTSUPP;
     if (!lossless_anywhere(suggest->fabric)) return -ENODATA;
     struct suggest_kinds *kinds = calloc(1, sizeof *kinds);
-    if (!kinds) return -ENOMEM;
     suggest_find_kinds(suggest->fabric, kinds);
     suggest->left_out = kinds->left_out;
     topics[topic].make(suggest, kinds);
     free(kinds);
-    return suggest->no_memory ? -ENOMEM : 0;
+    return 0;
 }

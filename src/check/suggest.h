@@ -73,14 +73,13 @@ struct suggest {
     uint32_t lines, line_room;
     uint32_t left_out; /* kinds of ports beyond the first SUGGEST_KINDS */
     struct arena arena;
-    bool no_memory;
 };
 #define SUGGEST_KINDS 256
 #define SUGGEST_LINES 20000
 
 void suggest_init(struct suggest *suggest, const struct fabric *fabric, const struct fabric_places *places);
 void suggest_release(struct suggest *suggest);
-/* The rows and lines of a topic, after those that are there; 0, -ENOMEM, -EOPNOTSUPP where the fabric's system has no
+/* The rows and lines of a topic, after those that are there; 0, -EOPNOTSUPP where the fabric's system has no
  * such thing, -ENODATA where no class is lossless. */
 int suggest_add(struct suggest *suggest, enum suggest_topic topic);
 /* "320KB", "1/8", "none".  Returns buf. */

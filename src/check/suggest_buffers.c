@@ -20,7 +20,6 @@ static struct suggest_row *row_of(struct suggest *suggest, enum suggest_topic to
 {
     struct suggest_row *row = suggest_row_add(suggest, topic, kind, key, rules);
 
-    if (!row) return NULL;
     row->class_name = class_name(suggest->fabric, tc);
     row->priority = (uint8_t)tc;
     return row;
@@ -58,11 +57,6 @@ static void headroom_row(struct suggest *suggest, const struct suggest_kind *kin
     char text[384] = "";
     FILE *to = fmemopen(text, sizeof text, "w");
 
-    if (!row || !to) {
-        suggest->no_memory = true;
-        if (to) fclose(to);
-        return;
-    }
     headroom_formula(fabric, kind->port, to);
     fclose(to);
     text[sizeof text - 1] = 0;
@@ -145,7 +139,6 @@ static void adapter_row(struct suggest *suggest)
     struct suggest_kind kind = {.port = fabric->port[first].peer, .ports = fabric->endpoints, .role = FABRIC_ROLE_HOST};
     if (!is_switch_port(fabric, kind.port)) return;
     struct suggest_row *row = suggest_row_add(suggest, SUGGEST_HEADROOM, &kind, "cable-length", "HR008");
-    if (!row) return;
     row->to = "switches";
     row->model = NULL;
     row->unit = SUGGEST_LENGTH;
@@ -226,7 +219,6 @@ static void alpha_row(struct suggest *suggest, const struct suggest_kind *kind, 
     uint64_t wanted = threshold_wanted(fabric, kind->port, false), least = threshold_wanted(fabric, kind->port, true);
     char a[UNIT_TEXT], b[UNIT_TEXT], c[UNIT_TEXT];
 
-    if (!row) return;
     row->unit = SUGGEST_FRACTION;
     row->least = alpha_for(least, kind->shared, kind->fan_in);
     if (row->least != SUGGEST_NO_VALUE) row->value = value;
@@ -249,7 +241,6 @@ static void xoff_row(struct suggest *suggest, const struct suggest_kind *kind, u
     uint64_t wanted = threshold_wanted(fabric, kind->port, false);
     char a[UNIT_TEXT];
 
-    if (!row) return;
     row->unit = SUGGEST_SIZE;
     row->least = threshold_wanted(fabric, kind->port, true);
     row->most = kind->shared / (kind->fan_in + 1);
@@ -266,7 +257,6 @@ static void frames_rows(struct suggest *suggest, const struct suggest_kind *kind
     const struct fabric_pg *pg = &settings->pg[settings->tc_to_pg[tc]];
     struct suggest_row *row = row_of(suggest, SUGGEST_BUFFERS, kind, tc, "xon", "HR006");
 
-    if (!row) return;
     row->unit = SUGGEST_SIZE;
     row->least = settings->mtu_bytes;
     row->value = 2ull * settings->mtu_bytes;
@@ -274,7 +264,6 @@ static void frames_rows(struct suggest *suggest, const struct suggest_kind *kind
     row->formula = suggest_print(suggest, "one frame of %u B at least, two are usual", settings->mtu_bytes);
     suggest_row_judge(row);
     row = row_of(suggest, SUGGEST_BUFFERS, kind, tc, "reserved", "BUF001");
-    if (!row) return;
     row->unit = SUGGEST_SIZE;
     row->least = 0;
     row->most = kind->shared;
@@ -283,7 +272,6 @@ static void frames_rows(struct suggest *suggest, const struct suggest_kind *kind
     row->formula = suggest_print(suggest, "one frame of %u B; never more than what all share", settings->mtu_bytes);
     suggest_row_judge(row);
     row = suggest_row_add(suggest, SUGGEST_BUFFERS, kind, "pause-quanta", "HR006");
-    if (!row) return;
     row->unit = SUGGEST_COUNT;
     row->least = quanta_least(settings->mtu_bytes);
     row->most = row->value = 65535;
@@ -303,7 +291,6 @@ static void pool_row(struct suggest *suggest, const struct suggest_kind *kind)
 
     if (fits && !sw->headroom_pool_bytes) return;
     struct suggest_row *row = suggest_row_add(suggest, SUGGEST_BUFFERS, kind, "headroom-pool", "HR003");
-    if (!row) return;
     row->unit = SUGGEST_SIZE;
     row->least = need > shared_out ? need : shared_out;
     row->most = sw->buffer_bytes / 10 * 9;
@@ -347,7 +334,6 @@ static void pfc_rows(struct suggest *suggest)
         struct suggest_kind kind = {.port = at, .ports = 1, .role = fabric->node[fabric->port[p].node].role};
         kind.to_switch = peer_is_switch(fabric, p);
         struct suggest_row *row = suggest_row_add(suggest, SUGGEST_BUFFERS, &kind, "pfc", "PFC001, PFC002, PFC009");
-        if (!row) return;
         if (at != p) row->model = NULL;
         row->example = suggest_print(suggest, "%s", port_label(fabric, p, name));
         row->unit = SUGGEST_PRIORITIES;

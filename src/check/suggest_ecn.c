@@ -114,7 +114,6 @@ static struct suggest_row *row_of(struct suggest *suggest, const struct suggest_
 {
     struct suggest_row *row = suggest_row_add(suggest, SUGGEST_ECN, kind, key, rules);
 
-    if (!row) return NULL;
     row->class_name = class_name(suggest->fabric, tc);
     row->priority = (uint8_t)tc;
     return row;
@@ -129,7 +128,6 @@ static void min_row(struct suggest *suggest, const struct suggest_kind *kind, un
     ps_t round = suggest_round_trip(fabric, port->rate_bps);
     char a[UNIT_TEXT], b[UNIT_TEXT], c[UNIT_TEXT], d[UNIT_TEXT], e[UNIT_TEXT], f[UNIT_TEXT];
 
-    if (!row) return;
     row->unit = SUGGEST_SIZE;
     row->least = hop_bytes(fabric, kind->port);
     row->most = paused_at(fabric, kind, tc) < 2 ? 0 : paused_at(fabric, kind, tc) - 2;
@@ -153,7 +151,6 @@ static void max_row(struct suggest *suggest, const struct suggest_kind *kind, un
     struct suggest_row *row = row_of(suggest, kind, tc, "ecn.max", "ECN002, ECN003");
     bool full = curve->max == SUGGEST_CURVE * curve->min;
 
-    if (!row) return;
     row->unit = SUGGEST_SIZE;
     row->least = hop_bytes(fabric, kind->port) + 1;
     row->most = limit < 1 ? 0 : limit - 1;
@@ -170,7 +167,6 @@ static void probability_row(struct suggest *suggest, const struct suggest_kind *
     const struct sw_ecn *today = marks_of(suggest->fabric, kind->port, tc);
     struct suggest_row *row = row_of(suggest, kind, tc, "ecn.probability", "ECN002");
 
-    if (!row) return;
     row->unit = SUGGEST_SHARE;
     row->least = PROBABILITY_LEAST_PPM;
     row->most = 1000000;

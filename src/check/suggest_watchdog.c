@@ -72,7 +72,6 @@ static struct suggest_row *row_of(struct suggest *suggest, uint32_t node, uint8_
     struct suggest_kind kind = {.port = fabric->node[node].first_port, .ports = switches, .role = role};
     struct suggest_row *row = suggest_row_add(suggest, SUGGEST_WATCHDOG, &kind, key, rules);
 
-    if (!row) return NULL;
     row->to = NULL;
     row->rate_bps = row->cable_mm = 0;
     row->unit = SUGGEST_TIME;
@@ -85,7 +84,6 @@ static void detect_row(struct suggest *suggest, struct suggest_row *row, const s
 {
     char a[UNIT_TEXT], b[UNIT_TEXT], c[UNIT_TEXT];
 
-    if (!row) return;
     row->least = limits->least;
     row->most = limits->most;
     if (limits->least <= limits->most)
@@ -116,7 +114,6 @@ static void rows_of(struct suggest *suggest, const struct suggest_kinds *kinds, 
     struct suggest_row *row = row_of(suggest, node, role, switches, "watchdog.poll", "WD002");
     char a[UNIT_TEXT], b[UNIT_TEXT], c[UNIT_TEXT];
 
-    if (!row) return;
     row->most = sw->nos == FABRIC_NOS_EOS ? limits.most / 2 : limits.most;
     row->value = POLL_PS;
     if (today->on) row->today = today->poll_ps;
@@ -126,7 +123,7 @@ static void rows_of(struct suggest *suggest, const struct suggest_kinds *kinds, 
     detect_row(suggest, row_of(suggest, node, role, switches, "watchdog.detect", "WD002, WD007"), &limits, today);
     uint64_t detect = suggest->row[suggest->rows - 1].value;
     row = row_of(suggest, node, role, switches, "watchdog.restore", "WD002, WD003");
-    if (!row || detect == SUGGEST_NO_VALUE) return;
+    if (detect == SUGGEST_NO_VALUE) return;
     row->least = detect;
     if (sw->nos == FABRIC_NOS_SONIC) row->most = WD_SONIC_RESTORE_PS;
     row->value = detect;

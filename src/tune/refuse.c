@@ -19,31 +19,29 @@ static bool judged(uint32_t rule)
     return false;
 }
 
-/* Errors of each rule; the message of the first that `own` (NULL: nothing) has fewer of.  False: no memory. */
-static bool count(const struct fabric *fabric, uint32_t *errors, const uint32_t *own, char *why, size_t room)
+/* Errors of each rule; the message of the first that `own` (NULL: nothing) has fewer of. */
+static void count(const struct fabric *fabric, uint32_t *errors, const uint32_t *own, char *why, size_t room)
 {
     const struct check_options options = {.every = true};
     struct check check;
 
     check_init(&check, fabric, NULL, &options);
-    bool good = check_run(&check) == 0;
-    for (uint32_t i = 0; good && i < check.findings; i++) {
+    check_run(&check);
+    for (uint32_t i = 0; i < check.findings; i++) {
         const struct check_finding *finding = &check.finding[i];
         if (finding->severity != CHECK_ERROR || finding->ignored || !judged(finding->rule)) continue;
         if (++errors[finding->rule] > (own ? own[finding->rule] : UINT32_MAX) && why[0] == '\0')
             snprintf(why, room, "%s: %s", check_rules[finding->rule].id, finding->message);
     }
     check_release(&check);
-    return good;
 }
 
-bool refuse_open(struct tune *tune)
+void refuse_open(struct tune *tune)
 {
     char why[1] = "";
 
     tune->errors_own = calloc(check_rule_count + 1u, sizeof *tune->errors_own);
-    if (tune->errors_own && count(tune->fabric, tune->errors_own, NULL, why, sizeof why)) return true;
-    return study_fail(tune->error, "not enough memory");
+    count(tune->fabric, tune->errors_own, NULL, why, sizeof why);
 }
 
 void refuse_judge(struct tune *tune, struct tune_point *point)
@@ -53,9 +51,7 @@ void refuse_judge(struct tune *tune, struct tune_point *point)
     struct fabric *fabric = NULL;
 
     point->why[0] = '\0';
-    if (errors == NULL)
-        snprintf(point->why, sizeof point->why, "not enough memory");
-    else if (tune_load(tune, point, &fabric, &wrong) != 0)
+    if (tune_load(tune, point, &fabric, &wrong) != 0)
         snprintf(point->why, sizeof point->why, "%.200s", wrong.count ? wrong.error[0].text : "it cannot be loaded");
     else
         count(fabric, errors, tune->errors_own, point->why, sizeof point->why);

@@ -289,7 +289,9 @@ bool tune_open(struct tune *tune)
     if (tune->runs == 0) tune->runs = tune->robust ? 1500 : 600;
     if (tune->fabric->jobs == 0)
         return study_fail(tune->error, "%s has no jobs: what is tuned is tuned for a traffic", tune->path);
-    return find_class(tune) && parameters_find(tune) && refuse_open(tune) && scenarios_make(tune) && tune_budget(tune);
+    if (!find_class(tune) || !parameters_find(tune)) return false;
+    refuse_open(tune);
+    return scenarios_make(tune) && tune_budget(tune);
 }
 
 static void release_point(const struct tune *tune, struct tune_point *point)

@@ -35,7 +35,7 @@ bool preset_searched(const struct tune *tune, const struct tune_point *point);
 const char *nos_refuses(const struct tune *tune, const struct tune_kind *kind);
 
 /* refuse.c */
-bool refuse_open(struct tune *tune);
+void refuse_open(struct tune *tune);
 void refuse_judge(struct tune *tune, struct tune_point *point);
 
 /* scenarios.c */

@@ -289,7 +289,7 @@ static enum outcome try_mutation(const char *text, uint64_t before, const struct
     enum outcome outcome = SAME;
     if (meaning(fabric) != before) {
         check_init(&check, fabric, NULL, &options);
-        assert_int_equal(check_run(&check), 0);
+        check_run(&check);
         outcome = check.findings ? FOUND : MISSED;
         check_release(&check);
     }

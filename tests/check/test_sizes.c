@@ -150,7 +150,7 @@ static const char *said(const struct fabric *fabric, uint32_t failures, uint64_t
     const char *got = NULL;
 
     check_init(&check, fabric, NULL, &options);
-    assert_int_equal(check_run(&check), 0);
+    check_run(&check);
     for (uint32_t f = 0; f < check.findings && !got; f++) {
         if (strcmp(check_rules[check.finding[f].rule].id, rule) != 0) continue;
         assert_int_equal(check.finding[f].severity, CHECK_WARNING);

@@ -48,7 +48,7 @@ const char *check_subject(const struct check_input *input, char buf[CHECK_SUBJEC
 /* A finding's file. */
 const char *check_file(const struct check_input *input, const struct check_finding *finding);
 /* check_fold.c; each: none are put together.  False: no memory. */
-bool check_fold(struct check_input *input, bool each);
+void check_fold(struct check_input *input, bool each);
 /* Findings of the cause besides the first. */
 uint32_t check_also(const struct check_input *input, const struct check_cause *cause);
 /* check_text.c; all: nothing is folded. */

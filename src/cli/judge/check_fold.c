@@ -88,7 +88,7 @@ static uint64_t shape_at_place(const struct check_input *input, const struct sha
     return shape_of(input, finding, true);
 }
 
-bool check_fold(struct check_input *input, bool each)
+void check_fold(struct check_input *input, bool each)
 {
     struct check *check = &input->check;
     struct shaped *shaped = calloc(check->findings + 1u, sizeof(*shaped));
@@ -96,10 +96,6 @@ bool check_fold(struct check_input *input, bool each)
     input->cause = ARENA_NEW(&check->arena, struct check_cause, check->findings + 1);
 
     input->causes = 0;
-    if (!shaped || !list || !input->cause) {
-        free(shaped);
-        return false;
-    }
     for (uint32_t f = 0; f < check->findings; f++) {
         bool alone = each || check->finding[f].ignored;
         shaped[f] = (struct shaped){alone ? f : shape_at_place(input, shaped, f, f), f};
@@ -113,7 +109,6 @@ bool check_fold(struct check_input *input, bool each)
     }
     qsort(input->cause, input->causes, sizeof(*input->cause), by_finding);
     free(shaped);
-    return true;
 }
 
 uint32_t check_also(const struct check_input *input, const struct check_cause *cause)

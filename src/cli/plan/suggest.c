@@ -92,10 +92,7 @@ static bool prove(const struct cli_source *source, struct cli_suggested *suggest
     if (!fabric) return false;
     check_init(&suggested->check, fabric, NULL, &none);
     suggested->proved = fabric;
-    if (check_run(&suggested->check) != 0) {
-        cli_error("not enough memory");
-        return false;
-    }
+    check_run(&suggested->check);
     for (uint32_t f = 0; f < suggested->check.findings; f++)
         suggested->left += cli_suggest_counts(&suggested->check.finding[f]);
     return true;
@@ -128,14 +125,13 @@ static bool make(const struct cli_source *source, int topic, struct cli_suggeste
             suggested->suggest.fabric = suggested->between;
         }
         int result = suggest_add(&suggested->suggest, (enum suggest_topic)order[i]);
-        if (result == -ENOMEM) cli_error("not enough memory");
         if (result == -EOPNOTSUPP && topic != SUGGEST_TOPICS)
             cli_error("suggest: %s: %s has no such setting", source->path, fabric_system(source->fabric)->title);
         if (result == -ENODATA) {
             cli_error("suggest: %s: no class is lossless", source->path);
             return false;
         }
-        if (result == -ENOMEM || (result != 0 && topic != SUGGEST_TOPICS)) return false;
+        if (result != 0 && topic != SUGGEST_TOPICS) return false;
     }
     if (suggested->suggest.rows > 0) return true;
     if (fabric_system(source->fabric)->link != FABRIC_LINK_PFC)
