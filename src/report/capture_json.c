@@ -6,24 +6,16 @@
  * the document has 16 MB, and would have 35 with every zero written out.
  */
 #include "report/capture_report.h"
+#include "report/rows/rows.h"
 
 #include "base/check.h"
 #include "base/time.h"
 
 #define COUNT(jout, from, name) jout_u64((jout), #name, (from)->name)
-#define SOME(jout, from, name) json_some((jout), #name, (from)->name)
-
-static void json_some(struct jout *jout, const char *key, uint64_t value)
-{
-    if (value != 0) jout_u64(jout, key, value);
-}
 
 static void json_qp(struct jout *jout, const char *key, uint32_t qp)
 {
-    if (qp == CAPTURE_NONE)
-        jout_null(jout, key);
-    else
-        jout_u64(jout, key, qp);
+    jout_known(jout, key, qp, qp != CAPTURE_NONE);
 }
 
 static void json_addr(struct jout *jout, const char *key, const struct pkt_addr *addr)
@@ -34,10 +26,7 @@ static void json_addr(struct jout *jout, const char *key, const struct pkt_addr 
 
 static void json_known_time(struct jout *jout, const char *key, uint64_t time_ns)
 {
-    if (time_ns == 0)
-        jout_null(jout, key);
-    else
-        jout_u64(jout, key, time_ns);
+    jout_known(jout, key, time_ns, time_ns != 0);
 }
 
 /* value[first] and value[last] are known.  A percentile is a walk over the whole histogram, and it lies between those
@@ -88,7 +77,7 @@ static void json_sizes(struct jout *jout, const struct capture_ops *ops)
     jout_close(jout);
 }
 
-static void json_ops(struct jout *jout, const struct capture_direction *direction)
+static void json_ops(struct jout *jout, const char *key, const struct capture_direction *direction)
 {
     static const char *const verb[CAPTURE_VERBS] = {"send", "write", "read", "atomic"};
     bool open = false;
@@ -97,7 +86,7 @@ static void json_ops(struct jout *jout, const struct capture_direction *directio
         const struct capture_ops *ops = &direction->ops[v];
 
         if (ops->messages == 0) continue;
-        if (!open) jout_open_line(jout, "ops", '{');
+        if (!open) jout_open_line(jout, key, '{');
         open = true;
         jout_open_line(jout, verb[v], '{');
         COUNT(jout, ops, messages);
@@ -110,7 +99,7 @@ static void json_ops(struct jout *jout, const struct capture_direction *directio
     if (open) jout_close(jout);
 }
 
-static void json_bins(struct jout *jout, const uint64_t bin[CAPTURE_BINS], uint64_t bin_ns)
+static void json_bins(struct jout *jout, const char *key, const uint64_t bin[CAPTURE_BINS], uint64_t bin_ns)
 {
     unsigned first = 0, end = CAPTURE_BINS;
 
@@ -118,7 +107,7 @@ static void json_bins(struct jout *jout, const uint64_t bin[CAPTURE_BINS], uint6
         end--;
     while (first < end && bin[first] == 0)
         first++;
-    jout_open_line(jout, "bins", '{');
+    jout_open_line(jout, key, '{');
     jout_u64(jout, "width_ns", bin_ns);
     jout_u64(jout, "first", first);
     jout_list(jout, "bytes", bin + first, end - first);
@@ -142,54 +131,33 @@ static void json_naks(struct jout *jout, const struct capture_direction *directi
 }
 
 /* The five add up to `retransmitted`. */
-static void json_causes(struct jout *jout, const uint64_t by[CAPTURE_CAUSES], uint64_t copies)
+static void json_causes(struct jout *jout, const char *key, const uint64_t by[CAPTURE_CAUSES], uint64_t copies)
 {
     static const char *const cause[] = {"nak", "rnr", "timeout", "unknown"};
 
     _Static_assert(sizeof cause / sizeof cause[0] == CAPTURE_CAUSES, "a key for each cause");
-    jout_open_line(jout, "retransmitted_by", '{');
+    jout_open_line(jout, key, '{');
     for (unsigned i = 0; i < CAPTURE_CAUSES; i++)
         jout_u64(jout, cause[i], i == CAPTURE_BY_TIMEOUT ? by[i] - copies : by[i]);
     jout_u64(jout, "copy", copies);
     jout_close(jout);
 }
 
-static void json_some_requests(struct jout *jout, const struct capture_direction *direction, uint64_t bin_ns)
+static void json_direction_causes(struct jout *jout, const char *key, const struct capture_direction *direction)
 {
-    SOME(jout, direction, mtu);
-    SOME(jout, direction, sport);
-    SOME(jout, direction, first_request_packet);
-    if (direction->retransmitted > 0) json_causes(jout, direction->retransmitted_by, direction->copies);
-    SOME(jout, direction, retransmitted_first_packet);
-    SOME(jout, direction, reordered);
-    SOME(jout, direction, gaps);
-    SOME(jout, direction, missing);
-    SOME(jout, direction, holes_forgotten);
-    if (direction->latency_one_in > 1) jout_u64(jout, "latency_one_in", direction->latency_one_in);
-    SOME(jout, direction, resets);
-    SOME(jout, direction, psn_wraps);
-    SOME(jout, direction, odd_sizes);
-    json_ops(jout, direction);
-    if (direction->goodput_bytes > 0) json_bins(jout, direction->bin, bin_ns);
+    if (direction->retransmitted > 0) json_causes(jout, key, direction->retransmitted_by, direction->copies);
 }
 
-static void json_some_answers(struct jout *jout, const struct capture_direction *direction)
+static void json_direction_bins(struct jout *jout, const char *key, const struct capture_direction *direction,
+                                uint64_t bin_ns)
 {
-    SOME(jout, direction, duplicate_acks);
-    SOME(jout, direction, answers_cut);
-    json_naks(jout, direction);
-    SOME(jout, direction, fatal_packet);
-    SOME(jout, direction, rnr_naks);
-    SOME(jout, direction, rnr_first_packet);
-    SOME(jout, direction, rnr_min_ns);
-    SOME(jout, direction, rnr_max_ns);
-    SOME(jout, direction, read_responses);
-    SOME(jout, direction, atomic_responses);
-    SOME(jout, direction, cnps);
-    SOME(jout, direction, ecn_capable);
-    SOME(jout, direction, ecn_marked);
-    SOME(jout, direction, icrc_errors);
-    SOME(jout, direction, icrc_first_packet);
+    if (direction->goodput_bytes > 0) json_bins(jout, key, direction->bin, bin_ns);
+}
+
+/* What is left out where there is none of it. */
+static void json_direction_some(struct jout *jout, const struct capture_direction *direction, uint64_t bin_ns)
+{
+#include "report/rows/capture_direction_some.def"
 }
 
 static void json_direction(struct jout *jout, const char *key, const struct capture_direction *direction,
@@ -200,22 +168,8 @@ static void json_direction(struct jout *jout, const char *key, const struct capt
         return;
     }
     jout_open_line(jout, key, '{');
-    COUNT(jout, direction, packets);
-    COUNT(jout, direction, bytes);
-    COUNT(jout, direction, payload_bytes);
-    COUNT(jout, direction, goodput_bytes);
-    COUNT(jout, direction, first_ns);
-    COUNT(jout, direction, last_ns);
-    COUNT(jout, direction, first_packet);
-    COUNT(jout, direction, requests);
-    COUNT(jout, direction, retransmitted);
-    COUNT(jout, direction, filled);
-    COUNT(jout, direction, acks);
-    json_histo(jout, "ack_latency", direction->ack_latency);
-    json_histo(jout, "read_latency", direction->read_latency);
-    json_histo(jout, "cnp_gap", direction->cnp_gap);
-    json_some_requests(jout, direction, bin_ns);
-    json_some_answers(jout, direction);
+#include "report/rows/capture_direction.def"
+    json_direction_some(jout, direction, bin_ns);
     jout_close(jout);
 }
 
@@ -244,70 +198,14 @@ static void json_connection(struct jout *jout, const struct capture_connection *
     uint64_t span_ns = sums.last_ns - sums.first_ns;
 
     jout_open_line(jout, NULL, '{');
-    json_addr(jout, "src", &forward->src);
-    json_addr(jout, "dst", &forward->dst);
-    json_qp(jout, "src_qp", forward->src_qp);
-    json_qp(jout, "dst_qp", forward->dst_qp);
-    jout_text(jout, "transport", report_transport(forward->transport));
-    jout_text(jout, "net", net_name(forward->net));
-    if (!forward->tunnelled)
-        jout_null(jout, "vni");
-    else
-        jout_u64(jout, "vni", forward->vni);
-    jout_bool(jout, "cm", connection->cm);
-    json_paired(jout, connection);
-    COUNT(jout, &sums, packets);
-    COUNT(jout, &sums, bytes);
-    COUNT(jout, &sums, payload_bytes);
-    COUNT(jout, &sums, goodput_bytes);
-    jout_u64(jout, "goodput_bps", span_ns > UINT64_MAX / PS_NS ? 0 : rate_measure(sums.goodput_bytes, span_ns * PS_NS));
-    COUNT(jout, &sums, first_ns);
-    COUNT(jout, &sums, last_ns);
-    COUNT(jout, &sums, retransmitted);
-    COUNT(jout, &sums, filled);
-    COUNT(jout, &sums, reordered);
-    COUNT(jout, &sums, gaps);
-    COUNT(jout, &sums, missing);
-    COUNT(jout, &sums, naks);
-    COUNT(jout, &sums, rnr_naks);
-    COUNT(jout, &sums, duplicate_acks);
-    COUNT(jout, &sums, cnps);
-    COUNT(jout, &sums, ecn_capable);
-    COUNT(jout, &sums, ecn_marked);
-    COUNT(jout, &sums, psn_wraps);
-    COUNT(jout, &sums, icrc_errors);
-    json_direction(jout, "forward", forward, bin_ns);
-    json_direction(jout, "reverse", connection->reverse, bin_ns);
+#include "report/rows/capture_connection.def"
     jout_close(jout);
 }
 
 static void json_cm(struct jout *jout, const struct capture_cm *cm)
 {
     jout_open_line(jout, NULL, '{');
-    json_addr(jout, "initiator", &cm->initiator);
-    json_addr(jout, "acceptor", &cm->acceptor);
-    COUNT(jout, cm, initiator_id);
-    COUNT(jout, cm, acceptor_id);
-    json_qp(jout, "initiator_qp", cm->initiator_qp);
-    json_qp(jout, "acceptor_qp", cm->acceptor_qp);
-    COUNT(jout, cm, service_id);
-    jout_u64(jout, "port", cm_service_port(cm->service_id));
-    jout_bool(jout, "sidr", cm->sidr);
-    json_known_time(jout, "req_ns", cm->req_ns);
-    json_known_time(jout, "rep_ns", cm->rep_ns);
-    json_known_time(jout, "rtu_ns", cm->rtu_ns);
-    json_known_time(jout, "rej_ns", cm->rej_ns);
-    json_known_time(jout, "dreq_ns", cm->dreq_ns);
-    json_known_time(jout, "drep_ns", cm->drep_ns);
-    COUNT(jout, cm, req_packet);
-    COUNT(jout, cm, rej_packet);
-    COUNT(jout, cm, repeats);
-    COUNT(jout, cm, mras);
-    COUNT(jout, cm, reject_reason);
-    jout_u64(jout, "mtu", cm->mtu >= 1 && cm->mtu <= 5 ? 128u << cm->mtu : 0);
-    COUNT(jout, cm, retry_count);
-    COUNT(jout, cm, rnr_retry_count);
-    COUNT(jout, cm, transport);
+#include "report/rows/capture_cm.def"
     jout_close(jout);
 }
 
@@ -318,17 +216,7 @@ static void json_pause(struct jout *jout, const struct capture_pause *pause)
     snprintf(mac, sizeof mac, "%02x:%02x:%02x:%02x:%02x:%02x", pause->smac[0], pause->smac[1], pause->smac[2],
              pause->smac[3], pause->smac[4], pause->smac[5]);
     jout_open_line(jout, NULL, '{');
-    jout_text(jout, "smac", mac);
-    jout_bool(jout, "global", pause->global);
-    if (pause->global)
-        jout_null(jout, "priority");
-    else
-        jout_u64(jout, "priority", pause->priority);
-    COUNT(jout, pause, xoff);
-    COUNT(jout, pause, xon);
-    COUNT(jout, pause, paused_ns);
-    COUNT(jout, pause, longest_ns);
-    jout_list(jout, "packets", pause->evidence.packet, pause->evidence.kept);
+#include "report/rows/capture_pause.def"
     jout_close(jout);
 }
 
@@ -338,63 +226,15 @@ static void json_finding(struct jout *jout, const struct capture_finding *findin
     char filter[REPORT_FILTER];
 
     CHECK(finding->severity <= CAPTURE_ERROR);
-    jout_open_line(jout, NULL, '{');
-    jout_text(jout, "id", finding->id);
-    jout_text(jout, "severity", severity[finding->severity]);
-    jout_text(jout, "title", finding->title);
-    jout_text(jout, "what", finding->what);
-    jout_text(jout, "advice", finding->advice);
-    jout_list(jout, "packets", finding->evidence.packet, finding->evidence.kept);
     report_filter(&finding->evidence, filter);
-    jout_text(jout, "filter", filter[0] == '\0' ? NULL : filter);
-    json_qp(jout, "connection", finding->connection);
+    jout_open_line(jout, NULL, '{');
+#include "report/rows/capture_finding.def"
     jout_close(jout);
 }
 
-static void json_totals(struct jout *jout, const struct capture_totals *totals)
+static void json_malformed(struct jout *jout, const char *key, const struct capture_totals *totals)
 {
-    COUNT(jout, totals, packets);
-    COUNT(jout, totals, roce_packets);
-    COUNT(jout, totals, icrc_errors);
-    COUNT(jout, totals, malformed);
-    COUNT(jout, totals, retransmitted);
-    COUNT(jout, totals, naks);
-    COUNT(jout, totals, rnr_naks);
-    COUNT(jout, totals, cnps);
-    COUNT(jout, totals, ecn_marked);
-    COUNT(jout, totals, pfc_frames);
-    COUNT(jout, totals, pause_frames);
-    COUNT(jout, totals, bytes);
-    COUNT(jout, totals, roce_bytes);
-    COUNT(jout, totals, goodput_bytes);
-    COUNT(jout, totals, other_packets);
-    COUNT(jout, totals, tunnelled);
-    COUNT(jout, totals, icrc_checked);
-    COUNT(jout, totals, requests);
-    json_causes(jout, totals->retransmitted_by, totals->copies);
-    COUNT(jout, totals, filled);
-    COUNT(jout, totals, reordered);
-    COUNT(jout, totals, gaps);
-    COUNT(jout, totals, missing);
-    COUNT(jout, totals, holes_forgotten);
-    COUNT(jout, totals, resets);
-    COUNT(jout, totals, ecn_capable);
-    COUNT(jout, totals, duplicate_acks);
-    COUNT(jout, totals, psn_wraps);
-    COUNT(jout, totals, unknown_opcodes);
-    COUNT(jout, totals, unread);
-    COUNT(jout, totals, cut);
-    COUNT(jout, totals, cut_headers);
-    COUNT(jout, totals, cut_extended);
-    COUNT(jout, totals, answers_cut);
-    COUNT(jout, totals, time_backwards);
-    COUNT(jout, totals, first_ns);
-    COUNT(jout, totals, last_ns);
-    jout_u64(jout, "connections_seen", totals->connections);
-    jout_u64(jout, "connections_evicted", totals->evicted);
-    COUNT(jout, totals, cm_evicted);
-    COUNT(jout, totals, pause_evicted);
-    jout_open(jout, "malformed_by", '[');
+    jout_open(jout, key, '[');
     for (unsigned f = 0; f < CODEC_FAULTS; f++) {
         if (totals->malformed_by[f] == 0) continue;
         jout_open_line(jout, NULL, '{');
@@ -405,9 +245,9 @@ static void json_totals(struct jout *jout, const struct capture_totals *totals)
     jout_close(jout);
 }
 
-static void json_unread(struct jout *jout, const struct capture_totals *totals)
+static void json_unread(struct jout *jout, const char *key, const struct capture_totals *totals)
 {
-    jout_open(jout, "unread_types", '[');
+    jout_open(jout, key, '[');
     for (unsigned i = 0; i < CAPTURE_UNREAD_TYPES && totals->unread_type[i].records > 0; i++) {
         jout_open_line(jout, NULL, '{');
         jout_u64(jout, "link_type", totals->unread_type[i].link_type);
@@ -418,34 +258,46 @@ static void json_unread(struct jout *jout, const struct capture_totals *totals)
     jout_close(jout);
 }
 
+static void json_findings(struct jout *jout, const char *key, const struct capture *capture)
+{
+    jout_open(jout, key, '[');
+    for (size_t i = 0; i < capture_findings(capture); i++)
+        json_finding(jout, capture_finding(capture, i));
+    jout_close(jout);
+}
+
+static void json_connections(struct jout *jout, const char *key, const struct capture *capture, uint64_t bin_ns)
+{
+    jout_open(jout, key, '[');
+    for (size_t i = 0; i < capture_connections(capture); i++) {
+        const struct capture_connection connection = capture_connection(capture, i);
+        json_connection(jout, &connection, bin_ns);
+    }
+    jout_close(jout);
+}
+
+static void json_pauses(struct jout *jout, const char *key, const struct capture *capture)
+{
+    jout_open(jout, key, '[');
+    for (size_t i = 0; i < capture_pauses(capture); i++)
+        json_pause(jout, capture_pause(capture, i));
+    jout_close(jout);
+}
+
+static void json_cms(struct jout *jout, const char *key, const struct capture *capture)
+{
+    jout_open(jout, key, '[');
+    for (size_t i = 0; i < capture_cms(capture); i++)
+        json_cm(jout, capture_cm(capture, i));
+    jout_close(jout);
+}
+
 void capture_json(struct jout *jout, const struct capture_report *report)
 {
     const struct capture *capture = report->capture;
     const struct capture_totals *totals = capture_totals(capture);
 
     jout_open(jout, NULL, '{');
-    jout_text(jout, "file", report->file);
-    jout_text(jout, "error", report->error);
-    json_totals(jout, totals);
-    json_unread(jout, totals);
-    json_bins(jout, totals->bin, totals->bin_ns);
-    jout_open(jout, "verdict", '[');
-    for (size_t i = 0; i < capture_findings(capture); i++)
-        json_finding(jout, capture_finding(capture, i));
-    jout_close(jout);
-    jout_open(jout, "connections", '[');
-    for (size_t i = 0; i < capture_connections(capture); i++) {
-        const struct capture_connection connection = capture_connection(capture, i);
-        json_connection(jout, &connection, totals->bin_ns);
-    }
-    jout_close(jout);
-    jout_open(jout, "pauses", '[');
-    for (size_t i = 0; i < capture_pauses(capture); i++)
-        json_pause(jout, capture_pause(capture, i));
-    jout_close(jout);
-    jout_open(jout, "cm", '[');
-    for (size_t i = 0; i < capture_cms(capture); i++)
-        json_cm(jout, capture_cm(capture, i));
-    jout_close(jout);
+#include "report/rows/capture_file.def"
     jout_close(jout);
 }

@@ -202,6 +202,14 @@ void jout_null(struct jout *jout, const char *key)
     word(jout, key, "null", 4);
 }
 
+void jout_known(struct jout *jout, const char *key, uint64_t value, bool known)
+{
+    if (known)
+        jout_u64(jout, key, value);
+    else
+        jout_null(jout, key);
+}
+
 void jout_time(struct jout *jout, const char *key, ps_t at)
 {
     if (at == PS_NEVER)

@@ -49,7 +49,8 @@ void jout_real(struct jout *jout, const char *key, double value);
 void jout_list(struct jout *jout, const char *key, const uint64_t *value, size_t count);
 void jout_bool(struct jout *jout, const char *key, bool value);
 void jout_null(struct jout *jout, const char *key);
-void jout_time(struct jout *jout, const char *key, ps_t at); /* picoseconds; PS_NEVER: null */
+void jout_known(struct jout *jout, const char *key, uint64_t value, bool known); /* else null */
+void jout_time(struct jout *jout, const char *key, ps_t at);                     /* picoseconds; PS_NEVER: null */
 /* NULL is null; bytes that are not UTF-8 become U+FFFD. */
 void jout_text(struct jout *jout, const char *key, const char *value);
 void jout_flush(struct jout *jout);

@@ -21,12 +21,6 @@ void sim_csv_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void csv_time(FILE *out, ps_t at)
-{
-    fputc(',', out);
-    if (at != PS_NEVER) fprintf(out, "%" PRIu64, at);
-}
-
 void sim_csv_port_name(FILE *out, const struct fabric *fabric, uint32_t port)
 {
     char name[FABRIC_NAME];
@@ -34,60 +28,118 @@ void sim_csv_port_name(FILE *out, const struct fabric *fabric, uint32_t port)
     sim_csv_text(out, fabric_port_name(fabric, port, name));
 }
 
-static void csv_jobs(FILE *out, const struct sim_result *result)
+/* What begins a field that is not the first of its line. */
+struct csv {
+    FILE *out;
+    bool begun;
+};
+
+static void csv_next(struct csv *csv)
 {
-    fputs("name,repetition,ranks,bytes,start_ps,end_ps,time_ps,algbw_kBps,busbw_kBps\r\n", out);
-    for (uint32_t i = 0; i < result->jobs; i++) {
-        const struct sim_job *job = &result->job[i];
-        sim_csv_text(out, job->name);
-        fprintf(out, ",%u,%u,%" PRIu64, job->repetition, job->ranks, job->bytes);
-        csv_time(out, job->start);
-        csv_time(out, job->end);
-        csv_time(out, job->end == PS_NEVER ? PS_NEVER : job->end - job->start);
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 "\r\n", sim_bandwidth_kBps(job, false), sim_bandwidth_kBps(job, true));
-    }
+    if (csv->begun) fputc(',', csv->out);
+    csv->begun = true;
 }
 
-static void csv_flows(FILE *out, const struct fabric *fabric, const struct sim_result *result)
+static void csv_name(struct csv *csv, const char *name)
 {
-    fputs("id,src,dst,bytes,start_ps,fct_ps,ideal_ps,failed,job,acked_bytes,goodput_bps\r\n", out);
-    for (uint32_t i = 0; i < result->flows; i++) {
-        const struct sim_flow *flow = &result->flow[i];
-        fprintf(out, "%u,", flow->id);
-        sim_csv_port_name(out, fabric, fabric->endpoint[flow->src].port);
-        fputc(',', out);
-        sim_csv_port_name(out, fabric, fabric->endpoint[flow->dst].port);
-        fprintf(out, ",%" PRIu64, flow->bytes);
-        csv_time(out, flow->start);
-        csv_time(out, flow->fct_ps);
-        csv_time(out, flow->ideal_ps);
-        fprintf(out, ",%d,", flow->failed);
-        sim_csv_text(out, fabric->job[flow->job].name);
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 "\r\n", flow->acked_bytes, flow->goodput_bps);
-    }
+    csv_next(csv);
+    fputs(name, csv->out);
 }
 
-static void csv_ports(FILE *out, const struct fabric *fabric, const struct sim_result *result)
+static void csv_u64(struct csv *csv, uint64_t value)
 {
-    fputs(
-        "port,rate_bps,utilisation_ppm,frames,line_bytes,pfc_tx,pfc_rx,paused_ps,ecn_marked,queue_max_bytes,drops,lost",
-        out);
-    for (int i = 0; i < SW_DROPS; i++)
-        fprintf(out, ",drop_%s", sw_drop_name[i]);
-    fputs(",credits_tx,credits_rx\r\n", out);
-    for (uint32_t i = 0; i < result->ports; i++) {
-        const struct sim_port *port = &result->port[i];
-        sim_csv_port_name(out, fabric, port->port);
-        fprintf(out,
-                ",%" PRIu64 ",%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-                ",%" PRIu64 ",%" PRIu64,
-                fabric->port[port->port].rate_bps, port->utilisation_ppm, port->frames, port->line_bytes,
-                port->pauses_sent, port->pauses_received, port->paused_ps, port->ecn_marked, port->queue_max_bytes,
-                port->drops, port->lost);
-        for (int d = 0; d < SW_DROPS; d++)
-            fprintf(out, ",%" PRIu64, port->sw ? port->sw->drop[d] : 0);
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 "\r\n", port->credits_sent, port->credits_received);
+    csv_next(csv);
+    fprintf(csv->out, "%" PRIu64, value);
+}
+
+static void csv_bool(struct csv *csv, bool value)
+{
+    csv_u64(csv, value);
+}
+
+static void csv_time(struct csv *csv, ps_t at)
+{
+    csv_next(csv);
+    if (at != PS_NEVER) fprintf(csv->out, "%" PRIu64, at);
+}
+
+static void csv_text(struct csv *csv, const char *text)
+{
+    csv_next(csv);
+    sim_csv_text(csv->out, text);
+}
+
+static void csv_end(struct csv *csv)
+{
+    fputs("\r\n", csv->out);
+    csv->begun = false;
+}
+
+#define ROW(kind, key, value, help)
+#define FIXED(key, digits, value, help)
+#define KNOWN(key, known, value, help)
+#define WHEN(condition, kind, key, value, help)
+#define MADE(keys, statement, help)
+
+#define COLUMN(kind, key, value, help) csv_name(csv, #key);
+#define COLUMN_FIXED(key, digits, column, value, help) csv_name(csv, #column);
+#define COLUMN_ALONE(kind, column, value) csv_name(csv, #column);
+static void head_jobs(struct csv *csv)
+{
+#include "report/rows/job.def"
+    csv_end(csv);
+}
+
+static void head_flows(struct csv *csv)
+{
+#include "report/rows/flow.def"
+    csv_end(csv);
+}
+
+static void head_ports(struct csv *csv)
+{
+    char name[64];
+
+#include "report/rows/port.def"
+    for (int i = 0; i < SW_DROPS; i++) {
+        snprintf(name, sizeof name, "drop_%s", sw_drop_name[i]);
+        csv_name(csv, name);
     }
+    csv_name(csv, "credits_tx");
+    csv_name(csv, "credits_rx");
+    csv_end(csv);
+}
+#undef COLUMN
+#undef COLUMN_FIXED
+#undef COLUMN_ALONE
+
+#define COLUMN(kind, key, value, help) csv_##kind(csv, value);
+#define COLUMN_FIXED(key, digits, column, value, help) csv_u64(csv, value);
+#define COLUMN_ALONE(kind, column, value) csv_##kind(csv, value);
+static void csv_job(struct csv *csv, const struct sim_job *job)
+{
+#include "report/rows/job.def"
+    csv_end(csv);
+}
+
+static void csv_flow(struct csv *csv, const struct fabric *fabric, const struct sim_flow *flow)
+{
+    char src[FABRIC_NAME], dst[FABRIC_NAME];
+
+#include "report/rows/flow.def"
+    csv_end(csv);
+}
+
+static void csv_port(struct csv *csv, const struct fabric *fabric, const struct sim_port *port)
+{
+    char name[FABRIC_NAME];
+
+#include "report/rows/port.def"
+    for (int d = 0; d < SW_DROPS; d++)
+        csv_u64(csv, port->sw ? port->sw->drop[d] : 0);
+    csv_u64(csv, port->credits_sent);
+    csv_u64(csv, port->credits_received);
+    csv_end(csv);
 }
 
 /* Of adapters without RoCE's counters: what all have. */
@@ -129,18 +181,27 @@ static void csv_nics(FILE *out, const struct fabric *fabric, const struct sim_re
 
 void sim_csv(FILE *out, const struct sim_report *report, enum sim_csv which)
 {
+    const struct sim_result *result = report->result;
+    struct csv csv = {.out = out};
+
     switch (which) {
     case SIM_CSV_JOBS:
-        csv_jobs(out, report->result);
+        head_jobs(&csv);
+        for (uint32_t i = 0; i < result->jobs; i++)
+            csv_job(&csv, &result->job[i]);
         break;
     case SIM_CSV_FLOWS:
-        csv_flows(out, report->fabric, report->result);
+        head_flows(&csv);
+        for (uint32_t i = 0; i < result->flows; i++)
+            csv_flow(&csv, report->fabric, &result->flow[i]);
         break;
     case SIM_CSV_PORTS:
-        csv_ports(out, report->fabric, report->result);
+        head_ports(&csv);
+        for (uint32_t i = 0; i < result->ports; i++)
+            csv_port(&csv, report->fabric, &result->port[i]);
         break;
     case SIM_CSV_NICS:
-        csv_nics(out, report->fabric, report->result);
+        csv_nics(out, report->fabric, result);
         break;
     case SIM_CSVS:
         break;

@@ -116,6 +116,8 @@ uint32_t sim_counters_json(struct jout *jout, const struct sim_report *report, c
 enum sim_csv { SIM_CSV_JOBS, SIM_CSV_FLOWS, SIM_CSV_PORTS, SIM_CSV_NICS, SIM_CSVS };
 extern const char *const sim_csv_names[SIM_CSVS]; /* "jobs.csv" ... */
 void sim_csv(FILE *out, const struct sim_report *report, enum sim_csv which);
+/* Of the adapter at an endpoint. */
+const char *sim_endpoint_name(const struct fabric *fabric, uint32_t endpoint, char buf[FABRIC_NAME]);
 void sim_csv_text(FILE *out, const char *text);                                /* in quotes */
 void sim_csv_port_name(FILE *out, const struct fabric *fabric, uint32_t port); /* quoted where it must be */
 /* sim_series.c: metrics over time, where the run was watched: every column as JSON, and ports as a table (a row where

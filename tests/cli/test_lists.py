@@ -74,6 +74,14 @@ class Lists(Case):
         self.completions.mkdir()
         subprocess.run([sys.executable, SOURCE / "completions" / "make.py", PROGRAM, self.completions], check=True)
 
+    def test_the_page_of_documents_is_made_of_their_rows(self):
+        rows = SOURCE / "src" / "report" / "rows"
+        page = self.file("json.md", (SOURCE / "docs" / "json.md").read_bytes())
+        subprocess.run([sys.executable, rows / "document.py", page], check=True)
+        self.assertEqual(page.read_text(), (SOURCE / "docs" / "json.md").read_text(), "run src/report/rows/document.py")
+        tables = set(re.findall(r"<!-- rows: (\w+) -->", page.read_text()))
+        self.assertEqual(tables, {path.stem for path in rows.glob("*.def")})
+
     def test_completions_name_all_and_nothing_else(self):
         named = {
             "rocelab": r"--([a-z][a-z-]+)",
