@@ -156,7 +156,7 @@ class Tune(Case):
             files = sorted((out / "tuned").iterdir())
             if system == "host":  # its switches stay as they are
                 self.assertTrue(all(path.suffix == ".sh" for path in files), files)
-                files += [path for path in (self.folder / "sonic" / "present").iterdir() if path.suffix != ".sh"]
+                files += [path for path in sorted((self.folder / "sonic" / "present").iterdir()) if path.suffix != ".sh"]
             read = rocelab("import", "--model", "tomahawk3", *files).stdout
             if system == "junos":  # whole per cent of a buffer: thresholds are not tuned there, and not read back
                 read = re.sub(r"(?m)^( +max:) \w+\n( +min:) \w+$", r"\1 60KB\n\2 40KB", read)
