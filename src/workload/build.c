@@ -273,12 +273,11 @@ static int add_task(struct workload *workload, const struct host_task *task, uin
 /* One for each host that has ranks in it. */
 static int build_collective_tasks(struct workload *workload, uint32_t index, uint32_t *capacity, uint32_t *tasks_of)
 {
-    const struct comm *comm = workload->coll.comm[workload->coll.op[workload->instance[index].coll].comm];
+    struct coll_part part;
     int error = 0;
 
-    for (uint32_t h = 0; h < comm->hosts && !error; h++) {
-        struct host_task task = {
-            .instance = index, .host = comm->host[h], .next = comm->first[h], .end = comm->first[h + 1]};
+    for (uint32_t i = 0; !error && coll_part_of(workload, workload->instance[index].coll, i, &part); i++) {
+        struct host_task task = {.instance = index, .host = part.host, .next = part.first, .end = part.end};
         error = add_task(workload, &task, capacity, tasks_of);
     }
     return error;
@@ -372,17 +371,13 @@ static int build_empty(struct workload *workload)
     const struct fabric *fabric = workload->fabric;
 
     workload->host = calloc(fabric->hosts + 1u, sizeof(*workload->host));
-    workload->coll.gpu_out = calloc(fabric->gpus + 1u, sizeof(ps_t));
-    workload->coll.gpu_in = calloc(fabric->gpus + 1u, sizeof(ps_t));
     workload->broke = calloc(fabric->jobs + 1u, sizeof(ps_t));
-    if (!workload->host || !workload->coll.gpu_out || !workload->coll.gpu_in || !workload->broke) return -ENOMEM;
+    if (!workload->host || !workload->broke) return -ENOMEM;
     for (uint32_t i = 0; i < fabric->jobs; i++)
         workload->broke[i] = PS_NEVER;
     for (uint32_t h = 0; h < fabric->hosts; h++)
         workload->host[h].stalled = workload->host[h].freed = WORKLOAD_NONE;
-    workload->coll.gpu_rate = rate_of(fabric->gpu_rate_bps);
-    workload->coll.nvls_rate = rate_of(fabric->gpu_rate_bps / 1000000 * fabric->gpu_nvls_ppm);
-    return 0;
+    return collectives_init(workload);
 }
 
 int workload_create(const struct fabric *fabric, const struct workload_options *options, struct workload **ret,

@@ -9,7 +9,7 @@
 
 #include "base/heap.h"
 #include "base/rng.h"
-#include "workload/collective/coll_int.h"
+#include "workload/collective/collectives.h"
 #include "workload/training/train.h"
 #include "workload/workload.h"
 

@@ -6,6 +6,7 @@
 
 #include "fabric/fabric.h"
 #include "swarm.h"
+#include "workload/collective/coll_int.h"
 #include "workload/workload_int.h"
 
 #define SLICES 2u

@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "fabric/fabric.h"
+#include "workload/collective/coll_int.h"
 #include "workload/workload_int.h"
 
 struct charge { /* what is added up for */

@@ -14,6 +14,7 @@
 
 #include "base/heap.h"
 #include "workload/collective/coll.h"
+#include "workload/collective/collectives.h"
 #include "workload/collective/program.h"
 
 #define COLL_SLOTS 8 /* messages a pipe holds at most: NCCL's steps */
@@ -142,43 +143,6 @@ struct pipe_in { /* the receiving host's */
     bool queued;
 };
 
-struct host_done {
-    const struct coll_program *program;
-    uint64_t token;
-};
-
-enum coll_event {
-    EVENT_LOCAL,
-    EVENT_VIA,
-    EVENT_ARRIVED,
-    EVENT_LEAVES,
-    EVENT_DONE,
-    EVENT_ALARM,
-    EVENT_LINK,
-    EVENT_TRANSFER
-};
-#define EVENT_ID(kind, high, low) ((uint64_t)(kind) << 60 | (uint64_t)(high) << 32 | (low))
-
-struct collectives { /* part of struct workload */
-    struct comm **comm;
-    struct coll_graph **graph;
-    struct coll_op *op;
-    struct coll_lane *lane;
-    struct segment *segment;
-    struct pipe_out *out;
-    struct pipe_in *in;
-    uint32_t *part;
-    uint32_t comms, graphs, ops, lanes, segments, pipes, parts;
-    uint32_t comm_capacity, graph_capacity, op_capacity, lane_capacity, segment_capacity, out_capacity, in_capacity,
-        part_capacity;
-    ps_t *gpu_out, *gpu_in; /* [GPU] when its link is free, either way */
-    const struct coll_program *program[4];
-    uint32_t programs;
-    struct rate gpu_rate, nvls_rate; /* nvls: of what the switch adds or copies */
-};
-
-struct workload_host;
-
 /* plan.c */
 void coll_plan_make(const struct program *program, const struct comm *comm, const struct coll_config *config,
                     const struct fabric *fabric, struct coll_plan *ret);
@@ -200,17 +164,11 @@ int graph_find(struct workload *workload, uint32_t comm, const struct program *p
 void graph_free(struct coll_graph *graph);
 
 /* comm.c */
-void collectives_free(struct workload *workload);
-size_t collectives_bytes(const struct workload *workload);
 /* A lane, or a rank's place in a segment, is over. */
 void comm_part_done(struct workload *workload, uint32_t comm, uint32_t pos, ps_t now, struct app_out *out);
-void comm_start_at(struct workload *workload, uint32_t coll, uint32_t pos, uint64_t token, ps_t now,
-                   struct app_out *out);
-
 /* lanes.c */
 void lane_begin(struct workload *workload, uint32_t lane, uint32_t coll, uint64_t steps);
 void lane_advance(struct workload *workload, uint32_t host, uint32_t lane, ps_t now, struct app_out *out);
-void lanes_settle(struct workload *workload, uint32_t host, ps_t now, struct app_out *out);
 void lanes_wake(struct workload *workload, uint32_t host, uint32_t first, ps_t now, struct app_out *out);
 
 /* segment.c */
@@ -223,13 +181,5 @@ void segment_leaves(struct workload *workload, uint32_t segment, ps_t now, struc
 void pipe_produce(struct workload *workload, uint32_t host, uint32_t pipe, uint32_t bytes, const struct coll_plan *plan,
                   ps_t now, struct app_out *out);
 void pipe_clear(struct workload *workload, uint32_t host, uint32_t pipe, struct app_out *out);
-void pipe_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t pipe, ps_t now,
-               struct app_out *out);
-/* A message of it, or what clears one, was completed with an error: its job is broken. */
-void pipe_failed(struct workload *workload, uint32_t connection, uint32_t pipe, ps_t now);
-void pipe_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
-                   struct app_out *out);
-void pipe_event(struct workload *workload, uint32_t host, uint64_t id, ps_t now, struct app_out *out);
-void pipes_resume(struct workload *workload, uint32_t host, struct app_out *out);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "fabric/fabric.h"
+#include "workload/collective/coll_int.h"
 #include "workload/collective/tuner.h"
 #include "workload/workload_int.h"
 
@@ -35,6 +36,18 @@ static void comm_free(struct comm *comm)
     free(comm);
 }
 
+int collectives_init(struct workload *workload)
+{
+    const struct fabric *fabric = workload->fabric;
+    struct collectives *coll = &workload->coll;
+
+    coll->gpu_out = calloc(fabric->gpus + 1u, sizeof(ps_t));
+    coll->gpu_in = calloc(fabric->gpus + 1u, sizeof(ps_t));
+    coll->gpu_rate = rate_of(fabric->gpu_rate_bps);
+    coll->nvls_rate = rate_of(fabric->gpu_rate_bps / 1000000 * fabric->gpu_nvls_ppm);
+    return coll->gpu_out && coll->gpu_in ? 0 : -ENOMEM;
+}
+
 void collectives_free(struct workload *workload)
 {
     struct collectives *coll = &workload->coll;
@@ -55,6 +68,15 @@ void collectives_free(struct workload *workload)
     free(coll->part);
     free(coll->gpu_out);
     free(coll->gpu_in);
+}
+
+bool coll_part_of(const struct workload *workload, uint32_t coll, uint32_t i, struct coll_part *ret)
+{
+    const struct comm *comm = workload->coll.comm[workload->coll.op[coll].comm];
+
+    if (i >= comm->hosts) return false;
+    *ret = (struct coll_part){.host = comm->host[i], .first = comm->first[i], .end = comm->first[i + 1]};
+    return true;
 }
 
 size_t collectives_bytes(const struct workload *workload)

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "fabric/fabric.h"
+#include "workload/collective/coll_int.h"
 #include "workload/workload_int.h"
 
 /* Broadcast and Reduce: nothing goes around. */

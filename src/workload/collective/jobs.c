@@ -6,6 +6,7 @@
 #include "workload/workload_int.h"
 
 #include "fabric/fabric.h"
+#include "workload/collective/coll_int.h"
 
 static void job_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct app_out *out)
 {

@@ -7,6 +7,7 @@
  * they come from: that is what bounds what a receiver has coming.
  */
 #include "base/check.h"
+#include "workload/collective/coll_int.h"
 #include "workload/workload_int.h"
 
 void lane_begin(struct workload *workload, uint32_t index, uint32_t coll, uint64_t steps)

@@ -13,6 +13,7 @@
  */
 #include "base/check.h"
 #include "fabric/work.h"
+#include "workload/collective/coll_int.h"
 #include "workload/workload_int.h"
 
 #define BYTES_MASK 0x3fffffffu

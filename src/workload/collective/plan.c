@@ -18,6 +18,7 @@
  * model has for the hop, less what the network takes for a small message.
  */
 #include "fabric/fabric.h"
+#include "workload/collective/coll_int.h"
 #include "workload/collective/tuner.h"
 #include "workload/workload_int.h"
 

@@ -12,6 +12,7 @@
  * rank's end is its own.
  */
 #include "base/check.h"
+#include "workload/collective/coll_int.h"
 #include "workload/workload_int.h"
 
 /* Of message m, which GPU ever sends it: whole chunks, and in the last loop what is left. */
