@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 
 #include "fabric/fabric.h"
@@ -16,28 +17,13 @@ static const char *const role_name[FABRIC_ROLES] = {
 #undef X
 };
 
-static void json_or_null(struct jout *jout, const char *key, uint64_t value, bool known)
-{
-    if (known)
-        jout_u64(jout, key, value);
-    else
-        jout_null(jout, key);
-}
-
 static void json_node(struct jout *jout, const struct fabric *fabric, uint32_t index)
 {
     const struct fabric_node *node = &fabric->node[index];
     const struct fabric_switch *sw = node->kind == FABRIC_SWITCH ? &fabric->sw[index - fabric->hosts] : NULL;
 
     jout_open_line(jout, NULL, '{');
-    jout_text(jout, "node", node->name);
-    jout_text(jout, "role", role_name[node->role]);
-    jout_u64(jout, "tier", node->tier);
-    json_or_null(jout, "rail", node->rail, node->rail != FABRIC_NO_RAIL);
-    json_or_null(jout, "pod", node->pod, node->pod != FABRIC_NONE);
-    jout_text(jout, "model", sw ? sw->model : NULL);
-    json_or_null(jout, "buffer_bytes", sw ? sw->buffer_bytes : 0, sw != NULL);
-    jout_u64(jout, "ports", node->ports);
+#include "report/rows/node.def"
     jout_close(jout);
 }
 
@@ -55,12 +41,7 @@ static void json_link(struct jout *jout, const struct fabric *fabric, uint32_t p
     snprintf(tier, sizeof(tier), "%s-%s", role_name[fabric->node[low->node].role],
              role_name[fabric->node[high->node].role]);
     jout_open_line(jout, NULL, '{');
-    jout_text(jout, "a", fabric_port_name(fabric, high->peer, name));
-    jout_text(jout, "b", fabric_port_name(fabric, low->peer, name));
-    jout_u64(jout, "rate_bps", low->rate_bps);
-    jout_fixed(jout, "length_m", low->cable_mm, 3);
-    jout_text(jout, "tier", tier);
-    json_or_null(jout, "rail", low->rail, low->rail != FABRIC_NO_RAIL);
+#include "report/rows/link.def"
     jout_close(jout);
 }
 
@@ -72,33 +53,25 @@ static void json_class(struct jout *jout, const struct fabric_class *from)
     for (uint64_t d = 0; d < 64; d++)
         if (from->dscps >> d & 1) dscp[count++] = d;
     jout_open_line(jout, NULL, '{');
-    jout_text(jout, "name", from->name);
-    jout_u64(jout, "priority", from->priority);
-    jout_list(jout, "dscp", dscp, count);
-    jout_bool(jout, "lossless", from->lossless);
-    jout_bool(jout, "strict", from->strict);
-    jout_fixed(jout, "share", from->share_ppm, 6);
+#include "report/rows/class.def"
     jout_close(jout);
+}
+
+static void json_share(struct jout *jout, const char *key, uint64_t ppm, bool known)
+{
+    if (known)
+        jout_fixed(jout, key, ppm, 6);
+    else
+        jout_null(jout, key);
 }
 
 static void json_threshold(struct jout *jout, unsigned priority, const struct sim_threshold *from)
 {
+    bool alpha = from->pauses && from->dynamic;
+    uint64_t alpha_ppm = alpha ? (uint64_t)from->alpha_num * 1000000 / from->alpha_den : 0;
+
     jout_open_line(jout, NULL, '{');
-    jout_u64(jout, "priority", priority);
-    json_or_null(jout, "ecn_min_bytes", from->ecn_min_bytes, from->ecn);
-    json_or_null(jout, "ecn_max_bytes", from->ecn_max_bytes, from->ecn);
-    if (from->ecn)
-        jout_fixed(jout, "ecn_probability", from->ecn_probability_ppm, 6);
-    else
-        jout_null(jout, "ecn_probability");
-    json_or_null(jout, "pause_bytes", from->pause_bytes, from->pauses && !from->dynamic);
-    if (from->pauses && from->dynamic)
-        jout_fixed(jout, "pause_alpha", (uint64_t)from->alpha_num * 1000000 / from->alpha_den, 6);
-    else
-        jout_null(jout, "pause_alpha");
-    json_or_null(jout, "voq_pause_bytes", from->voq_pause_bytes, from->voq_pause_bytes > 0);
-    jout_u64(jout, "headroom_bytes", from->headroom_bytes);
-    jout_u64(jout, "reserved_bytes", from->reserved_bytes);
+#include "report/rows/threshold.def"
     jout_close(jout);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "fabric/fabric.h"
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 
@@ -137,16 +138,12 @@ static void print_ports(FILE *out, const struct sim_report *report, const struct
         const struct up_port_result *port = &report->foreign_port[i];
         const struct up_port_counts *counts = &port->counts;
         char name[FABRIC_NAME], text[8][TEXT_COUNT];
-        const char *cell[] = {fabric_port_name(fabric, fabric->endpoint[port->endpoint].port, name),
-                              port->interface,
-                              text_count(counts->in_frames, text[0]),
-                              text_bytes(counts->in_bytes, text[1]),
-                              text_count(counts->out_frames, text[2]),
-                              text_bytes(counts->out_bytes, text[3]),
-                              text_count(counts->in_pauses, text[4]),
-                              text_count(counts->out_pauses, text[5]),
-                              text_count(lost_frames(counts), text[6]),
-                              text_count(counts->not_carried, text[7])};
+        const char *cell[] = {
+            sim_endpoint_name(fabric, port->endpoint, name), port->interface,
+            text_count(counts->in_frames, text[0]),          text_bytes(counts->in_bytes, text[1]),
+            text_count(counts->out_frames, text[2]),         text_bytes(counts->out_bytes, text[3]),
+            text_count(counts->in_pauses, text[4]),          text_count(counts->out_pauses, text[5]),
+            text_count(lost_frames(counts), text[6]),        text_count(counts->not_carried, text[7])};
         table_row(&table, cell);
     }
     table_print(&table, out, &options->style, 2);
@@ -161,54 +158,29 @@ void sim_text_programs(FILE *out, const struct sim_report *report, const struct 
     if (!options->quiet) print_flows(out, report, options);
 }
 
-static void json_program(struct jout *jout, const struct up_program *program)
+static void json_words(struct jout *jout, const char *key, const struct up_program *program)
 {
-    jout_open(jout, NULL, '{');
-    jout_text(jout, "host", program->host);
-    jout_open_line(jout, "argv", '[');
+    jout_open_line(jout, key, '[');
     for (unsigned i = 0; program->word && program->word[i]; i++)
         jout_text(jout, NULL, program->word[i]);
     if (program->word == NULL) jout_text(jout, NULL, program->command);
     jout_close(jout);
-    if (program->exit >= 0)
-        jout_u64(jout, "exit", (uint64_t)program->exit);
-    else
-        jout_null(jout, "exit");
-    if (program->signal)
-        jout_u64(jout, "signal", (uint64_t)program->signal);
-    else
-        jout_null(jout, "signal");
-    jout_time(jout, "start_ps", program->start);
-    jout_time(jout, "end_ps", program->end);
-    jout_bool(jout, "attached", program->attached);
-    jout_bool(jout, "late", program->late);
+}
+
+static void json_program(struct jout *jout, const struct up_program *program)
+{
+    jout_open(jout, NULL, '{');
+#include "report/rows/program.def"
     jout_close(jout);
 }
 
 static void json_flow(struct jout *jout, const struct fabric *fabric, const struct up_flow_result *flow)
 {
+    bool peer = flow->peer != UINT32_MAX;
     char name[FABRIC_NAME];
 
     jout_open_line(jout, NULL, '{');
-    jout_text(jout, "host", fabric_port_name(fabric, fabric->endpoint[flow->endpoint].port, name));
-    if (flow->peer == UINT32_MAX) {
-        jout_null(jout, "peer");
-        jout_null(jout, "peer_qpn");
-    } else {
-        jout_text(jout, "peer", fabric_port_name(fabric, fabric->endpoint[flow->peer].port, name));
-        jout_u64(jout, "peer_qpn", flow->remote_qpn);
-    }
-    jout_u64(jout, "qpn", flow->qpn);
-    jout_text(jout, "program", flow->command);
-    jout_u64(jout, "messages", flow->messages);
-    jout_u64(jout, "bytes", flow->bytes);
-    jout_u64(jout, "failed", flow->failed);
-    jout_time(jout, "first_post_ps", flow->first);
-    jout_time(jout, "last_completion_ps", flow->last);
-    if (flow->goodput_bps)
-        jout_u64(jout, "goodput_bps", flow->goodput_bps);
-    else
-        jout_null(jout, "goodput_bps");
+#include "report/rows/program_pair.def"
     jout_close(jout);
 }
 
@@ -218,20 +190,7 @@ static void json_port(struct jout *jout, const struct fabric *fabric, const stru
     char name[FABRIC_NAME];
 
     jout_open(jout, NULL, '{');
-    jout_text(jout, "port", fabric_port_name(fabric, fabric->endpoint[port->endpoint].port, name));
-    jout_text(jout, "interface", port->interface);
-    jout_u64(jout, "in_frames", counts->in_frames);
-    jout_u64(jout, "in_bytes", counts->in_bytes);
-    jout_u64(jout, "out_frames", counts->out_frames);
-    jout_u64(jout, "out_bytes", counts->out_bytes);
-    jout_u64(jout, "in_pauses", counts->in_pauses);
-    jout_u64(jout, "out_pauses", counts->out_pauses);
-    jout_u64(jout, "lost_late", counts->late);
-    jout_u64(jout, "lost_full", counts->full);
-    jout_u64(jout, "lost_refused", counts->refused);
-    jout_u64(jout, "lost_unknown", counts->unknown);
-    jout_u64(jout, "lost_wrong", counts->wrong);
-    jout_u64(jout, "not_carried", counts->not_carried);
+#include "report/rows/interface.def"
     jout_close(jout);
 }
 
