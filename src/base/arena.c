@@ -125,7 +125,7 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size, size_t align)
 
     if (!piece && arena->or_end) {
         memory_ran_out();
-        CHECK(!"memory");
+        check_failed(__FILE__, __LINE__, "memory");
     }
     return piece;
 }
