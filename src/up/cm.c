@@ -52,34 +52,34 @@ static int slot_take(struct up_cm *cm, struct up_process *process)
 
 /* --- listeners --- */
 
-static unsigned families_of(const struct cm_listener *listener)
+static unsigned families_of(const struct up_cm_listener *listener)
 {
     return listener->any ? listener->any : pkt_addr_families(&listener->address);
 }
 
-static bool clash(const struct cm_listener *a, const struct cm_listener *b)
+static bool clash(const struct up_cm_listener *a, const struct up_cm_listener *b)
 {
     if (a->nic != b->nic || a->service_id != b->service_id || !(families_of(a) & families_of(b))) return false;
     return a->any || b->any || memcmp(&a->address, &b->address, sizeof a->address) == 0;
 }
 
-static struct cm_listener as_listener(struct up_process *process, const struct attach_request *request)
+static struct up_cm_listener as_listener(struct up_process *process, const struct attach_request *request)
 {
     struct attach_service service;
 
     memcpy(&service, request->data, sizeof service);
-    return (struct cm_listener){.process = process,
-                                .nic = request->nic,
-                                .service_id = service.id,
-                                .any = service.any & (PKT_FAMILY_IPV4 | PKT_FAMILY_IPV6),
-                                .address = service.address};
+    return (struct up_cm_listener){.process = process,
+                                   .nic = request->nic,
+                                   .service_id = service.id,
+                                   .any = service.any & (PKT_FAMILY_IPV4 | PKT_FAMILY_IPV6),
+                                   .address = service.address};
 }
 
-static int listen_for(struct up_cm *cm, const struct cm_listener *wanted)
+static int listen_for(struct up_cm *cm, const struct up_cm_listener *wanted)
 {
-    for (const struct cm_listener *other = cm->listeners; other; other = other->next)
+    for (const struct up_cm_listener *other = cm->listeners; other; other = other->next)
         if (clash(wanted, other)) return -EADDRINUSE;
-    struct cm_listener *listener = cm->listener_count < CM_LISTENERS_MAX ? malloc(sizeof *listener) : NULL;
+    struct up_cm_listener *listener = cm->listener_count < CM_LISTENERS_MAX ? malloc(sizeof *listener) : NULL;
     if (listener == NULL) return -ENOMEM;
     *listener = *wanted;
     listener->next = cm->listeners;
@@ -88,18 +88,18 @@ static int listen_for(struct up_cm *cm, const struct cm_listener *wanted)
     return 0;
 }
 
-static bool same(const struct cm_listener *a, const struct cm_listener *b)
+static bool same(const struct up_cm_listener *a, const struct up_cm_listener *b)
 {
     return a->process == b->process && a->any == b->any && clash(a, b);
 }
 
 /* NULL: all of the process's. */
-static void unlisten(struct up_cm *cm, const struct up_process *process, const struct cm_listener *which)
+static void unlisten(struct up_cm *cm, const struct up_process *process, const struct up_cm_listener *which)
 {
-    struct cm_listener **at = &cm->listeners;
+    struct up_cm_listener **at = &cm->listeners;
 
     while (*at) {
-        struct cm_listener *listener = *at;
+        struct up_cm_listener *listener = *at;
         if (which ? same(listener, which) : listener->process == process) {
             *at = listener->next;
             free(listener);
@@ -116,7 +116,7 @@ static struct up_process *listener_of(const struct up_cm *cm, uint32_t nic, uint
 {
     struct up_process *found = NULL;
 
-    for (const struct cm_listener *l = cm->listeners; l; l = l->next) {
+    for (const struct up_cm_listener *l = cm->listeners; l; l = l->next) {
         if (l->nic != nic || l->service_id != service_id) continue;
         if (!l->any && memcmp(&l->address, address, sizeof *address) == 0) return l->process;
         if (l->any & pkt_addr_families(address)) found = l->process;
@@ -242,7 +242,7 @@ static int alive(const struct up_process *process, const struct attach_request *
 int cm_request(struct up_process *process, struct attach_request *request, ps_t now, struct node_io *io)
 {
     struct up_cm *cm = cm_of(process->host);
-    const struct cm_listener listener = as_listener(process, request);
+    const struct up_cm_listener listener = as_listener(process, request);
 
     if (cm == NULL) return -ENOMEM;
     if (request->nic >= ATTACH_NICS || process->device[request->nic] == NULL) return -ENODEV;
@@ -324,7 +324,7 @@ void cm_release(struct up_host *host)
         while (host->cm->links[slot])
             link_end(host->cm, slot, &host->cm->links[slot]);
     while (host->cm->listeners) {
-        struct cm_listener *next = host->cm->listeners->next;
+        struct up_cm_listener *next = host->cm->listeners->next;
         free(host->cm->listeners);
         host->cm->listeners = next;
     }

@@ -11,13 +11,13 @@
 #define CM_LISTENERS_MAX 16384u /* of a host */
 #define CM_LINKS_MAX 8192u      /* of a program: more than the queue pairs of an adapter */
 
-struct cm_listener {
+struct up_cm_listener {
     struct up_process *process;
     uint32_t nic; /* that it listens at */
     uint64_t service_id;
     uint32_t any; /* PKT_FAMILY_*: all of the adapter's addresses of these families; 0: `address` alone */
     struct pkt_addr address;
-    struct cm_listener *next;
+    struct up_cm_listener *next;
 };
 
 struct cm_link {            /* a connection that a process has, as its datagrams tell */
@@ -32,7 +32,7 @@ struct up_cm { /* of a host */
     struct up_process *slot[CM_SLOTS + 1];
     struct cm_link *links[CM_SLOTS + 1];
     uint32_t link_count[CM_SLOTS + 1], listener_count;
-    struct cm_listener *listeners;
+    struct up_cm_listener *listeners;
     struct cm_qp1 **qp1; /* [adapters]; NULL: not made yet */
 };
 

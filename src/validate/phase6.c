@@ -40,7 +40,8 @@ static bool is_culprit(const struct evidence *evidence, uint32_t object, const s
 }
 
 /* The finding that says it; as many as there are: none does. */
-static uint32_t find_cause(const struct diagnose *diagnose, const struct plant *plant, const struct plant_cause *cause)
+static uint32_t find_cause(const struct diagnose *diagnose, const struct planted *plant,
+                           const struct plant_cause *cause)
 {
     uint32_t i = 0;
 
@@ -61,7 +62,7 @@ static bool is_tuning(const struct diagnose_finding *finding)
 }
 
 /* Nothing is named before the cause but what the traffic is by itself. */
-static bool is_first(const struct diagnose *diagnose, const struct plant *plant, uint32_t at)
+static bool is_first(const struct diagnose *diagnose, const struct planted *plant, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
         if (!is_tuning(&diagnose->finding[i]) &&
@@ -72,7 +73,7 @@ static bool is_first(const struct diagnose *diagnose, const struct plant *plant,
 
 /* Causes that are not found, or not in their order; warnings about what is good.  A fabric that is not clean has a
  * cause of its own, which may be named first. */
-static uint32_t count_wrong(const struct diagnose *diagnose, const struct plant *plant, bool clean)
+static uint32_t count_wrong(const struct diagnose *diagnose, const struct planted *plant, bool clean)
 {
     uint32_t wrong = plant->acquits && !diagnose->acquitted, last = 0;
 
@@ -88,7 +89,7 @@ static uint32_t count_wrong(const struct diagnose *diagnose, const struct plant 
 }
 
 /* Answers what is wrong. */
-static uint32_t judge_findings(struct validate_case *of, const struct plant *plant, const struct diagnose *diagnose,
+static uint32_t judge_findings(struct validate_case *of, const struct planted *plant, const struct diagnose *diagnose,
                                bool clean)
 {
     const struct diagnose_finding *first = diagnose->findings ? &diagnose->finding[0] : NULL;
@@ -109,7 +110,7 @@ static uint32_t judge_findings(struct validate_case *of, const struct plant *pla
     return wrong;
 }
 
-static uint32_t diagnose_variant(struct validate_case *of, const struct plant *plant, struct variant *variant,
+static uint32_t diagnose_variant(struct validate_case *of, const struct planted *plant, struct variant *variant,
                                  bool clean)
 {
     const struct sim_report report = {.fabric = variant->fabric, .result = &variant->result};
@@ -178,7 +179,7 @@ void test_diagnosis(struct validate_case *of)
 
     judge_runbooks(of);
     if (!plants_traffic(of, &failures)) return;
-    struct plant *plant = plants_choose(of, &failures, &count);
+    struct planted *plant = plants_choose(of, &failures, &count);
     for (uint32_t i = 0; i < count; i++) {
         if (!plant[i].cause[0].rules) continue;
         if (plant[i].lacks || (plant[i].needs_clean && !clean)) {

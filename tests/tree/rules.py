@@ -226,6 +226,21 @@ def rule_seen_by(root):
             yield f"src/{header}: {count} sources see it, {most} at most: forward declarations, or a smaller header (fabric/names.h, errors.h, handle.h ...)"
 
 
+def rule_struct_names(root):
+    """A struct that a header shows is one thing in the whole tree; what a file has for itself may be called as it likes.
+
+    The structs of a verbs device are declared once, in device/device.h, and each room that has a device has a body."""
+    homes = {}
+    for path in c_files(root, "src"):
+        if path.suffix == ".h":
+            for struct in re.findall(r"^(?:struct|union) (\w+) \{", code(path), re.M):
+                if not re.match(r"device(_|$)", struct):
+                    homes.setdefault(struct, []).append(name(root, path))
+    for struct, where in sorted(homes.items()):
+        if len(where) > 1:
+            yield f"{where[1]}: struct {struct} is another thing in {where[0]}"
+
+
 def rule_folder_size(root):
     """A folder can be looked through."""
     for folder in sorted({path.parent for path in c_files(root, "src")}):

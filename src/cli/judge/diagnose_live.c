@@ -68,7 +68,7 @@ static void take_counter(struct reading *in, uint32_t port, const struct device_
 
     snprintf(name, sizeof name, "%.*s%s", (int)(time ? length - 3 : length), counter->name, time ? "_ns" : "");
     snprintf(number, sizeof number, "%" PRIu64, time ? counter->value / 1000 : counter->value);
-    struct field key = field_of(name), value = field_of(number);
+    struct text_field key = field_of(name), value = field_of(number);
     reading_named(in, names, port, EVIDENCE_NO_PRIORITY, &key, &value);
 }
 

@@ -154,7 +154,7 @@ struct junos_node *junos_cos_interfaces(struct junos *in, struct junos_node *cos
 void junos_bind(struct junos *in, struct junos_node *cos);
 void junos_traffic_classes(struct junos *in); /* gives every class its number in the fabric */
 void junos_chip(struct junos *in);            /* chip.c */
-void junos_say(struct junos *in);             /* say.c */
+void junos_say(struct junos *in);             /* meaning.c */
 void junos_judge(struct junos *in);           /* judge.c: what is wrong whichever port has it */
 void junos_routes(struct junos *in);          /* routes.c: whether equal paths are used, and by what */
 void junos_rest(struct junos *in);            /* rest.c: what nobody dealt with */

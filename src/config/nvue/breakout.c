@@ -96,7 +96,7 @@ void nvue_add_broken(struct nvue *in)
             char name[FABRIC_NAME];
             uint32_t p = CONFIG_NONE;
             snprintf(name, sizeof(name), "%.40ss%u", in->broken[b].name, i);
-            const struct port *port = nvue_port(in, name, in->broken[b].line, &p);
+            const struct nvue_port *port = nvue_port(in, name, in->broken[b].line, &p);
             if (!port) return;
             if (!port->mentioned) config_idle(in->set, in->device, p);
             if (in->broken[b].rate && !config_said(in->set, in->device, p, "rate"))

@@ -6,7 +6,7 @@
  * `default-global` where that is set.  `qos roce` sets default-global as NVIDIA documents it: trust of DSCP, priority
  * DSCP / 8, priority 3 in queue 3 with half of the line, priority 6 strict in queue 6, all others in queue 0, marking
  * from 150000 to 1500000 bytes on queues 0 and 3, PFC on priority 3 (not in the lossy modes) for 100 m of cable.
- * What is said of default-global besides lies over that.  What ports then say is in say.c.
+ * What is said of default-global besides lies over that.  What ports then mean is in meaning.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -75,14 +75,14 @@ uint64_t nvue_bits(const char *text, unsigned below)
     return bits;
 }
 
-struct profile *nvue_profile(struct nvue *in, enum kind kind, const char *name, uint32_t line)
+struct nvue_profile *nvue_profile(struct nvue *in, enum kind kind, const char *name, uint32_t line)
 {
     for (uint32_t i = 0; i < in->profiles; i++)
         if (in->profile[i].kind == kind && strcmp(in->profile[i].name, name) == 0) return &in->profile[i];
     if (!line) return NULL;
     ARENA_ROOM(in->arena, in->profile, in->profiles, in->profiles_room);
-    struct profile *as = &in->profile[in->profiles++];
-    *as = (struct profile){.name = name, .kind = (uint8_t)kind, .line = line, .rx = true, .tx = true};
+    struct nvue_profile *as = &in->profile[in->profiles++];
+    *as = (struct nvue_profile){.name = name, .kind = (uint8_t)kind, .line = line, .rx = true, .tx = true};
     as->xoff = as->xon = as->buffer = as->cable = -1;
     for (unsigned i = 0; i < 64; i++) {
         as->dscp[i] = (uint8_t)(i / 8);
@@ -104,23 +104,23 @@ static void roce_defaults(struct nvue *in, uint32_t line, const char *mode, int6
 
     in->roce = true;
     nvue_profile(in, MAPPING, global, line);
-    struct profile *queues = nvue_profile(in, QUEUES, global, line);
+    struct nvue_profile *queues = nvue_profile(in, QUEUES, global, line);
     for (unsigned i = 0; queues && i < FABRIC_PRIOS; i++)
         queues->queue[i] = i == 3 || i == 6 || (second && i == 4) ? (uint8_t)i : 0;
-    struct profile *turns = nvue_profile(in, SCHEDULER, global, line);
+    struct nvue_profile *turns = nvue_profile(in, SCHEDULER, global, line);
     if (turns) {
         turns->scheduled[0] = turns->scheduled[3] = turns->scheduled[6] = turns->strict[6] = true;
         turns->weight[0] = turns->weight[3] = second ? 33 : 50;
         turns->scheduled[4] = second;
         turns->weight[4] = second ? 33 : 0;
     }
-    struct profile *marking = nvue_profile(in, MARKING, global, line);
+    struct nvue_profile *marking = nvue_profile(in, MARKING, global, line);
     for (unsigned q = 0; marking && q <= 4; q++)
         if (q == 0 || q == 3 || (second && q == 4))
-            marking->curve[q] = (struct curve){
+            marking->curve[q] = (struct nvue_curve){
                 .on = true, .min = NVUE_ROCE_MIN, .max = NVUE_ROCE_MAX, .probability = 100, .line = line};
     if (!lossless) in->lossy_line = line;
-    struct profile *pfc = lossless ? nvue_profile(in, PFC, global, line) : NULL;
+    struct nvue_profile *pfc = lossless ? nvue_profile(in, PFC, global, line) : NULL;
     if (!pfc) return;
     pfc->priorities = 1u << 3;
     pfc->cable = cable;
@@ -161,7 +161,7 @@ static void read_roce(struct nvue *in)
 
 /* --- profiles: qos KIND NAME ... --- */
 
-static bool read_mapping(struct nvue *in, const struct nvue_fact *fact, struct profile *as)
+static bool read_mapping(struct nvue *in, const struct nvue_fact *fact, struct nvue_profile *as)
 {
     const char *key = fact->word[3];
     int64_t to;
@@ -189,7 +189,7 @@ static bool read_mapping(struct nvue *in, const struct nvue_fact *fact, struct p
     return true;
 }
 
-static bool read_queue_profile(struct nvue *in, const struct nvue_fact *fact, struct profile *as)
+static bool read_queue_profile(struct nvue *in, const struct nvue_fact *fact, struct nvue_profile *as)
 {
     int64_t got = 0;
 
@@ -218,7 +218,7 @@ static bool read_queue_profile(struct nvue *in, const struct nvue_fact *fact, st
     return true;
 }
 
-static bool read_marking(struct nvue *in, const struct nvue_fact *fact, struct profile *as)
+static bool read_marking(struct nvue *in, const struct nvue_fact *fact, struct nvue_profile *as)
 {
     if (fact->words < 7 || strcmp(fact->word[3], "traffic-class") != 0) return false;
     unsigned bits = (unsigned)nvue_bits(fact->word[4], 8);
@@ -246,7 +246,7 @@ static bool read_marking(struct nvue *in, const struct nvue_fact *fact, struct p
     return true;
 }
 
-static bool read_pfc(struct nvue *in, const struct nvue_fact *fact, struct profile *as)
+static bool read_pfc(struct nvue *in, const struct nvue_fact *fact, struct nvue_profile *as)
 {
     const char *key = fact->word[3], *value = fact->word[fact->words - 1];
     int64_t *into = strcmp(key, "xoff-threshold") == 0  ? &as->xoff
@@ -276,7 +276,7 @@ static bool read_pfc(struct nvue *in, const struct nvue_fact *fact, struct profi
 }
 
 /* What a profile rewrites counts where a port names it. */
-static bool read_remark(struct nvue *in, const struct nvue_fact *fact, struct profile *as)
+static bool read_remark(struct nvue *in, const struct nvue_fact *fact, struct nvue_profile *as)
 {
     int64_t dscp = 0;
 
@@ -318,7 +318,7 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
     }
     for (int kind = 0; kind < KINDS; kind++) {
         if (strcmp(fact->word[1], nvue_kinds[kind]) != 0 || fact->words < 3) continue;
-        struct profile *as = nvue_profile(in, (enum kind)kind, fact->word[2], fact->line);
+        struct nvue_profile *as = nvue_profile(in, (enum kind)kind, fact->word[2], fact->line);
         if (!as || fact->words < 4) return true;
         if (kind == MAPPING) return read_mapping(in, fact, as);
         if (kind == MARKING) return read_marking(in, fact, as);
@@ -331,7 +331,7 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
 
 /* --- interfaces --- */
 
-struct port *nvue_port(struct nvue *in, const char *name, uint32_t line, uint32_t *ret)
+struct nvue_port *nvue_port(struct nvue *in, const char *name, uint32_t line, uint32_t *ret)
 {
     uint32_t p = config_port(in->set, nvue_at(in, line), in->device, name);
 
@@ -343,7 +343,7 @@ struct port *nvue_port(struct nvue *in, const char *name, uint32_t line, uint32_
     return &in->port[p];
 }
 
-static bool read_port_link(struct nvue *in, const struct nvue_fact *fact, uint32_t p, struct port *port)
+static bool read_port_link(struct nvue *in, const struct nvue_fact *fact, uint32_t p, struct nvue_port *port)
 {
     const char *key = fact->words > 3 ? fact->word[3] : "", *value = fact->words > 4 ? fact->word[4] : "";
     struct origin at = nvue_at(in, fact->line);
@@ -399,7 +399,7 @@ static bool read_adaptive(struct nvue *in, const struct nvue_fact *fact, uint32_
 static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char *name)
 {
     uint32_t p = CONFIG_NONE;
-    struct port *port = nvue_port(in, name, fact->head, &p);
+    struct nvue_port *port = nvue_port(in, name, fact->head, &p);
     bool range = strpbrk(fact->word[1], ",-") != NULL;
     const char *section = fact->words > 2 ? fact->word[2] : "", *key = fact->words > 3 ? fact->word[3] : "";
 
@@ -539,8 +539,8 @@ static void say_hash(struct nvue *in)
 static void move_roce(struct nvue *in)
 {
     bool other = false, own = false;
-    struct profile *queues = in->roce ? nvue_profile(in, QUEUES, "default-global", 0) : NULL;
-    struct profile *pfc = in->roce ? nvue_profile(in, PFC, "default-global", 0) : NULL;
+    struct nvue_profile *queues = in->roce ? nvue_profile(in, QUEUES, "default-global", 0) : NULL;
+    struct nvue_profile *pfc = in->roce ? nvue_profile(in, PFC, "default-global", 0) : NULL;
 
     for (uint32_t f = 0; f < in->facts.count; f++) {
         const struct nvue_fact *fact = &in->facts.fact[f];

@@ -9,18 +9,18 @@
 
 #include "config/nvue/read.h"
 
-static struct pool *pool_of(struct nvue *in, const char *name)
+static struct nvue_pool *pool_of(struct nvue *in, const char *name)
 {
     for (uint32_t i = 0; i < in->pools; i++)
         if (strcmp(in->pool[i].name, name) == 0) return &in->pool[i];
     if (in->pools == POOLS) return NULL;
-    in->pool[in->pools] = (struct pool){.name = name, .percent = -1};
+    in->pool[in->pools] = (struct nvue_pool){.name = name, .percent = -1};
     return &in->pool[in->pools++];
 }
 
 bool nvue_read_pool(struct nvue *in, const struct nvue_fact *fact)
 {
-    struct pool *pool = fact->words > 2 ? pool_of(in, fact->word[2]) : NULL;
+    struct nvue_pool *pool = fact->words > 2 ? pool_of(in, fact->word[2]) : NULL;
 
     if (!pool) return false;
     if (fact->words < 5) return true;
@@ -102,7 +102,7 @@ static void judge_sum(struct nvue *in)
 #define PERCENT_LEAST 10 /* of the buffer, for what is without loss */
 
 /* A watchdog or a lossless pool is wanted where something pauses: what is missing is told where it was left out. */
-static void judge_no_pauses(struct nvue *in, const struct pool *lossless)
+static void judge_no_pauses(struct nvue *in, const struct nvue_pool *lossless)
 {
     uint32_t watched = 0;
 
@@ -119,7 +119,7 @@ static void judge_no_pauses(struct nvue *in, const struct pool *lossless)
 
 void nvue_judge_pools(struct nvue *in)
 {
-    const struct pool *lossless = NULL;
+    const struct nvue_pool *lossless = NULL;
     unsigned pauses = 0;
 
     for (uint32_t p = 0; p < in->ports; p++)

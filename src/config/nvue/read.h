@@ -11,14 +11,14 @@
 enum kind { MAPPING, QUEUES, SCHEDULER, MARKING, PFC, PAUSE, REMARK };
 extern const char *const nvue_kinds[KINDS]; /* their names */
 
-struct curve {
+struct nvue_curve {
     bool on;
     int64_t min, max, probability;
     bool met;                                       /* anything was said of it */
     uint32_t line, min_line, max_line, chance_line; /* but the first 0: as the first */
 };
 
-struct profile { /* of one kind; only that kind's members count */
+struct nvue_profile { /* of one kind; only that kind's members count */
     const char *name;
     uint8_t kind;
     uint32_t line;
@@ -34,7 +34,7 @@ struct profile { /* of one kind; only that kind's members count */
     bool strict[FABRIC_PRIOS], scheduled[FABRIC_PRIOS];
     int64_t weight[FABRIC_PRIOS];
     uint32_t scheduled_line[FABRIC_PRIOS], weight_line[FABRIC_PRIOS]; /* 0: the profile's own */
-    struct curve curve[FABRIC_PRIOS];
+    struct nvue_curve curve[FABRIC_PRIOS];
     unsigned priorities;
     bool rx, tx;
     uint32_t rx_line, tx_line; /* 0: not said */
@@ -46,7 +46,7 @@ struct profile { /* of one kind; only that kind's members count */
     uint32_t pfc_line, xoff_line, xon_line, buffer_line, cable_line; /* 0: the profile's own */
 };
 
-struct pool { /* qos traffic-pool */
+struct nvue_pool { /* qos traffic-pool */
     const char *name;
     int64_t percent; /* -1: not said */
     unsigned priorities;
@@ -63,12 +63,12 @@ struct broken { /* a cage that is broken out: its ports are NAMEs0 and so on, an
     uint32_t line;
 };
 
-struct port {
-    uint32_t first;              /* line that speaks of it, of it alone if there is one */
-    bool shared;                 /* that line is of a range */
-    bool mentioned;              /* by more than its cage's breakout */
-    const struct profile *dscps; /* its map, where it trusts DSCPs */
-    uint32_t watchdog_line;      /* 0: not said */
+struct nvue_port {
+    uint32_t first;                   /* line that speaks of it, of it alone if there is one */
+    bool shared;                      /* that line is of a range */
+    bool mentioned;                   /* by more than its cage's breakout */
+    const struct nvue_profile *dscps; /* its map, where it trusts DSCPs */
+    uint32_t watchdog_line;           /* 0: not said */
     const char *profile[KINDS];
     uint32_t line[KINDS];
     bool watchdog, off;
@@ -81,9 +81,9 @@ struct nvue {
     struct arena *arena;
     struct nvue_facts facts;
     uint32_t device;
-    struct profile *profile;
+    struct nvue_profile *profile;
     uint32_t profiles, profiles_room;
-    struct port *port;
+    struct nvue_port *port;
     uint32_t ports, ports_room;
     int64_t poll, robustness;
     uint32_t poll_line, robustness_line; /* 0: not said */
@@ -92,7 +92,7 @@ struct nvue {
     uint32_t hash_line;                  /* 0: nothing is said of it */
     bool adaptive, adaptive_ports;       /* adaptive routing: of the switch, and of any port */
     uint32_t adaptive_line;
-    struct pool pool[POOLS];
+    struct nvue_pool pool[POOLS];
     uint32_t pools;
     struct broken *broken;
     uint32_t brokens, brokens_room;
@@ -113,11 +113,11 @@ struct nvue {
 /* import.c */
 struct origin nvue_at(const struct nvue *in, uint32_t line);
 /* Finds; adds where `line` is not 0; else NULL. */
-struct profile *nvue_profile(struct nvue *in, enum kind kind, const char *name, uint32_t line);
+struct nvue_profile *nvue_profile(struct nvue *in, enum kind kind, const char *name, uint32_t line);
 bool nvue_number(const char *text, int64_t *ret);
 bool nvue_value(struct nvue *in, const struct nvue_fact *fact, uint32_t word, int64_t low, int64_t high, int64_t *ret);
 uint64_t nvue_bits(const char *text, unsigned below); /* `0,3-5` */
-struct port *nvue_port(struct nvue *in, const char *name, uint32_t line, uint32_t *ret);
+struct nvue_port *nvue_port(struct nvue *in, const char *name, uint32_t line, uint32_t *ret);
 /* pools.c */
 bool nvue_read_pool(struct nvue *in, const struct nvue_fact *fact);   /* qos traffic-pool ... */
 bool nvue_read_buffer(struct nvue *in, const struct nvue_fact *fact); /* qos advance-buffer-config ... */
@@ -126,7 +126,7 @@ void nvue_judge_pools(struct nvue *in);
 void nvue_find_breakouts(struct nvue *in);                                 /* before the interfaces are read */
 const struct broken *nvue_broken(const struct nvue *in, const char *name); /* NULL: it is a port */
 void nvue_add_broken(struct nvue *in);                                     /* after them: ports nothing speaks of */
-/* say.c */
+/* meaning.c */
 void nvue_say_port(struct nvue *in, uint32_t p);
 void nvue_judge_maps(struct nvue *in); /* after all ports */
 void nvue_say_watchdog(struct nvue *in);

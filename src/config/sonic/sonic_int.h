@@ -72,7 +72,7 @@ const struct sonic_row *sonic_follow(struct sonic *in, const struct sonic_row *r
                                      const char *table);
 struct sonic_port *sonic_port_get(struct sonic *in, const char *name, uint32_t line);
 
-/* say.c */
+/* meaning.c */
 void sonic_say_ports(struct sonic *in);
 struct origin sonic_at(struct sonic *in, const struct sonic_row *row, const char *name); /* of a field, or its row */
 unsigned sonic_bits(struct sonic *in, const struct sonic_row *row, const char *name);    /* `3,4` */

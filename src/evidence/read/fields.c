@@ -6,7 +6,7 @@
 
 #include "evidence/read/reader.h"
 
-size_t field_split(const char *line, struct field *field, size_t most)
+size_t field_split(const char *line, struct text_field *field, size_t most)
 {
     size_t count = 0;
 
@@ -17,43 +17,43 @@ size_t field_split(const char *line, struct field *field, size_t most)
         const char *end = line;
         while (*end && !isspace((unsigned char)*end))
             end++;
-        if (count < most) field[count] = (struct field){line, (size_t)(end - line)};
+        if (count < most) field[count] = (struct text_field){line, (size_t)(end - line)};
         count++;
         line = end;
     }
 }
 
-bool field_is(const struct field *field, const char *text)
+bool field_is(const struct text_field *field, const char *text)
 {
     return strlen(text) == field->length && !memcmp(field->at, text, field->length);
 }
 
-bool field_number(const struct field *field, uint64_t *value)
+bool field_number(const struct text_field *field, uint64_t *value)
 {
     return json_text_u64(field->at, field->length, value);
 }
 
-bool field_real(const struct field *field, double *value)
+bool field_real(const struct text_field *field, double *value)
 {
     return json_text_real(field->at, field->length, value);
 }
 
-int field_suffix(const struct field *field, const char *prefix)
+int field_suffix(const struct text_field *field, const char *prefix)
 {
     size_t letters = strlen(prefix);
     uint64_t number;
 
     if (field->length <= letters || memcmp(field->at, prefix, letters)) return -1;
-    struct field digits = {field->at + letters, field->length - letters};
+    struct text_field digits = {field->at + letters, field->length - letters};
     return field_number(&digits, &number) && number < 1000 ? (int)number : -1;
 }
 
-struct field field_of(const char *text)
+struct text_field field_of(const char *text)
 {
-    return text ? (struct field){text, strlen(text)} : (struct field){"", 0};
+    return text ? (struct text_field){text, strlen(text)} : (struct text_field){"", 0};
 }
 
-bool field_like(const struct field *field, const char *pattern, unsigned *number)
+bool field_like(const struct text_field *field, const char *pattern, unsigned *number)
 {
     const char *mark = strchr(pattern, '#');
     uint64_t value;
@@ -64,25 +64,25 @@ bool field_like(const struct field *field, const char *pattern, unsigned *number
     if (field->length <= before + after || memcmp(field->at, pattern, before) ||
         memcmp(field->at + field->length - after, mark + 1, after))
         return false;
-    struct field digits = {field->at + before, field->length - before - after};
+    struct text_field digits = {field->at + before, field->length - before - after};
     if (!isdigit((unsigned char)*digits.at) || !field_number(&digits, &value) || value >= EVIDENCE_NO_PRIORITY)
         return false;
     *number = (unsigned)value;
     return true;
 }
 
-bool field_rate(const struct field *field, uint64_t *bps)
+bool field_rate(const struct text_field *field, uint64_t *bps)
 {
     size_t digits = 0;
     double value;
     uint64_t unit = 1000000;
 
     if (field->length > 2 && !memcmp(field->at, "a-", 2)) /* negotiated */
-        return field_rate(&(struct field){field->at + 2, field->length - 2}, bps);
+        return field_rate(&(struct text_field){field->at + 2, field->length - 2}, bps);
     while (digits < field->length &&
            (isdigit((unsigned char)field->at[digits]) || field->at[digits] == '.' || field->at[digits] == ','))
         digits++;
-    struct field number = {field->at, digits};
+    struct text_field number = {field->at, digits};
     if (!digits || !field_real(&number, &value)) return false;
     while (digits < field->length && isspace((unsigned char)field->at[digits]))
         digits++;
@@ -100,14 +100,14 @@ bool field_rate(const struct field *field, uint64_t *bps)
     return true;
 }
 
-static bool is_one_of(const struct field *field, const char *const *list)
+static bool is_one_of(const struct text_field *field, const char *const *list)
 {
     for (size_t i = 0; list[i]; i++)
         if (strlen(list[i]) == field->length && !strncasecmp(list[i], field->at, field->length)) return true;
     return false;
 }
 
-bool field_state(const struct field *field, uint64_t *up)
+bool field_state(const struct text_field *field, uint64_t *up)
 {
     static const char *const ups[] = {"up", "U", "connected", "ACTIVE", "LINK_UP", "yes", NULL};
     static const char *const downs[] = {"down",     "D",       "X",         "notconnect",  "notconnec",
@@ -118,7 +118,7 @@ bool field_state(const struct field *field, uint64_t *up)
     return *up || is_one_of(field, downs);
 }
 
-bool field_is_port(const struct field *field)
+bool field_is_port(const struct text_field *field)
 {
     static const char *const others[] = {"PortChannel", "port-channel", "Po",   "Vlan", "Loopback", "Lo",  "lo",
                                          "Management",  "Ma",           "mgmt", "cpu",  "CPU",      "Nve", "docker",
@@ -182,9 +182,9 @@ static bool has_device(struct reading *in)
     return false;
 }
 
-uint32_t reading_port(struct reading *in, const struct field *name)
+uint32_t reading_port(struct reading *in, const struct text_field *name)
 {
-    struct field at = *name;
+    struct text_field at = *name;
     char full[NAME];
 
     if (!has_device(in)) return EVIDENCE_NONE;
@@ -201,21 +201,21 @@ uint32_t reading_port(struct reading *in, const struct field *name)
     if (letters && at.length > letters && isdigit((unsigned char)at.at[letters]) && at.length < NAME - 8) {
         memcpy(full, "Ethernet", 8);
         memcpy(full + 8, at.at + letters, at.length - letters);
-        at = (struct field){full, 8 + at.length - letters};
+        at = (struct text_field){full, 8 + at.length - letters};
     }
     return evidence_port(in->evidence, in->device, at.at, at.length);
 }
 
 /* Where a name is a port's already, or could be one's that is met later, it is not taken: some call the port Ethernet0
  * Ethernet1. */
-void reading_alias(struct reading *in, uint32_t port, const struct field *name)
+void reading_alias(struct reading *in, uint32_t port, const struct text_field *name)
 {
     if (port == EVIDENCE_NONE || !field_is_port(name)) return;
     if (name->length > 8 && !memcmp(name->at, "Ethernet", 8) && !memchr(name->at, '/', name->length)) return;
     evidence_alias(in->evidence, port, name->at, name->length);
 }
 
-static bool copy(char *buf, size_t size, const struct field *field)
+static bool copy(char *buf, size_t size, const struct text_field *field)
 {
     if (!field->length || field->length >= size) return false;
     memcpy(buf, field->at, field->length);
@@ -223,10 +223,10 @@ static bool copy(char *buf, size_t size, const struct field *field)
     return true;
 }
 
-void reading_description(struct reading *in, uint32_t port, const struct field *text)
+void reading_description(struct reading *in, uint32_t port, const struct text_field *text)
 {
     char line[2 * NAME], device[NAME], name[NAME];
-    struct field word[4];
+    struct text_field word[4];
 
     if (!copy(line, sizeof line, text)) return;
     for (char *at = line; *at; at++)
@@ -238,7 +238,7 @@ void reading_description(struct reading *in, uint32_t port, const struct field *
         evidence_add_description(in->evidence, port, device, name, &in->source);
 }
 
-static bool is_mac(const struct field *field)
+static bool is_mac(const struct text_field *field)
 {
     size_t digits = 0;
 
@@ -250,8 +250,8 @@ static bool is_mac(const struct field *field)
     return digits == 12 && field->length > 12;
 }
 
-void reading_neighbour(struct reading *in, uint32_t port, const struct field *device, const struct field *port_id,
-                       const struct field *port_description)
+void reading_neighbour(struct reading *in, uint32_t port, const struct text_field *device,
+                       const struct text_field *port_id, const struct text_field *port_description)
 {
     char on[NAME], at[NAME];
     bool id = port_id->length && !is_mac(port_id);
@@ -261,7 +261,7 @@ void reading_neighbour(struct reading *in, uint32_t port, const struct field *de
 }
 
 void reading_set(struct reading *in, uint32_t port, unsigned priority, enum evidence_counter counter,
-                 const struct field *value)
+                 const struct text_field *value)
 {
     uint64_t number;
 
@@ -269,7 +269,7 @@ void reading_set(struct reading *in, uint32_t port, unsigned priority, enum evid
 }
 
 bool reading_named(struct reading *in, const struct counter_name *list, uint32_t object, unsigned priority,
-                   const struct field *name, const struct field *value)
+                   const struct text_field *name, const struct text_field *value)
 {
     unsigned own;
     uint64_t number;

@@ -28,7 +28,7 @@ static void find_place(struct reading *in, const struct json_words *words, const
     for (const struct json *one = object->child; one; one = one->next) {
         if (!one->name || !one->text) continue;
         if (is_one_of(one->name, words->port_keys)) {
-            struct field name;
+            struct text_field name;
             if (field_split(one->text, &name, 1) && field_is_port(&name)) at->port = reading_port(in, &name);
         } else if (is_one_of(one->name, words->priority_keys)) {
             int priority = priority_in(one->text);
@@ -52,7 +52,7 @@ void json_walk_set(struct reading *in, const struct json_walk_at *at, enum evide
 static void take_number(struct reading *in, const struct json_words *words, const struct json *value,
                         const struct json_walk_at *at)
 {
-    struct field name = field_of(value->name), text = field_of(value->text), word[2];
+    struct text_field name = field_of(value->name), text = field_of(value->text), word[2];
     uint64_t number;
 
     in->source.line = value->line;
@@ -97,7 +97,7 @@ struct step {
 static bool enter(struct reading *in, const struct json_words *words, const struct json *child, const struct step *from,
                   struct step *to)
 {
-    struct field name = field_of(child->name);
+    struct text_field name = field_of(child->name);
 
     *to = (struct step){child->child, from->at, false};
     if (is_one_of(child->name, words->passed_over)) return false;
@@ -123,7 +123,7 @@ void json_walk(struct reading *in, const struct json_words *words, const struct 
     stack[0] = (struct step){root->child, {EVIDENCE_NONE, EVIDENCE_NO_PRIORITY}, false};
     if (root->type == JSON_OBJECT) {
         find_place(in, words, root, &stack[0].at);
-        struct field hint = field_of(in->hint);
+        struct text_field hint = field_of(in->hint);
         if (stack[0].at.port == EVIDENCE_NONE && field_is_port(&hint) && !strncmp(in->hint, "swp", 3))
             stack[0].at.port = reading_port(in, &hint);
         if (words->object && words->object(in, root, &stack[0].at)) return;

@@ -10,7 +10,7 @@ static const struct json *first(const struct json *value)
     return value && value->type == JSON_ARRAY ? value->child : value;
 }
 
-static struct field text_of(const struct json *value)
+static struct text_field text_of(const struct json *value)
 {
     value = first(value);
     return field_of(json_string(value && value->type == JSON_OBJECT ? json_get(value, "value") : value));
@@ -19,8 +19,8 @@ static struct field text_of(const struct json *value)
 static void one_interface(struct reading *in, const struct json *interface, const char *name)
 {
     const struct json *chassis = first(json_get(interface, "chassis")), *port = first(json_get(interface, "port"));
-    struct field local = field_of(name), device = text_of(json_get(chassis, "name"));
-    struct field id = text_of(json_get(port, "id")), description = text_of(json_get(port, "descr"));
+    struct text_field local = field_of(name), device = text_of(json_get(chassis, "name"));
+    struct text_field id = text_of(json_get(port, "id")), description = text_of(json_get(port, "descr"));
 
     if (!device.length && chassis && chassis->child) device = field_of(chassis->child->name);
     in->source.line = interface->line;

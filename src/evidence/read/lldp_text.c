@@ -11,7 +11,7 @@
 
 /* --- SONiC: show lldp table --- */
 
-static const struct table_column sonic[] = {
+static const struct text_column sonic[] = {
     {"LocalPort", TABLE_PORT, 0, 0},  {"RemoteDevice", TABLE_PEER, 0, 0},    {"RemotePortID", TABLE_PEER, 0, 0},
     {"Capability", TABLE_PEER, 0, 0}, {"RemotePortDescr", TABLE_PEER, 0, 0}, {NULL, 0, 0, 0},
 };
@@ -23,8 +23,8 @@ static bool sonic_head(const char *line)
 
 static bool sonic_line(struct reading *in, const char *line)
 {
-    struct table *table = (struct table *)in->state;
-    struct field local, device, id, description = {"", 0};
+    struct text_table *table = (struct text_table *)in->state;
+    struct text_field local, device, id, description = {"", 0};
 
     if (sonic_head(line)) {
         reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
@@ -51,7 +51,7 @@ static bool eos_head(const char *line)
 
 static bool eos_line(struct reading *in, const char *line)
 {
-    struct field word[4];
+    struct text_field word[4];
 
     if (eos_head(line)) {
         reading_system(in, "eos", FABRIC_ROLE_SWITCH);
@@ -73,7 +73,7 @@ static bool nxos_head(const char *line)
 #define WORDS 12 /* names and capabilities may have blanks: "Access Point  Eth1/5  120  BR T  wlan0" */
 
 /* The local port: a port with a time behind it; `words`: the row has none. */
-static size_t nxos_local(const struct field *word, size_t words)
+static size_t nxos_local(const struct text_field *word, size_t words)
 {
     uint64_t hold_s;
     size_t i = 0;
@@ -84,13 +84,13 @@ static size_t nxos_local(const struct field *word, size_t words)
 }
 
 /* What stands from one word to another, both included. */
-static struct field between(const struct field *first, const struct field *last)
+static struct text_field between(const struct text_field *first, const struct text_field *last)
 {
-    return (struct field){first->at, (size_t)(last->at + last->length - first->at)};
+    return (struct text_field){first->at, (size_t)(last->at + last->length - first->at)};
 }
 
 /* Behind the time and the capabilities, which may be none or several: "BR", "B T". */
-static struct field nxos_port_id(const struct field *word, size_t words, size_t at)
+static struct text_field nxos_port_id(const struct text_field *word, size_t words, size_t at)
 {
     while (at + 1 < words && strspn(word[at].at, "RBTCWPSO") >= word[at].length)
         at++;
@@ -99,7 +99,7 @@ static struct field nxos_port_id(const struct field *word, size_t words, size_t 
 
 static bool nxos_line(struct reading *in, const char *line)
 {
-    struct field word[WORDS], device;
+    struct text_field word[WORDS], device;
     char *long_name = (char *)in->state;
     size_t words = field_split(line, word, WORDS), local;
 
@@ -115,7 +115,7 @@ static bool nxos_line(struct reading *in, const char *line)
         long_name[device.length] = 0;
     }
     if (words < local + 3) return false;
-    struct field id = nxos_port_id(word, words, local + 2);
+    struct text_field id = nxos_port_id(word, words, local + 2);
     reading_neighbour(in, reading_port(in, &word[local]), &device, &id, &id);
     long_name[0] = 0;
     return true;
@@ -146,8 +146,8 @@ static void keep(char to[NAME], const char *text)
 static void lldpctl_end(struct reading *in)
 {
     struct lldpctl *state = (struct lldpctl *)in->state;
-    struct field device = field_of(state->device), id = field_of(state->id);
-    struct field description = field_of(state->description);
+    struct text_field device = field_of(state->device), id = field_of(state->id);
+    struct text_field description = field_of(state->description);
 
     if (state->port && device.length) reading_neighbour(in, state->port - 1, &device, &id, &description);
     state->port = 0;
@@ -161,7 +161,7 @@ static bool lldpctl_head(const char *line)
 static bool lldpctl_line(struct reading *in, const char *line)
 {
     struct lldpctl *state = (struct lldpctl *)in->state;
-    struct field word[2];
+    struct text_field word[2];
 
     if (lldpctl_head(line)) {
         if (field_split(line, word, 2) < 2 || word[1].length < 2) return true;
@@ -194,7 +194,7 @@ static bool values_line(struct reading *in, const char *line)
     if (strncmp(line, "lldp.", 5) || !value) return false;
     if (values_head(line)) {
         const char *end = strstr(line, ".via=LLDP");
-        struct field name = {line + 5, end > line + 5 ? (size_t)(end - line - 5) : 0};
+        struct text_field name = {line + 5, end > line + 5 ? (size_t)(end - line - 5) : 0};
         *state = (struct lldpctl){0};
         if (field_is_port(&name)) state->port = reading_port(in, &name) + 1;
     } else if (line_has(line, ".chassis.name=")) {

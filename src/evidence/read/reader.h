@@ -31,7 +31,7 @@ struct reading {
 };
 
 /* A word of a line. */
-struct field {
+struct text_field {
     const char *at;
     size_t length;
 };
@@ -76,22 +76,22 @@ const char *reader_hint(const char *file, char *buf, size_t size);
 const char *reader_kind(size_t index, const char **what);
 
 /* Words of a line, separated by blanks; returns how many there are, at most `most` are filled in. */
-size_t field_split(const char *line, struct field *field, size_t most);
-bool field_is(const struct field *field, const char *text);
+size_t field_split(const char *line, struct text_field *field, size_t most);
+bool field_is(const struct text_field *field, const char *text);
 /* A number with or without thousands commas.  "N/A", "-" and what is no number, or too large: false. */
-bool field_number(const struct field *field, uint64_t *value);
-bool field_real(const struct field *field, double *value);
+bool field_number(const struct text_field *field, uint64_t *value);
+bool field_real(const struct text_field *field, double *value);
 /* "PFC3", "UC5", "prio3": the number behind the letters, where the letters are `prefix`; -1: it is not. */
-int field_suffix(const struct field *field, const char *prefix);
+int field_suffix(const struct text_field *field, const char *prefix);
 /* Whether it is a text in which '#' stands for a number: "PFC#", "rx_prio#_pause".  Without '#' *number is
  * EVIDENCE_NO_PRIORITY. */
-bool field_like(const struct field *field, const char *pattern, unsigned *number);
+bool field_like(const struct text_field *field, const char *pattern, unsigned *number);
 /* Bits a second of 400G, 100Gb/s, 25000Mb/s, 100 Gb/sec, 40000 (Mb/s). */
-bool field_rate(const struct field *field, uint64_t *bps);
+bool field_rate(const struct text_field *field, uint64_t *bps);
 /* 1 of up, U, connected; 0 of down and its like. */
-bool field_state(const struct field *field, uint64_t *up);
+bool field_state(const struct text_field *field, uint64_t *up);
 /* A name that a port of a device can have, and not one of a LAG, a VLAN or a management port. */
-bool field_is_port(const struct field *field);
+bool field_is_port(const struct text_field *field);
 /* Whether a line's first words are these; blanks do not count. */
 bool line_words(const char *line, const char *words);
 /* Whether a line begins with, or holds, a text; blanks at its beginning do not count. */
@@ -104,16 +104,16 @@ bool line_has(const char *line, const char *text);
 void reading_system(struct reading *in, const char *system, enum fabric_role role);
 /* The port of the reading's device by this name; EVIDENCE_NONE where there is no device.  Et1/1, Eth1/1
  * and eth1/1 are Ethernet1/1. */
-uint32_t reading_port(struct reading *in, const struct field *name);
+uint32_t reading_port(struct reading *in, const struct text_field *name);
 /* Sets a counter of a port from a field; what is no number is passed over. */
 void reading_set(struct reading *in, uint32_t port, unsigned priority, enum evidence_counter counter,
-                 const struct field *value);
-void reading_alias(struct reading *in, uint32_t port, const struct field *name);
+                 const struct text_field *value);
+void reading_alias(struct reading *in, uint32_t port, const struct text_field *name);
 /* "spine0:Ethernet4", "to spine0 Ethernet4", "spine0_Ethernet4": the neighbour that a description names, if it does. */
-void reading_description(struct reading *in, uint32_t port, const struct field *text);
+void reading_description(struct reading *in, uint32_t port, const struct text_field *text);
 /* What LLDP says of a port's neighbour.  A port's id that is a MAC address gives way to its description. */
-void reading_neighbour(struct reading *in, uint32_t port, const struct field *device, const struct field *port_id,
-                       const struct field *port_description);
+void reading_neighbour(struct reading *in, uint32_t port, const struct text_field *device,
+                       const struct text_field *port_id, const struct text_field *port_description);
 
 /* What a system calls its counters; '#' is the priority.  Ends with pattern NULL. */
 struct counter_name {
@@ -124,8 +124,8 @@ struct counter_name {
 };
 /* Sets the counter of that name; of `priority` where the name has none.  False: the list does not have it. */
 bool reading_named(struct reading *in, const struct counter_name *list, uint32_t object, unsigned priority,
-                   const struct field *name, const struct field *value);
+                   const struct text_field *name, const struct text_field *value);
 /* A field of a terminated text ("" of NULL). */
-struct field field_of(const char *text);
+struct text_field field_of(const char *text);
 
 #endif

@@ -8,16 +8,16 @@
 #define NOT_KNOWN 0xff
 #define ROW 8192 /* bytes of a row: a longer line is none */
 
-static struct field trimmed(const char *at, size_t length)
+static struct text_field trimmed(const char *at, size_t length)
 {
     while (length && isspace((unsigned char)*at))
         at++, length--;
     while (length && isspace((unsigned char)at[length - 1]))
         length--;
-    return (struct field){at, length};
+    return (struct text_field){at, length};
 }
 
-static size_t know_titles(struct table *table)
+static size_t know_titles(struct text_table *table)
 {
     size_t length = strlen(table->titles), known = 0;
     unsigned priority = EVIDENCE_NO_PRIORITY;
@@ -25,7 +25,7 @@ static size_t know_titles(struct table *table)
     for (size_t i = 0; i < table->columns; i++) {
         size_t from = table->column[i].from, to = table->column[i].to;
         if (to > length) to = length;
-        struct field title = trimmed(table->titles + (from < to ? from : to), from < to ? to - from : 0);
+        struct text_field title = trimmed(table->titles + (from < to ? from : to), from < to ? to - from : 0);
         table->column[i].is = NOT_KNOWN;
         for (uint8_t k = 0; table->layout[k].title && table->column[i].is == NOT_KNOWN; k++)
             if (field_like(&title, table->layout[k].title, &priority)) table->column[i].is = k;
@@ -36,7 +36,7 @@ static size_t know_titles(struct table *table)
 }
 
 /* `single`: one blank separates titles, else two. */
-static size_t take_titles(struct table *table, const struct table_column *layout, const char *line, bool single)
+static size_t take_titles(struct text_table *table, const struct text_column *layout, const char *line, bool single)
 {
     size_t at = 0, length = strlen(line);
 
@@ -65,14 +65,14 @@ static size_t take_titles(struct table *table, const struct table_column *layout
 }
 
 /* Columns as the titles stand: two blanks separate them. */
-size_t table_titles(struct table *table, const struct table_column *layout, const char *line)
+size_t table_titles(struct text_table *table, const struct text_column *layout, const char *line)
 {
     size_t known = take_titles(table, layout, line, false);
 
     return known > 1 ? known : take_titles(table, layout, line, true); /* pasted from where blanks are one */
 }
 
-size_t table_titles_left(struct table *table, const struct table_column *layout, const char *line)
+size_t table_titles_left(struct text_table *table, const struct text_column *layout, const char *line)
 {
     size_t known = take_titles(table, layout, line, true);
 
@@ -95,7 +95,7 @@ bool table_is_rule(const char *line, size_t groups)
 }
 
 /* The dashes say where columns begin and end, and where titles of two words do, unless there is one for each title. */
-static void take_rule(struct table *table, const char *line)
+static void take_rule(struct text_table *table, const char *line)
 {
     size_t at = 0, titles = table->columns;
 
@@ -112,7 +112,7 @@ static void take_rule(struct table *table, const char *line)
 }
 
 /* Whether nothing of the row stands between columns. */
-static bool keeps_to_rule(const struct table *table, const char *line, size_t length)
+static bool keeps_to_rule(const struct text_table *table, const char *line, size_t length)
 {
     size_t at = 0;
 
@@ -125,7 +125,7 @@ static bool keeps_to_rule(const struct table *table, const char *line, size_t le
 }
 
 /* Where a cell begins: under its title, or before it where a word does (numbers stand to the right). */
-static size_t left_edge(const struct table *table, const char *line, size_t length, size_t index)
+static size_t left_edge(const struct text_table *table, const char *line, size_t length, size_t index)
 {
     size_t at = index < table->columns ? table->column[index].from : length;
 
@@ -135,7 +135,7 @@ static size_t left_edge(const struct table *table, const char *line, size_t leng
     return at;
 }
 
-bool table_cell(const struct table *table, const char *line, size_t index, struct field *cell)
+bool table_cell(const struct text_table *table, const char *line, size_t index, struct text_field *cell)
 {
     size_t length = strlen(line);
 
@@ -151,13 +151,13 @@ bool table_cell(const struct table *table, const char *line, size_t index, struc
         *cell = trimmed(line + from, from < to ? to - from : 0);
         return true;
     }
-    struct field word[TABLE_COLUMNS];
+    struct text_field word[TABLE_COLUMNS];
     if (field_split(line, word, TABLE_COLUMNS) != table->columns) return false;
     *cell = word[index];
     return true;
 }
 
-size_t table_column(const struct table *table, const char *title)
+size_t table_column(const struct text_table *table, const char *title)
 {
     size_t i = 0;
 
@@ -167,7 +167,7 @@ size_t table_column(const struct table *table, const char *title)
     return i;
 }
 
-static int priority_of(const struct field *cell, const char *const *prefixes)
+static int priority_of(const struct text_field *cell, const char *const *prefixes)
 {
     int number = -1;
 
@@ -177,10 +177,10 @@ static int priority_of(const struct field *cell, const char *const *prefixes)
 }
 
 /* The priority of the row; -1: the row is of none of the eight. */
-static int row_priority(const struct table *table, const char *line)
+static int row_priority(const struct text_table *table, const char *line)
 {
     static const char *const queues[] = {"UC", "ALL", "VOQ", "", NULL}, *const priorities[] = {"PFC", "PG", "", NULL};
-    struct field cell;
+    struct text_field cell;
 
     for (size_t i = 0; i < table->columns; i++) {
         uint8_t is = table->column[i].is;
@@ -193,7 +193,7 @@ static int row_priority(const struct table *table, const char *line)
     return EVIDENCE_NO_PRIORITY;
 }
 
-static void set_list(struct reading *in, uint32_t port, const struct table_column *column, const struct field *cell)
+static void set_list(struct reading *in, uint32_t port, const struct text_column *column, const struct text_field *cell)
 {
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
         evidence_set(in->evidence, port, p, column->counter, 0, &in->source);
@@ -202,7 +202,7 @@ static void set_list(struct reading *in, uint32_t port, const struct table_colum
             evidence_set(in->evidence, port, (unsigned)(cell->at[i] - '0'), column->counter, 1, &in->source);
 }
 
-static void set_count(struct reading *in, uint32_t port, unsigned priority, const struct table_column *column,
+static void set_count(struct reading *in, uint32_t port, unsigned priority, const struct text_column *column,
                       uint64_t number)
 {
     if (column->scale && __builtin_mul_overflow(number, column->scale, &number)) return;
@@ -212,8 +212,8 @@ static void set_count(struct reading *in, uint32_t port, unsigned priority, cons
         evidence_set(in->evidence, port, priority, column->counter, number, &in->source);
 }
 
-static void set_cell(struct reading *in, uint32_t port, unsigned priority, const struct table_column *column,
-                     const struct field *cell)
+static void set_cell(struct reading *in, uint32_t port, unsigned priority, const struct text_column *column,
+                     const struct text_field *cell)
 {
     uint64_t number;
     double real;
@@ -250,9 +250,9 @@ static void set_cell(struct reading *in, uint32_t port, unsigned priority, const
     }
 }
 
-bool table_line(struct reading *in, struct table *table, const char *line)
+bool table_line(struct reading *in, struct text_table *table, const char *line)
 {
-    struct field name, cell;
+    struct text_field name, cell;
     size_t key = 0;
     uint32_t port;
 

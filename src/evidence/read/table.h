@@ -27,14 +27,14 @@ enum table_cell {
     TABLE_PEER,     /* what stands in a description: "spine0:Ethernet4", "to spine0 Ethernet4" */
     TABLE_LIST,     /* "3,4": 1 for each priority in it */
 };
-struct table_column {
+struct text_column {
     const char *title; /* '#' is a number, the priority */
     uint8_t cell;      /* enum table_cell */
     uint8_t counter;   /* enum evidence_counter */
     uint16_t scale;    /* 0: 1 */
 };
-struct table {
-    const struct table_column *layout; /* ends with title NULL */
+struct text_table {
+    const struct text_column *layout; /* ends with title NULL */
     uint16_t columns;
     bool ruled;
     bool left; /* cells begin where their titles do: for tables without a rule whose cells may be empty */
@@ -45,19 +45,19 @@ struct table {
     } column[TABLE_COLUMNS];
     char titles[TABLE_TITLES];
 };
-_Static_assert(sizeof(struct table) <= READER_STATE, "a table is a reader's state");
+_Static_assert(sizeof(struct text_table) <= READER_STATE, "a table is a reader's state");
 
 /* The line of titles.  Returns how many of the columns are known. */
-size_t table_titles(struct table *table, const struct table_column *layout, const char *line);
+size_t table_titles(struct text_table *table, const struct text_column *layout, const char *line);
 /* Likewise of a table that is `left`: titles are single words. */
-size_t table_titles_left(struct table *table, const struct table_column *layout, const char *line);
+size_t table_titles_left(struct text_table *table, const struct text_column *layout, const char *line);
 /* Whether the line is a rule of dashes, at least `groups` of them. */
 bool table_is_rule(const char *line, size_t groups);
 /* Any line after the titles: a rule, or a row, which is set.  False: it is neither. */
-bool table_line(struct reading *in, struct table *table, const char *line);
+bool table_line(struct reading *in, struct text_table *table, const char *line);
 /* Trimmed text of column `index` of a row; false: the row does not fit the titles. */
-bool table_cell(const struct table *table, const char *line, size_t index, struct field *cell);
+bool table_cell(const struct text_table *table, const char *line, size_t index, struct text_field *cell);
 /* The index of a column by its title; table->columns: there is none. */
-size_t table_column(const struct table *table, const char *title);
+size_t table_column(const struct text_table *table, const char *title);
 
 #endif

@@ -56,16 +56,16 @@ static bool versions_head(const char *line)
 }
 
 /* The first word behind a text that the line begins with, and behind a colon. */
-static struct field word_behind(const char *line, const char *begin)
+static struct text_field word_behind(const char *line, const char *begin)
 {
     const char *at = line + strspn(line, " \t") + strlen(begin);
 
     at += strspn(at, " \t:");
-    return (struct field){at, strcspn(at, " \t,")};
+    return (struct text_field){at, strcspn(at, " \t,")};
 }
 
 /* 2.21.5 of "2.21.5+cuda12.4". */
-static void set_version(struct reading *in, enum fabric_part part, const char *where, struct field text)
+static void set_version(struct reading *in, enum fabric_part part, const char *where, struct text_field text)
 {
     const char *plus = part == FABRIC_PART_NCCL && text.length ? memchr(text.at, '+', text.length) : NULL;
 
@@ -73,7 +73,7 @@ static void set_version(struct reading *in, enum fabric_part part, const char *w
     evidence_set_version(in->evidence, in->device, part, where, text.at, text.length, &in->source);
 }
 
-static void keep_where(struct versions_state *state, struct field name)
+static void keep_where(struct versions_state *state, struct text_field name)
 {
     size_t length = name.length < sizeof state->where ? name.length : sizeof state->where - 1;
 
@@ -104,10 +104,10 @@ static bool versions_line(struct reading *in, const char *line)
 
     for (size_t i = 0; i < LINES; i++) {
         if (!line_begins(line, lines[i].begin)) continue;
-        struct field text = word_behind(line, lines[i].begin);
+        struct text_field text = word_behind(line, lines[i].begin);
         size_t prefix = lines[i].prefix ? strlen(lines[i].prefix) : 0;
         if (prefix && text.length > prefix && !strncmp(text.at, lines[i].prefix, prefix))
-            text = (struct field){text.at + prefix, text.length - prefix};
+            text = (struct text_field){text.at + prefix, text.length - prefix};
         if (lines[i].system) reading_system(in, lines[i].system, FABRIC_ROLE_SWITCH);
         set_version(in, (enum fabric_part)lines[i].part, lines[i].part == FABRIC_PART_FIRMWARE ? in->hint : "", text);
         return true;

@@ -79,7 +79,7 @@ static bool is_among(const char *list, const char *word, size_t length)
 }
 
 /* Of each list of alerts one is to fire; answers how many do not. */
-static uint32_t count_silent(const struct plant *plant, const char *got)
+static uint32_t count_silent(const struct planted *plant, const char *got)
 {
     uint32_t silent = 0;
 
@@ -92,7 +92,7 @@ static uint32_t count_silent(const struct plant *plant, const char *got)
     return silent;
 }
 
-static bool is_expected(const struct alerts *alerts, const struct plant *plant, const char *word, size_t length)
+static bool is_expected(const struct alerts *alerts, const struct planted *plant, const char *word, size_t length)
 {
     for (unsigned c = 0; c < PLANT_CAUSES && plant->alerts[c]; c++)
         if (is_among(plant->alerts[c], word, length)) return true;
@@ -109,7 +109,7 @@ static void keep_own(struct alerts *alerts, const char *got)
 }
 
 /* Out of what promtool printed: `{alertname="PauseStorm", severity="critical"}`. */
-static void judge_fired(const struct alerts *alerts, const struct plant *plant, const char *got)
+static void judge_fired(const struct alerts *alerts, const struct planted *plant, const char *got)
 {
     char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "fired: ";
     uint32_t wrong = 0, fired = 0;
@@ -135,7 +135,7 @@ static void judge_fired(const struct alerts *alerts, const struct plant *plant, 
                                                           .why = why});
 }
 
-static void ask_promtool(struct alerts *alerts, const struct plant *plant)
+static void ask_promtool(struct alerts *alerts, const struct planted *plant)
 {
     char path[PATH], test[PATH], printed[8192];
     const char *const argument[] = {"promtool", "test", "rules", path_in(alerts, "test.yml", test), NULL};
@@ -163,7 +163,7 @@ static bool write_test(const struct alerts *alerts, const struct fabric *fabric,
     return to && fclose(to) == 0 && good;
 }
 
-static void judge_plant(struct alerts *alerts, const struct failures *failures, const struct plant *plant)
+static void judge_plant(struct alerts *alerts, const struct failures *failures, const struct planted *plant)
 {
     const struct sim_series_options options = {.step = RULES_STEP_PS, .most_bytes = SERIES_BYTES};
     struct series *series = NULL;
@@ -235,7 +235,7 @@ void test_alerts(struct validate_case *of)
         validate_skip(of, "", "the rules cannot be written to %s: %s", alerts.folder, strerror(errno));
     } else {
         uint32_t count;
-        struct plant *plant = plants_choose(of, &failures, &count);
+        struct planted *plant = plants_choose(of, &failures, &count);
         for (uint32_t i = 0; i < count; i++)
             if (plant[i].alerts[0] && !plant[i].lacks && (of->plan->level != VALIDATE_QUICK || plant[i].quick))
                 judge_plant(&alerts, &failures, &plant[i]);

@@ -78,7 +78,7 @@ static bool is_uneven(const struct variant *variant, bool empty)
     return found;
 }
 
-bool plant_works(const struct plant *plant, const struct variant *variant, const char **ret_why)
+bool plant_works(const struct planted *plant, const struct variant *variant, const char **ret_why)
 {
     struct variant_counts counts = variant_count(variant);
     struct cnps cnps = count_cnps(variant);

@@ -22,7 +22,7 @@ static bool has_three_tiers(const struct fabric *fabric)
 
 static void plant_polarised(struct planting *planting)
 {
-    struct plant *plant = plant_add(planting, "tiers that hash alike", "D05", NULL, PLANT_EMPTY_LINKS);
+    struct planted *plant = plant_add(planting, "tiers that hash alike", "D05", NULL, PLANT_EMPTY_LINKS);
 
     plant->cause[0].any_switch = plant->needs_clean = true;
     plant->traffic = PLANT_ALL_TO_ALL;
@@ -37,7 +37,7 @@ static void plant_collision(struct planting *planting)
 {
     const struct fabric *fabric = planting->fabric;
     const struct failures *failures = planting->failures;
-    struct plant *plant = plant_add(planting, "long flows that meet on a link", "D05", NULL, PLANT_UNEVEN_LINKS);
+    struct planted *plant = plant_add(planting, "long flows that meet on a link", "D05", NULL, PLANT_UNEVEN_LINKS);
     uint32_t from[MEETING_MOST], into[MEETING_MOST], other = 1;
     uint32_t first = fabric->edge_of[failures->rank[0]];
 

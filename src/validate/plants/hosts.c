@@ -15,7 +15,7 @@ void plants_of_hosts(struct planting *planting)
 {
     const struct fabric *fabric = planting->fabric;
     const struct fabric_class *class = &fabric->classes[planting->class];
-    struct plant *plant;
+    struct planted *plant;
 
     if (fabric->system == FABRIC_ROCEV2 && class->lossless) {
         plant = plant_add(planting, "NIC storm", "D02", "PauseStorm|WatchdogActed", PLANT_ALWAYS);
@@ -36,7 +36,7 @@ void plants_of_hosts(struct planting *planting)
 void plants_of_gpus(struct planting *planting)
 {
     const struct fabric *fabric = planting->fabric;
-    struct plant *plant = plant_add(planting, "slow GPU", "D17", "SlowRank", PLANT_ALWAYS);
+    struct planted *plant = plant_add(planting, "slow GPU", "D17", "SlowRank", PLANT_ALWAYS);
     uint32_t slow = fabric->endpoint[planting->failures->rank[1]].host;
 
     plant->acquits = plant->needs_clean = true;

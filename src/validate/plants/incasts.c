@@ -16,11 +16,11 @@
 #define RANKS_BOTH_WAYS 4u
 
 /* All send to the first. */
-static struct plant *add_incast(struct planting *planting, const char *name, const char *rules, const char *alerts,
-                                enum plant_effect effect)
+static struct planted *add_incast(struct planting *planting, const char *name, const char *rules, const char *alerts,
+                                  enum plant_effect effect)
 {
     const struct failures *failures = planting->failures;
-    struct plant *plant = plant_add(planting, name, rules, alerts, effect);
+    struct planted *plant = plant_add(planting, name, rules, alerts, effect);
 
     for (uint32_t r = 1; r < failures->ranks; r++)
         plant_flow(plant, failures->rank[r], failures->rank[0]);
@@ -38,7 +38,7 @@ void plants_of_incasts(struct planting *planting)
     uint32_t port = fabric->port[fabric->endpoint[planting->failures->rank[0]].port].peer;
     const char *leaf = fabric->node[fabric->port[port].node].name, *class = fabric->classes[planting->class].name;
     bool alone = planting->failures->link == FABRIC_NONE; /* then adapters are paused alone, and no switch */
-    struct plant *plant;
+    struct planted *plant;
 
     plant = add_incast(planting, "incast without congestion control", "D04", alone ? NULL : paused, PLANT_PAUSES);
     blame_port(fabric, &plant->cause[0], port);
@@ -69,7 +69,7 @@ void plants_of_cnps(struct planting *planting)
     const struct fabric_nic *nic = &fabric->nic[first->nic];
     uint32_t leaf = fabric->port[fabric->port[first->port].peer].node;
     bool own = nic->cnp_class != FABRIC_NONE && nic->cnp_class != planting->class;
-    struct plant *plant;
+    struct planted *plant;
 
     plant = add_incast(planting, "receiver that sends no CNPs", "D10", NULL, PLANT_MARKS);
     blame_port(fabric, &plant->cause[0], first->port);

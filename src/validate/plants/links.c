@@ -9,10 +9,10 @@
 
 #define FLAPS 6u /* as many make an alert */
 
-static struct plant *add_link(struct planting *planting, const char *name, const char *rules, const char *alerts,
-                              enum plant_effect effect, const char *before, const char *after)
+static struct planted *add_link(struct planting *planting, const char *name, const char *rules, const char *alerts,
+                                enum plant_effect effect, const char *before, const char *after)
 {
-    struct plant *plant = plant_add(planting, name, rules, alerts, effect);
+    struct planted *plant = plant_add(planting, name, rules, alerts, effect);
 
     snprintf(plant->fault, sizeof plant->fault, "%s %.90s %s", before,
              blame_port(planting->fabric, &plant->cause[0], planting->failures->link), after);
@@ -36,7 +36,7 @@ void plants_of_links(struct planting *planting)
     add_link(planting, "hot optic", "D13", "LinkErrors|OpticsHot", PLANT_LOST, "hot-optics",
              "temperature 82C pre-fec-ber 5e-4 ber 1e-7");
     add_link(planting, "link down", "D07 D14", "LinkDown", PLANT_ALWAYS, "down", at);
-    struct plant *plant =
+    struct planted *plant =
         add_link(planting, "link down, and routes stay", "D14", "LinkDown", PLANT_TIMEOUTS, "down", at);
     plant_set(plant, "false", "converge");
     plant_set(plant, "8", "nics.timeout"); /* 1 ms */
@@ -52,7 +52,7 @@ void plants_of_switches(struct planting *planting)
     const struct fabric *fabric = planting->fabric;
     const struct failures *failures = planting->failures;
     unsigned long long half = failures->length / 2 / PS_NS;
-    struct plant *plant;
+    struct planted *plant;
 
     if (failures->spine == FABRIC_NONE) return; /* where no link can go, no spine can */
     const char *spine = fabric_node_name(fabric, failures->spine);

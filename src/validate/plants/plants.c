@@ -17,19 +17,19 @@
 #define PLANTS_MOST 40u
 #define STEPS 40u /* of training */
 
-struct plant *plant_add(struct planting *planting, const char *name, const char *rules, const char *alerts,
-                        enum plant_effect effect)
+struct planted *plant_add(struct planting *planting, const char *name, const char *rules, const char *alerts,
+                          enum plant_effect effect)
 {
     CHECK(planting->count < PLANTS_MOST);
-    struct plant *plant = &planting->plant[planting->count++];
+    struct planted *plant = &planting->plant[planting->count++];
 
-    *plant = (struct plant){.name = name,
-                            .cause = {{.rules = rules}},
-                            .alerts = {alerts},
-                            .follows = "AckTimeouts", /* who gets no answer asks again */
-                            .quick = strstr("no fault|faults of the file|NIC storm|link down", name) != NULL,
-                            .effect = effect,
-                            .until = LONGEST_PS};
+    *plant = (struct planted){.name = name,
+                              .cause = {{.rules = rules}},
+                              .alerts = {alerts},
+                              .follows = "AckTimeouts", /* who gets no answer asks again */
+                              .quick = strstr("no fault|faults of the file|NIC storm|link down", name) != NULL,
+                              .effect = effect,
+                              .until = LONGEST_PS};
     return plant;
 }
 
@@ -62,7 +62,7 @@ void blame_node(const struct fabric *fabric, struct plant_cause *cause, uint32_t
     snprintf(next_culprit(cause), FABRIC_NAME, "%s", fabric->node[node].name);
 }
 
-void plant_set(struct plant *plant, const char *value, const char *path, ...)
+void plant_set(struct planted *plant, const char *value, const char *path, ...)
 {
     unsigned at = 0;
     va_list arguments;
@@ -76,7 +76,7 @@ void plant_set(struct plant *plant, const char *value, const char *path, ...)
     snprintf(plant->value[at], sizeof plant->value[at], "%s", value);
 }
 
-void plant_flow(struct plant *plant, uint32_t from, uint32_t to)
+void plant_flow(struct planted *plant, uint32_t from, uint32_t to)
 {
     CHECK(plant->flows < PLANT_FLOWS);
     plant->traffic = PLANT_FLOWS_OF_ITS_OWN;
@@ -106,12 +106,12 @@ bool plants_traffic(struct validate_case *of, struct failures *ret)
     return true;
 }
 
-struct plant *plants_choose(const struct validate_case *of, const struct failures *failures, uint32_t *ret_count)
+struct planted *plants_choose(const struct validate_case *of, const struct failures *failures, uint32_t *ret_count)
 {
     struct planting planting = {.of = of,
                                 .fabric = of->fabric,
                                 .failures = failures,
-                                .plant = calloc(PLANTS_MOST, sizeof(struct plant)),
+                                .plant = calloc(PLANTS_MOST, sizeof(struct planted)),
                                 .class = choose_class(of->fabric),
                                 .host = of->fabric->endpoint[failures->rank[1]].port,
                                 .at = failures->length / 4 / PS_NS};
@@ -144,7 +144,7 @@ struct plant *plants_choose(const struct validate_case *of, const struct failure
 /* --- a run --- */
 
 static void write_flows(FILE *to, const struct fabric *fabric, const struct failures *failures,
-                        const struct plant *plant)
+                        const struct planted *plant)
 {
     char from[FABRIC_NAME], into[FABRIC_NAME];
 
@@ -169,7 +169,7 @@ static void write_training(FILE *to, const struct fabric *fabric, const struct f
 }
 
 /* To be freed; NULL: no memory. */
-static char *write_jobs(const struct fabric *fabric, const struct failures *failures, const struct plant *plant)
+static char *write_jobs(const struct fabric *fabric, const struct failures *failures, const struct planted *plant)
 {
     char *ranks = endpoint_list(fabric, failures->rank, failures->ranks), *jobs = NULL;
     size_t length = 0;
@@ -191,13 +191,13 @@ static char *write_jobs(const struct fabric *fabric, const struct failures *fail
     return NULL;
 }
 
-/* What the plant is, beside its traffic: read when it is opened. */
-struct planted {
+/* The faults of a plant in the words of a fabric file: read when it is opened. */
+struct plant_words {
     char way[PLANT_WAYS][2 * FABRIC_NAME + 16];
     const char *fault[PLANT_WAYS + 1];
 };
 
-static void write_faults(const struct fabric *fabric, const struct plant *plant, struct planted *planted,
+static void write_faults(const struct fabric *fabric, const struct planted *plant, struct plant_words *planted,
                          struct variant *variant)
 {
     char port[FABRIC_NAME], to[FABRIC_NAME];
@@ -211,13 +211,13 @@ static void write_faults(const struct fabric *fabric, const struct plant *plant,
     variant->fault = planted->fault;
 }
 
-bool plant_open(struct validate_case *of, const struct failures *failures, const struct plant *plant,
+bool plant_open(struct validate_case *of, const struct failures *failures, const struct planted *plant,
                 struct variant *variant)
 {
     const struct sim_options options = {.threads = 1, .keep_going = true}; /* after a deadlock, for alerts to fire */
     char *jobs =
         plant->traffic == PLANT_ROUND ? failures_jobs(of, failures, 0) : write_jobs(of->fabric, failures, plant);
-    struct planted *planted = calloc(1, sizeof *planted);
+    struct plant_words *planted = calloc(1, sizeof *planted);
     bool good = false;
 
     *variant = (struct variant){0};

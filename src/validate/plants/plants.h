@@ -44,7 +44,7 @@ struct plant_pair {
     uint32_t from, to;
 };
 
-struct plant {
+struct planted {
     const char *name;
     const char *lacks;                      /* why it cannot be planted in this fabric; NULL: it can */
     struct plant_cause cause[PLANT_CAUSES]; /* in the order in which they must be named */
@@ -72,11 +72,11 @@ struct plant {
  * False, after a row that is skipped: there are no two hosts. */
 bool plants_traffic(struct validate_case *of, struct failures *ret);
 /* All of them, *ret_count; to be freed.  CHECKs that there is memory: a test is a process of its own. */
-struct plant *plants_choose(const struct validate_case *of, const struct failures *failures, uint32_t *ret_count);
+struct planted *plants_choose(const struct validate_case *of, const struct failures *failures, uint32_t *ret_count);
 /* effects.c: whether it did what it is planted for; else words for that. */
-bool plant_works(const struct plant *plant, const struct variant *variant, const char **ret_why);
+bool plant_works(const struct planted *plant, const struct variant *variant, const char **ret_why);
 /* With its jobs, overrides and faults; false after a row.  To be closed where it is true. */
-bool plant_open(struct validate_case *of, const struct failures *failures, const struct plant *plant,
+bool plant_open(struct validate_case *of, const struct failures *failures, const struct planted *plant,
                 struct variant *variant);
 
 #endif

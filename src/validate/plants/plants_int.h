@@ -11,7 +11,7 @@ struct planting {
     const struct validate_case *of;
     const struct fabric *fabric;
     const struct failures *failures;
-    struct plant *plant;
+    struct planted *plant;
     uint32_t count;
     uint32_t class;        /* of the data */
     uint32_t host;         /* port of the second rank */
@@ -19,8 +19,8 @@ struct planting {
 };
 
 /* plants.c */
-struct plant *plant_add(struct planting *planting, const char *name, const char *rules, const char *alerts,
-                        enum plant_effect effect);
+struct planted *plant_add(struct planting *planting, const char *name, const char *rules, const char *alerts,
+                          enum plant_effect effect);
 /* The culprit is a port, or the other end of its cable.  Answers its name. */
 const char *blame_port(const struct fabric *fabric, struct plant_cause *cause, uint32_t port);
 /* It is this queue and no other. */
@@ -28,8 +28,8 @@ void blame_queue(const struct fabric *fabric, struct plant_cause *cause, uint32_
 /* It is a device, or a port of it. */
 void blame_node(const struct fabric *fabric, struct plant_cause *cause, uint32_t node);
 /* A value of the file is replaced. */
-__attribute__((format(printf, 3, 4))) void plant_set(struct plant *plant, const char *value, const char *path, ...);
-void plant_flow(struct plant *plant, uint32_t from, uint32_t to);
+__attribute__((format(printf, 3, 4))) void plant_set(struct planted *plant, const char *value, const char *path, ...);
+void plant_flow(struct planted *plant, uint32_t from, uint32_t to);
 /* The switch that an endpoint hangs on; FABRIC_NONE: it hangs on a host. */
 uint32_t leaf_of(const struct fabric *fabric, uint32_t endpoint);
 

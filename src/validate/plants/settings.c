@@ -12,7 +12,7 @@
 static void plant_mtu(struct planting *planting, uint32_t port)
 {
     const struct fabric *fabric = planting->fabric;
-    struct plant *plant = plant_add(planting, "small MTU at a port", "D16", "MtuDrop", PLANT_ALWAYS);
+    struct planted *plant = plant_add(planting, "small MTU at a port", "D16", "MtuDrop", PLANT_ALWAYS);
     char value[32];
 
     blame_port(fabric, &plant->cause[0], port);
@@ -25,7 +25,7 @@ static void plant_mtu(struct planting *planting, uint32_t port)
 static void plant_map(struct planting *planting, uint32_t leaf)
 {
     const struct fabric *fabric = planting->fabric;
-    struct plant *plant = plant_add(planting, "old class map on a leaf", "D15", "WrongClass", PLANT_ALWAYS);
+    struct planted *plant = plant_add(planting, "old class map on a leaf", "D15", "WrongClass", PLANT_ALWAYS);
     char value[32];
 
     blame_node(fabric, &plant->cause[0], leaf);
@@ -36,8 +36,8 @@ static void plant_map(struct planting *planting, uint32_t leaf)
 /* Packets over all links, to adapters that take a gap for a loss. */
 static void plant_spray(struct planting *planting)
 {
-    struct plant *plant = plant_add(planting, "sprayed packets, and adapters that take order for loss", "D12", NULL,
-                                    PLANT_AGAIN); /* how often something is sent again is chance */
+    struct planted *plant = plant_add(planting, "sprayed packets, and adapters that take order for loss", "D12", NULL,
+                                      PLANT_AGAIN); /* how often something is sent again is chance */
 
     plant->cause[0].any_switch = plant->needs_clean = true;
     plant_set(plant, "spray", "switches.balance");

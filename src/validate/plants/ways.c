@@ -43,7 +43,7 @@ static uint32_t above_both(const struct fabric *fabric, uint32_t leaf, uint32_t 
     return FABRIC_NONE;
 }
 
-static void lead(struct plant *plant, uint32_t port, uint32_t endpoint)
+static void lead(struct planted *plant, uint32_t port, uint32_t endpoint)
 {
     for (uint32_t i = 0; i < plant->ways; i++)
         if (plant->way[i].from == port && plant->way[i].to == endpoint) return;
@@ -114,11 +114,11 @@ static bool find_funnel(const struct planting *planting, struct funnel *ret)
     return ret->offered > ret->line;
 }
 
-static struct plant *add_funnel(struct planting *planting, const struct funnel *funnel, const char *name,
-                                const char *rules, const char *alerts, enum plant_effect effect)
+static struct planted *add_funnel(struct planting *planting, const struct funnel *funnel, const char *name,
+                                  const char *rules, const char *alerts, enum plant_effect effect)
 {
     const struct fabric *fabric = planting->fabric;
-    struct plant *plant = plant_add(planting, name, rules, alerts, effect);
+    struct planted *plant = plant_add(planting, name, rules, alerts, effect);
 
     for (uint32_t i = 0; i < funnel->flows; i++) {
         uint32_t leaf = leaf_of(fabric, funnel->flow[i].from);
@@ -137,7 +137,7 @@ void plants_of_a_spine(struct planting *planting)
     const struct fabric *fabric = planting->fabric;
     struct funnel funnel;
     bool found = find_funnel(planting, &funnel);
-    struct plant *plant;
+    struct planted *plant;
 
     if (!found) funnel.flows = 0;
     plant = add_funnel(planting, &funnel, "spine that does not mark", "D09", "PauseWithoutMarks", PLANT_PAUSES);
@@ -206,7 +206,7 @@ static uint32_t find_ways_out(const struct fabric *fabric, const struct square *
 }
 
 /* Hosts of one side to every other of the ways out, over three of the four links. */
-static void add_side(struct plant *plant, const struct fabric *fabric, uint32_t rank, const uint32_t *out,
+static void add_side(struct planted *plant, const struct fabric *fabric, uint32_t rank, const uint32_t *out,
                      uint32_t outs, const uint32_t link[3])
 {
     uint32_t from[SIDE_MOST], most = (uint32_t)(fabric->port[link[0]].rate_bps / line_of(fabric, rank)) + 1;
@@ -224,7 +224,7 @@ static void add_side(struct plant *plant, const struct fabric *fabric, uint32_t 
 void plants_of_a_circle(struct planting *planting)
 {
     const struct fabric *fabric = planting->fabric;
-    struct plant *plant = plant_add(planting, "deadlock", "D01", "PauseStorm|WatchdogActed", PLANT_CIRCLE);
+    struct planted *plant = plant_add(planting, "deadlock", "D01", "PauseStorm|WatchdogActed", PLANT_CIRCLE);
     uint32_t out[2 * SIDE_MOST], outs = 0;
     struct square square;
 

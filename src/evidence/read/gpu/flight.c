@@ -33,7 +33,7 @@ static bool rank_of_name(const char *hint, uint64_t *rank)
 
     while (begin && hint[begin - 1] >= '0' && hint[begin - 1] <= '9')
         begin--;
-    struct field digits = {hint + begin, end - begin};
+    struct text_field digits = {hint + begin, end - begin};
     return field_number(&digits, rank);
 }
 
@@ -82,7 +82,7 @@ static uint32_t entry_job(struct flight *flight, const struct json *entry)
     return group_job(flight, name ? name : "process group");
 }
 
-static void read_entries(struct collectives *collectives, struct flight *flight)
+static void read_entries(struct collective_sums *collectives, struct flight *flight)
 {
     struct reading *in = collectives->in;
     const struct json *entries = json_get(flight->root, "entries");
@@ -121,7 +121,7 @@ static void read_status(struct flight *flight)
 
 static void read_flight(struct reading *in, const struct json *root)
 {
-    struct collectives collectives = {.in = in};
+    struct collective_sums collectives = {.in = in};
     struct flight flight = {.in = in, .root = root};
 
     if (!json_u64(json_get(root, "rank"), &flight.rank) && !rank_of_name(in->hint, &flight.rank)) {

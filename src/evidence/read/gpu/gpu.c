@@ -12,7 +12,7 @@
 #define ARENA_MOST (64u << 20)
 #define TESTS_MOST 1000 /* outputs of one look: the last takes what there is beyond */
 
-uint32_t gpu_host(struct reading *in, const struct field *name)
+uint32_t gpu_host(struct reading *in, const struct text_field *name)
 {
     const char *dot = memchr(name->at, '.', name->length);
     size_t label = dot ? (size_t)(dot - name->at) : name->length;
@@ -27,14 +27,14 @@ uint32_t gpu_host(struct reading *in, const struct field *name)
     return host;
 }
 
-uint32_t gpu_job(struct reading *in, const struct field *comm)
+uint32_t gpu_job(struct reading *in, const struct text_field *comm)
 {
-    struct field id = *comm;
+    struct text_field id = *comm;
     char name[80];
 
-    if (id.length > 2 && id.at[0] == '0' && id.at[1] == 'x') id = (struct field){id.at + 2, id.length - 2};
+    if (id.length > 2 && id.at[0] == '0' && id.at[1] == 'x') id = (struct text_field){id.at + 2, id.length - 2};
     while (id.length > 1 && *id.at == '0')
-        id = (struct field){id.at + 1, id.length - 1};
+        id = (struct text_field){id.at + 1, id.length - 1};
     if (!id.length) return EVIDENCE_NONE;
     int length = snprintf(name, sizeof name, "comm %.*s", (int)(id.length < 64 ? id.length : 64), id.at);
     return length > 0 ? evidence_job(in->evidence, name, (size_t)length) : EVIDENCE_NONE;
@@ -86,7 +86,7 @@ void gpu_set_real(struct reading *in, uint32_t object, enum evidence_counter cou
 
 /* --- sums --- */
 
-void collectives_add(struct collectives *collectives, const struct collective *one)
+void collectives_add(struct collective_sums *collectives, const struct collective *one)
 {
     if (one->rank == EVIDENCE_NONE) return;
     if (one->rank >= collectives->sums) {
@@ -122,7 +122,7 @@ static void set_mean(struct reading *in, uint32_t object, enum evidence_counter 
     if (count) evidence_set_real(in->evidence, object, EVIDENCE_NO_PRIORITY, counter, sum / (double)count, &in->source);
 }
 
-void collectives_finish(struct collectives *collectives)
+void collectives_finish(struct collective_sums *collectives)
 {
     struct reading *in = collectives->in;
 
@@ -141,18 +141,18 @@ void collectives_finish(struct collectives *collectives)
         gpu_set(in, job, EVIDENCE_MESSAGE_BYTES, sum->largest);
     }
     free(collectives->sum);
-    *collectives = (struct collectives){.in = in};
+    *collectives = (struct collective_sums){.in = in};
 }
 
 /* --- JSON objects one after another --- */
 
-void objects_init(struct objects *objects, const char *text, size_t bytes)
+void objects_init(struct json_objects *objects, const char *text, size_t bytes)
 {
-    *objects = (struct objects){.at = text, .end = text + bytes, .line = 1};
+    *objects = (struct json_objects){.at = text, .end = text + bytes, .line = 1};
     arena_init(&objects->arena, ARENA_MOST);
 }
 
-void objects_release(struct objects *objects)
+void objects_release(struct json_objects *objects)
 {
     arena_release(&objects->arena);
 }
@@ -161,7 +161,7 @@ void objects_release(struct objects *objects)
  * To behind the object that begins here.  One that was cut off ends where another begins a line, which a part of an
  * object does not: those are indented.
  */
-static const char *object_end(struct objects *objects, const char *at)
+static const char *object_end(struct json_objects *objects, const char *at)
 {
     uint32_t depth = 0;
     bool string = false;
@@ -183,7 +183,7 @@ static const char *object_end(struct objects *objects, const char *at)
     return at;
 }
 
-const struct json *objects_next(struct objects *objects)
+const struct json *objects_next(struct json_objects *objects)
 {
     for (;;) {
         const char *why;
@@ -215,7 +215,7 @@ double member_real(const struct json *object, const char *path)
     return json_real(json_path(object, path), &value) && value > 0 ? value : 0;
 }
 
-struct field member_text(const struct json *object, const char *path)
+struct text_field member_text(const struct json *object, const char *path)
 {
     return field_of(json_string(json_path(object, path)));
 }

@@ -8,9 +8,9 @@
 #include "evidence/read/reader.h"
 
 /* The host of this name, with or without its domain; where nobody knows it the folder's device, or a new one. */
-uint32_t gpu_host(struct reading *in, const struct field *name);
+uint32_t gpu_host(struct reading *in, const struct text_field *name);
 /* The job of a communicator: "comm 9f1c2a77" of "0x000000009f1c2a77", whoever wrote it. */
-uint32_t gpu_job(struct reading *in, const struct field *comm);
+uint32_t gpu_job(struct reading *in, const struct text_field *comm);
 /* A rank and its host (EVIDENCE_NONE: not known). */
 uint32_t gpu_rank(struct reading *in, uint32_t job, uint64_t number, uint32_t host);
 /* The job of a test's output: `name`; where this look has another output of that name, or one of another program,
@@ -33,29 +33,29 @@ struct collective_sum {
     uint64_t largest, largest_count; /* of the largest message: what nccl-tests would print */
     double largest_ns, largest_bus;
 };
-struct collectives {
+struct collective_sums {
     struct reading *in;
     struct collective_sum *sum; /* by object */
     uint32_t sums;
 };
-void collectives_add(struct collectives *collectives, const struct collective *one);
+void collectives_add(struct collective_sums *collectives, const struct collective *one);
 /* Sets what was summed, and releases. */
-void collectives_finish(struct collectives *collectives);
+void collectives_finish(struct collective_sums *collectives);
 
 /* JSON objects one after another, each on a line or on several: the next one's tree on the arena.  A broken one is
  * passed over.  NULL: there is none left. */
-struct objects {
+struct json_objects {
     const char *at, *end;
     uint32_t line;
     struct arena arena; /* of the object at hand */
 };
-void objects_init(struct objects *objects, const char *text, size_t bytes);
-const struct json *objects_next(struct objects *objects);
-void objects_release(struct objects *objects);
+void objects_init(struct json_objects *objects, const char *text, size_t bytes);
+const struct json *objects_next(struct json_objects *objects);
+void objects_release(struct json_objects *objects);
 
 /* Of a member; 0 and "" where there is none. */
 uint64_t member_u64(const struct json *object, const char *path);
 double member_real(const struct json *object, const char *path);
-struct field member_text(const struct json *object, const char *path);
+struct text_field member_text(const struct json *object, const char *path);
 
 #endif

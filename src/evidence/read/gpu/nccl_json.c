@@ -16,11 +16,11 @@ static void begin_line(struct reading *in, const struct json *object)
 
 /* --- Inspector --- */
 
-static void inspector_object(struct collectives *collectives, const struct json *root)
+static void inspector_object(struct collective_sums *collectives, const struct json *root)
 {
     struct reading *in = collectives->in;
     const struct json *perf = json_get(root, "coll_perf");
-    struct field comm = member_text(root, "header/id"), host = member_text(root, "metadata/hostname");
+    struct text_field comm = member_text(root, "header/id"), host = member_text(root, "metadata/hostname");
     uint64_t rank, ranks = member_u64(root, "header/n_ranks");
     struct collective one = {.seq = member_u64(perf, "coll_sn"),
                              .bytes = member_u64(perf, "coll_msg_size_bytes"),
@@ -37,8 +37,8 @@ static void inspector_object(struct collectives *collectives, const struct json 
 
 static void read_inspector(struct reading *in, const char *text, size_t bytes)
 {
-    struct collectives collectives = {.in = in};
-    struct objects objects;
+    struct collective_sums collectives = {.in = in};
+    struct json_objects objects;
     const struct json *root;
 
     objects_init(&objects, text, bytes);
@@ -51,7 +51,7 @@ static void read_inspector(struct reading *in, const char *text, size_t bytes)
 /* The first whole object of the text's beginning. */
 static bool first_object(const char *text, size_t bytes, bool (*is)(const struct json *root))
 {
-    struct objects objects;
+    struct json_objects objects;
     bool known = false;
 
     if (!bytes || *text != '{') return false;
@@ -78,7 +78,7 @@ const struct whole_reader reader_nccl_inspector = {"nccl-inspector", "NCCL Inspe
 /* --- rocelab's plugin --- */
 
 /* What the network carries of a message, as nccl-tests counts it. */
-static double bus_factor(const struct field *func, uint64_t ranks)
+static double bus_factor(const struct text_field *func, uint64_t ranks)
 {
     double n = (double)ranks;
 
@@ -90,14 +90,14 @@ static double bus_factor(const struct field *func, uint64_t ranks)
 }
 
 struct plugin {
-    struct collectives collectives;
+    struct collective_sums collectives;
     uint32_t host;
 };
 
 static void plugin_collective(struct plugin *plugin, const struct json *root, uint32_t job, uint64_t number)
 {
     struct reading *in = plugin->collectives.in;
-    struct field func = member_text(root, "func");
+    struct text_field func = member_text(root, "func");
     uint64_t ops = member_u64(root, "ops");
     double exec_us = member_real(root, "exec_us"), bytes = (double)member_u64(root, "bytes");
     bool paired = !field_is(&func, "Send") && !field_is(&func, "Recv");
@@ -121,7 +121,8 @@ static void plugin_collective(struct plugin *plugin, const struct json *root, ui
 static void plugin_object(struct plugin *plugin, const struct json *root)
 {
     struct reading *in = plugin->collectives.in;
-    struct field kind = member_text(root, "kind"), comm = member_text(root, "comm"), host = member_text(root, "host");
+    struct text_field kind = member_text(root, "kind"), comm = member_text(root, "comm"),
+                      host = member_text(root, "host");
     uint64_t number;
 
     begin_line(in, root);
@@ -138,7 +139,7 @@ static void plugin_object(struct plugin *plugin, const struct json *root)
 static void read_plugin(struct reading *in, const char *text, size_t bytes)
 {
     struct plugin plugin = {.collectives = {.in = in}, .host = in->device};
-    struct objects objects;
+    struct json_objects objects;
     const struct json *root;
 
     objects_init(&objects, text, bytes);
@@ -150,7 +151,7 @@ static void read_plugin(struct reading *in, const char *text, size_t bytes)
 
 static bool is_plugin_object(const struct json *root)
 {
-    struct field kind = member_text(root, "kind");
+    struct text_field kind = member_text(root, "kind");
 
     return field_is(&kind, "nccl") ||
            ((field_is(&kind, "communicator") || field_is(&kind, "collective") || field_is(&kind, "total")) &&

@@ -16,9 +16,9 @@ static bool log_head(const char *line)
 }
 
 /* The word "host:pid:tid" before "NCCL"; times, the GPU and a file's name may stand there too. */
-static struct field log_host(const char *line, const char *nccl)
+static struct text_field log_host(const char *line, const char *nccl)
 {
-    struct field word[16];
+    struct text_field word[16];
     size_t count = field_split(line, word, 16);
 
     for (size_t i = 0; i < count && i < 16 && word[i].at < nccl; i++) {
@@ -26,35 +26,35 @@ static struct field log_host(const char *line, const char *nccl)
         if (!name || name >= word[i].length || !pid || word[i].at[name + 1 + pid] != ':') continue;
         size_t tid = strspn(word[i].at + name + pid + 2, "0123456789");
         bool time = strspn(word[i].at, "0123456789") == name; /* 10:00:01 */
-        if (tid && name + pid + tid + 2 == word[i].length && !time) return (struct field){word[i].at, name};
+        if (tid && name + pid + tid + 2 == word[i].length && !time) return (struct text_field){word[i].at, name};
     }
     return field_of("");
 }
 
 /* The word behind a text; empty: the text is not there. */
-static struct field behind(const char *line, const char *text)
+static struct text_field behind(const char *line, const char *text)
 {
     const char *at = strstr(line, text);
 
     if (!at) return field_of("");
     at += strlen(text);
-    return (struct field){at, strcspn(at, " \t,;")};
+    return (struct text_field){at, strcspn(at, " \t,;")};
 }
 
 /* "12", "12:" or "IBV_WC_RETRY_EXC_ERR(12)". */
-static uint64_t status_of(const struct field *word)
+static uint64_t status_of(const struct text_field *word)
 {
     const char *open = memchr(word->at, '(', word->length);
-    struct field digits = *word;
+    struct text_field digits = *word;
     uint64_t value;
 
-    if (open) digits = (struct field){open + 1, strcspn(open + 1, ")")};
+    if (open) digits = (struct text_field){open + 1, strcspn(open + 1, ")")};
     return field_number(&digits, &value) ? value : 0;
 }
 
-static uint32_t adapter(struct reading *in, uint32_t host, const struct field *name)
+static uint32_t adapter(struct reading *in, uint32_t host, const struct text_field *name)
 {
-    struct field device = {name->at, 0};
+    struct text_field device = {name->at, 0};
 
     if (host == EVIDENCE_NONE) return EVIDENCE_NONE;
     while (device.length < name->length && device.at[device.length] != ':')
@@ -71,7 +71,7 @@ static void count(struct reading *in, uint32_t port, enum evidence_counter count
 
 static bool completion(struct reading *in, uint32_t host, const char *text)
 {
-    struct field status = behind(text, "status="), hca = behind(text, " hca ");
+    struct text_field status = behind(text, "status="), hca = behind(text, " hca ");
 
     if (!line_has(text, "Got completion from peer") && !line_has(text, "got completion with error")) return false;
     if (!status.length) status = behind(text, "with error ");
@@ -93,7 +93,7 @@ static bool async_event(struct reading *in, uint32_t host, const char *text)
 {
     if (!line_has(text, "async event") && !line_has(text, "async fatal event")) return false;
     if (!line_has(text, "port error") && !line_has(text, "device fatal")) return true;
-    struct field device = behind(text, "NET/IB : ");
+    struct text_field device = behind(text, "NET/IB : ");
     if (!device.length) device = behind(text, "NET/IB: ");
     count(in, adapter(in, host, &device), EVIDENCE_LINK_DOWN);
     return true;
@@ -108,7 +108,7 @@ static bool uses(struct reading *in, uint32_t host, const char *text)
     while ((at = strchr(at, '['))) {
         if (*++at < '0' || *at > '9') continue;
         if (!(at = strchr(at, ']'))) break;
-        struct field name = {++at, 0};
+        struct text_field name = {++at, 0};
         while (name.length < 64 && *at && !strchr(":/ ;", *at))
             name.length++, at++;
         if (name.length && name.length < 64) evidence_port(in->evidence, host, name.at, name.length);
@@ -119,7 +119,7 @@ static bool uses(struct reading *in, uint32_t host, const char *text)
 /* "ncclCommInitRank comm 0x5581 rank 3 nranks 16 ... commId 0x9f1c2a77 - Init COMPLETE" */
 static bool joins(struct reading *in, uint32_t host, const char *text)
 {
-    struct field rank = behind(text, " rank "), ranks = behind(text, " nranks "), comm = behind(text, " commId ");
+    struct text_field rank = behind(text, " rank "), ranks = behind(text, " nranks "), comm = behind(text, " commId ");
     uint64_t number, all;
 
     if (!line_has(text, "ncclCommInitRank") || !comm.length || !field_number(&rank, &number)) return false;
@@ -132,7 +132,7 @@ static bool joins(struct reading *in, uint32_t host, const char *text)
 /* "NCCL version 2.21.5+cuda12.4" */
 static bool version(struct reading *in, uint32_t host, const char *text)
 {
-    struct field word = behind(text, "NCCL version ");
+    struct text_field word = behind(text, "NCCL version ");
     const char *plus = word.length ? memchr(word.at, '+', word.length) : NULL;
 
     if (!word.length) return false;
@@ -148,7 +148,7 @@ static bool log_line(struct reading *in, const char *line)
     if (!nccl) nccl = strstr(line, " NCCL INFO ");
     if (!nccl) return false;
     text = nccl + strlen(" NCCL WARN ") - 1;
-    struct field name = log_host(line, nccl);
+    struct text_field name = log_host(line, nccl);
     uint32_t host = gpu_host(in, &name);
     if (version(in, host, text) || completion(in, host, text) || async_event(in, host, text) || uses(in, host, text) ||
         joins(in, host, text))

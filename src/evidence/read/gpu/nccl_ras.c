@@ -45,14 +45,14 @@ static void ras_close(struct reading *in)
 }
 
 /* "#0-0 (27a079b828ff1a75) MISMATCH" */
-static bool ras_communicator(struct reading *in, const struct field *field, size_t count)
+static bool ras_communicator(struct reading *in, const struct text_field *field, size_t count)
 {
     struct ras_state *state = (struct ras_state *)in->state;
     uint64_t group;
 
     if (count < 2 || field[0].at[0] != '#' || field[1].at[0] != '(' || field[1].length < 3) return false;
-    struct field number = {field[0].at + 1, strcspn(field[0].at + 1, "- ")};
-    struct field hash = {field[1].at + 1, field[1].length - 2};
+    struct text_field number = {field[0].at + 1, strcspn(field[0].at + 1, "- ")};
+    struct text_field hash = {field[1].at + 1, field[1].length - 2};
     ras_close(in);
     state->job = gpu_job(in, &hash);
     state->of = field_number(&number, &group) && group < GROUPS ? state->ranks[group] : 0;
@@ -62,7 +62,7 @@ static bool ras_communicator(struct reading *in, const struct field *field, size
 }
 
 /* "Rank 7 [has launched up to operation 60] -- GPU 3 managed by process 1650386 on node node1" */
-static bool ras_rank(struct reading *in, const struct field *field, size_t count, uint64_t operation)
+static bool ras_rank(struct reading *in, const struct text_field *field, size_t count, uint64_t operation)
 {
     struct ras_state *state = (struct ras_state *)in->state;
     uint32_t host = EVIDENCE_NONE;
@@ -77,7 +77,7 @@ static bool ras_rank(struct reading *in, const struct field *field, size_t count
 }
 
 /* "26 ranks have launched up to operation 6650", "3 ranks have not launched any operations" */
-static bool ras_count(struct reading *in, const struct field *field, size_t count)
+static bool ras_count(struct reading *in, const struct text_field *field, size_t count)
 {
     struct ras_state *state = (struct ras_state *)in->state;
     uint64_t ranks;
@@ -95,7 +95,7 @@ static bool ras_count(struct reading *in, const struct field *field, size_t coun
 }
 
 /* "0  1  4  8  32  32  RUNNING  MISMATCH": of group 0, the fifth number is the ranks of a communicator. */
-static void ras_group(struct reading *in, const struct field *field, size_t count)
+static void ras_group(struct reading *in, const struct text_field *field, size_t count)
 {
     struct ras_state *state = (struct ras_state *)in->state;
     uint64_t number[5];
@@ -109,7 +109,7 @@ static void ras_group(struct reading *in, const struct field *field, size_t coun
 static bool ras_line(struct reading *in, const char *line)
 {
     struct ras_state *state = (struct ras_state *)in->state;
-    struct field field[24];
+    struct text_field field[24];
     size_t count = field_split(line, field, 24);
 
     if (count > 24) count = 24;

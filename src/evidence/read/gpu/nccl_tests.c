@@ -53,7 +53,7 @@ static uint32_t tests_job(struct reading *in)
     return job;
 }
 
-static void tests_rank(struct reading *in, uint64_t number, const struct field *host)
+static void tests_rank(struct reading *in, uint64_t number, const struct text_field *host)
 {
     uint32_t job = tests_job(in);
 
@@ -111,7 +111,7 @@ static void tests_begin(struct tests_state *state, const char *line)
 /* The first of each title is out of place; in place comes behind. */
 static void tests_titles(struct tests_state *state, const char *line)
 {
-    struct field field[COLUMNS];
+    struct text_field field[COLUMNS];
     size_t count = field_split(line, field, COLUMNS), first = 0;
 
     state->size = state->time = state->busbw = state->wrong[0] = state->wrong[1] = 0;
@@ -128,7 +128,7 @@ static void tests_titles(struct tests_state *state, const char *line)
 /* "#  Rank  0 Group  0 Pid   6899 on node-1 device  0 [0000:04:00] NVIDIA ..." */
 static bool tests_devices(struct reading *in, const char *line)
 {
-    struct field field[COLUMNS];
+    struct text_field field[COLUMNS];
     size_t count = field_split(line, field, COLUMNS), at = 0;
     uint64_t rank;
 
@@ -146,7 +146,7 @@ static bool tests_devices(struct reading *in, const char *line)
 static bool tests_line(struct reading *in, const char *line)
 {
     struct tests_state *state = (struct tests_state *)in->state;
-    struct field field[COLUMNS];
+    struct text_field field[COLUMNS];
     uint64_t size;
     double time = 0, busbw = 0, wrong;
 
@@ -197,7 +197,7 @@ static void read_tests_json(struct reading *in, const struct json *root)
     uint64_t largest = 0, number = 0;
 
     for (const struct json *device = devices ? devices->child : NULL; device; device = device->next, number++) {
-        struct field host = member_text(device, "hostname");
+        struct text_field host = member_text(device, "hostname");
         uint64_t rank = number;
         json_u64(json_get(device, "rank"), &rank);
         if (host.length) tests_rank(in, rank, &host);

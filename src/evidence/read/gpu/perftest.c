@@ -50,7 +50,7 @@ static void perftest_titles(struct perftest_state *state, const char *line)
 {
     const char *unit = strstr(line, "BW average["), *typical = strstr(line, "t_typical[");
     const char *latency = typical ? typical : strstr(line, "t_avg["); /* of -D there is no median */
-    struct field field[COLUMNS];
+    struct text_field field[COLUMNS];
     size_t count, at = 0;
 
     *state = (struct perftest_state){.program = state->program};
@@ -88,7 +88,7 @@ static uint32_t perftest_job(struct reading *in)
 static bool perftest_line(struct reading *in, const char *line)
 {
     struct perftest_state *state = (struct perftest_state *)in->state;
-    struct field field[COLUMNS];
+    struct text_field field[COLUMNS];
     uint64_t bytes;
     double value;
 

@@ -25,12 +25,12 @@ static void rdma_read(struct reading *in, const struct json *root)
             snprintf(name, sizeof name, "%s", device);
         else
             snprintf(name, sizeof name, "%s/%u", device, (unsigned)port_number);
-        struct field named = field_of(name);
+        struct text_field named = field_of(name);
         in->source.line = one->line;
         uint32_t port = field_is_port(&named) ? reading_port(in, &named) : EVIDENCE_NONE;
         if (port == EVIDENCE_NONE) continue;
         for (const struct json *member = one->child; member; member = member->next) {
-            struct field key = field_of(member->name), value = field_of(member->text);
+            struct text_field key = field_of(member->name), value = field_of(member->text);
             in->source.line = member->line;
             if (field_is(&key, "netdev"))
                 host_tie(in, port, &value);

@@ -9,6 +9,6 @@ extern const struct counter_name host_interface_names[]; /* of ethtool -S */
 extern const struct counter_name host_rdma_names[];      /* of counters and hw_counters, which rdma prints too */
 
 /* An RDMA device's port is that of its interface, which gives it its name. */
-void host_tie(struct reading *in, uint32_t rdma, const struct field *netdev);
+void host_tie(struct reading *in, uint32_t rdma, const struct text_field *netdev);
 
 #endif

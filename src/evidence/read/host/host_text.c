@@ -21,13 +21,13 @@ static bool statistics_head(const char *line)
 
 static uint32_t hint_port(struct reading *in)
 {
-    struct field name = field_of(in->hint);
+    struct text_field name = field_of(in->hint);
 
     return field_is_port(&name) ? reading_port(in, &name) : EVIDENCE_NONE;
 }
 
 /* A Cumulus switch runs the same commands. */
-static void say_system(struct reading *in, const struct field *port)
+static void say_system(struct reading *in, const struct text_field *port)
 {
     bool is_switch = port->length > 3 && !memcmp(port->at, "swp", 3);
 
@@ -35,7 +35,7 @@ static void say_system(struct reading *in, const struct field *port)
 }
 
 /* "name: value"; false: it is no such line. */
-static bool name_and_value(const char *line, struct field *name, struct field *value)
+static bool name_and_value(const char *line, struct text_field *name, struct text_field *value)
 {
     const char *colon;
 
@@ -43,7 +43,7 @@ static bool name_and_value(const char *line, struct field *name, struct field *v
         line++;
     colon = strstr(line, ": ");
     if (!colon) return false;
-    *name = (struct field){line, (size_t)(colon - line)};
+    *name = (struct text_field){line, (size_t)(colon - line)};
     while (name->length && name->at[name->length - 1] == ' ')
         name->length--;
     return field_split(colon + 2, value, 1) > 0;
@@ -51,7 +51,7 @@ static bool name_and_value(const char *line, struct field *name, struct field *v
 
 static bool statistics_line(struct reading *in, const char *line)
 {
-    struct field name, value;
+    struct text_field name, value;
     uint32_t *port = (uint32_t *)in->state;
 
     if (statistics_head(line)) {
@@ -78,7 +78,7 @@ static bool settings_head(const char *line)
 
 static bool settings_line(struct reading *in, const char *line)
 {
-    struct field word[4], name, value;
+    struct text_field word[4], name, value;
     uint32_t *port = (uint32_t *)in->state;
     uint64_t number;
 
@@ -103,7 +103,7 @@ const struct text_reader reader_ethtool_settings = {"ethtool", "hosts: ethtool D
 
 /* --- rdma --- */
 
-void host_tie(struct reading *in, uint32_t rdma, const struct field *netdev)
+void host_tie(struct reading *in, uint32_t rdma, const struct text_field *netdev)
 {
     uint32_t port = field_is_port(netdev) ? reading_port(in, netdev) : EVIDENCE_NONE;
 
@@ -113,7 +113,7 @@ void host_tie(struct reading *in, uint32_t rdma, const struct field *netdev)
 }
 
 /* "mlx5_0/1": port 1 has the device's name alone, as nearly every device has one port. */
-static uint32_t rdma_port(struct reading *in, struct field name)
+static uint32_t rdma_port(struct reading *in, struct text_field name)
 {
     if (name.length && name.at[name.length - 1] == ':') name.length--;
     if (name.length > 2 && !memcmp(name.at + name.length - 2, "/1", 2)) name.length -= 2;
@@ -121,7 +121,7 @@ static uint32_t rdma_port(struct reading *in, struct field name)
 }
 
 /* The word that names the link: "link mlx5_0/1 ..." or, of older releases, "0/1: mlx5_0/1: ..."; 0: neither. */
-static size_t rdma_name(const struct field *word, size_t words)
+static size_t rdma_name(const struct text_field *word, size_t words)
 {
     if (words >= 2 && field_is(&word[0], "link") && memchr(word[1].at, '/', word[1].length)) return 1;
     if (words >= 3 && word[0].length >= 4 && word[0].at[word[0].length - 1] == ':' &&
@@ -133,7 +133,7 @@ static size_t rdma_name(const struct field *word, size_t words)
 
 static bool rdma_link_head(const char *line)
 {
-    struct field word[3];
+    struct text_field word[3];
 
     if (*line != 'l' && !(*line >= '0' && *line <= '9')) return false;
     return field_split(line, word, 3) >= 4 && rdma_name(word, 3) && field_is(&word[2], "state");
@@ -141,7 +141,7 @@ static bool rdma_link_head(const char *line)
 
 static bool rdma_link_line(struct reading *in, const char *line)
 {
-    struct field word[READER_FIELDS];
+    struct text_field word[READER_FIELDS];
     size_t words = field_split(line, word, READER_FIELDS), name = rdma_name(word, words);
     uint64_t up;
 
@@ -161,7 +161,7 @@ const struct text_reader reader_rdma_link = {"rdma-link", "hosts: rdma link show
 
 static bool rdma_statistic_head(const char *line)
 {
-    struct field word[3];
+    struct text_field word[3];
     size_t words;
 
     if (*line != 'l' && !(*line >= '0' && *line <= '9')) return false;
@@ -170,10 +170,10 @@ static bool rdma_statistic_head(const char *line)
 }
 
 /* The next word; false: there is none. */
-static bool next_word(const char **at, struct field *word)
+static bool next_word(const char **at, struct text_field *word)
 {
     *at += strspn(*at, " \t");
-    *word = (struct field){*at, strcspn(*at, " \t")};
+    *word = (struct text_field){*at, strcspn(*at, " \t")};
     *at += word->length;
     return word->length > 0;
 }
@@ -181,7 +181,7 @@ static bool next_word(const char **at, struct field *word)
 /* "name value" again and again: a line has as many as it likes, so each word is looked at once. */
 static void rdma_pairs(struct reading *in, uint32_t port, const char *at)
 {
-    struct field name, value;
+    struct text_field name, value;
 
     while (next_word(&at, &name) && next_word(&at, &value))
         reading_named(in, host_rdma_names, port, EVIDENCE_NO_PRIORITY, &name, &value);
@@ -190,7 +190,7 @@ static void rdma_pairs(struct reading *in, uint32_t port, const char *at)
 static bool rdma_statistic_line(struct reading *in, const char *line)
 {
     uint32_t *port = (uint32_t *)in->state;
-    struct field word[3];
+    struct text_field word[3];
 
     if (rdma_statistic_head(line)) {
         size_t words = field_split(line, word, 3);
@@ -232,7 +232,7 @@ static uint32_t sysfs_port(struct reading *in, const char *line, const char *por
 {
     const char *end = ports, *begin;
     char name[NAME];
-    struct field number = {ports + 6, strcspn(ports + 6, "/")};
+    struct text_field number = {ports + 6, strcspn(ports + 6, "/")};
 
     if (end > line) end--;
     for (begin = end; begin > line && begin[-1] != '/';)
@@ -259,7 +259,7 @@ static bool sysfs_line(struct reading *in, const char *line)
     const char *name = colon;
     while (name > rest && name[-1] != '/')
         name--;
-    struct field what = {name, (size_t)(colon - name)}, value, words[2];
+    struct text_field what = {name, (size_t)(colon - name)}, value, words[2];
     if (!field_split(colon + 1, words, 2)) return true;
     value = words[0];
     if (strstr(rest, "/gid_attrs/ndevs/"))

@@ -51,7 +51,7 @@ void metrics_put(struct metrics *metrics, uint32_t object, unsigned priority, en
         evidence_set(metrics->evidence, object, priority, counter, scaled(sample, scale), &source);
 }
 
-static bool has_prefix(const struct field *name, const char *prefix)
+static bool has_prefix(const struct text_field *name, const char *prefix)
 {
     return name->length > strlen(prefix) && !memcmp(name->at, prefix, strlen(prefix));
 }
@@ -60,7 +60,7 @@ static bool has_prefix(const struct field *name, const char *prefix)
 static bool take_ethtool(struct metrics *metrics, const struct sample *sample)
 {
     static const char prefix[] = "node_ethtool_";
-    struct field rest = {sample->name.at + strlen(prefix), sample->name.length - strlen(prefix)};
+    struct text_field rest = {sample->name.at + strlen(prefix), sample->name.length - strlen(prefix)};
     char name[128], number[32];
     unsigned priority;
 
@@ -74,7 +74,7 @@ static bool take_ethtool(struct metrics *metrics, const struct sample *sample)
     uint32_t port = metrics_object(metrics, sample, METRIC_NETDEV, &priority);
     if (length <= 0 || (size_t)length >= sizeof name || port == EVIDENCE_NONE) return true;
     snprintf(number, sizeof number, "%llu", (unsigned long long)scaled(sample, 1));
-    struct field key = field_of(name), value = field_of(number);
+    struct text_field key = field_of(name), value = field_of(number);
     reading_named(metrics->in, host_interface_names, port, EVIDENCE_NO_PRIORITY, &key, &value);
     return true;
 }
@@ -97,7 +97,7 @@ static void take_sample(struct metrics *metrics, const struct sample *sample, co
     }
 }
 
-static const struct metric_name *find_name(const struct field *name)
+static const struct metric_name *find_name(const struct text_field *name)
 {
     for (const struct metric_name *row = metric_names; row->name; row++)
         if (field_is(name, row->name)) return row;
@@ -171,7 +171,7 @@ static bool is_metrics(const char *text, size_t bytes)
     while (sample && text < end && !known) {
         const char *stop = memchr(text, '\n', (size_t)(end - text));
         if (!stop) stop = end;
-        struct field line = {text, (size_t)(stop - text)};
+        struct text_field line = {text, (size_t)(stop - text)};
         if (has_prefix(&line, "# TYPE ") || has_prefix(&line, "# HELP ") || has_prefix(&line, "# UNIT ")) known = true;
         if (*text != '#' && text != stop) {
             known = sample_parse(sample, text, stop) && sample->labels;

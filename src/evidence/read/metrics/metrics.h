@@ -35,7 +35,7 @@ extern const struct metric_name metric_names[]; /* ends with name NULL */
 
 /* One line of the text. */
 struct sample {
-    struct field name;
+    struct text_field name;
     uint32_t labels;
     struct {
         const char *key, *value; /* terminated, into text */

@@ -11,7 +11,7 @@
 #include "evidence/read/metrics/metrics.h"
 
 /* The first of the labels that is there. */
-static struct field either(const struct sample *sample, const char *one, const char *two)
+static struct text_field either(const struct sample *sample, const char *one, const char *two)
 {
     const char *value = sample_label(sample, one);
 
@@ -24,8 +24,8 @@ struct nccl_place {
 
 static struct nccl_place place_of(struct metrics *metrics, const struct sample *sample)
 {
-    struct field comm = either(sample, "comm_id", "comm_name"), number = field_of(sample_label(sample, "rank")),
-                 ranks = either(sample, "n_ranks", "nranks");
+    struct text_field comm = either(sample, "comm_id", "comm_name"), number = field_of(sample_label(sample, "rank")),
+                      ranks = either(sample, "n_ranks", "nranks");
     struct nccl_place place = {EVIDENCE_NONE, EVIDENCE_NONE};
     uint64_t value;
 
@@ -42,7 +42,7 @@ static struct nccl_place place_of(struct metrics *metrics, const struct sample *
 static void exec_time(struct metrics *metrics, const struct sample *sample)
 {
     struct nccl_place place = place_of(metrics, sample);
-    struct field number = field_of(sample_label(sample, "coll_sn"));
+    struct text_field number = field_of(sample_label(sample, "coll_sn"));
     uint64_t value;
 
     if (place.job == EVIDENCE_NONE) return;

@@ -84,7 +84,7 @@ static uint32_t rank_of(struct metrics *metrics, uint32_t of, uint64_t number, u
 
 static uint32_t rank(struct metrics *metrics, const struct sample *sample)
 {
-    struct field number = field_of(sample_label(sample, "rank"));
+    struct text_field number = field_of(sample_label(sample, "rank"));
     const char *gpu = sample_label(sample, "gpu");
     uint32_t of = job(metrics, sample);
     uint64_t value;
@@ -96,7 +96,7 @@ static uint32_t rank(struct metrics *metrics, const struct sample *sample)
 /* DCGM knows no ranks: GPUs of a host stand for them, in a job of that name. */
 static uint32_t gpu(struct metrics *metrics, const struct sample *sample)
 {
-    struct field number = field_of(sample_label(sample, "gpu"));
+    struct text_field number = field_of(sample_label(sample, "gpu"));
     uint32_t host = metrics_host(metrics, sample);
     char name[NAME];
     uint64_t value;
@@ -109,7 +109,7 @@ static uint32_t gpu(struct metrics *metrics, const struct sample *sample)
 
 static unsigned priority_of(const struct sample *sample)
 {
-    struct field text = field_of(sample_label(sample, "priority"));
+    struct text_field text = field_of(sample_label(sample, "priority"));
     uint64_t value;
 
     if (!text.length) text = field_of(sample_label(sample, "queue"));

@@ -67,9 +67,9 @@ static const char *labels(struct sample *sample, const char *at, const char *end
     }
 }
 
-static struct field word(const char **at, const char *end)
+static struct text_field word(const char **at, const char *end)
 {
-    struct field field = {blanks(*at, end), 0};
+    struct text_field field = {blanks(*at, end), 0};
 
     *at = field.at;
     while (*at < end && !isspace((unsigned char)**at))
@@ -86,10 +86,10 @@ bool sample_parse(struct sample *sample, const char *line, const char *end)
     sample->labels = 0;
     while (at < end && of_name(*at))
         at++;
-    sample->name = (struct field){line, (size_t)(at - line)};
+    sample->name = (struct text_field){line, (size_t)(at - line)};
     at = blanks(at, end);
     if (!sample->name.length || (at < end && *at == '{' && !(at = labels(sample, at + 1, end)))) return false;
-    struct field value = word(&at, end), time = word(&at, end);
+    struct text_field value = word(&at, end), time = word(&at, end);
     sample->whole = field_number(&value, &sample->number);
     if (!field_real(&value, &sample->real)) return false;
     sample->timed = time.length && field_real(&time, &sample->at_s);

@@ -52,7 +52,7 @@ static void link_info(struct metrics *metrics, const struct sample *sample)
 
 static void class_lossless(struct metrics *metrics, const struct sample *sample)
 {
-    struct field text = field_of(sample_label(sample, "priority"));
+    struct text_field text = field_of(sample_label(sample, "priority"));
     uint64_t priority;
 
     if (sample->real > 0 && field_number(&text, &priority) && priority < EVIDENCE_PRIORITIES)

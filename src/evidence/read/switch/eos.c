@@ -12,7 +12,7 @@
 
 /* --- text --- */
 
-static const struct table_column layout[] = {
+static const struct text_column layout[] = {
     {"Port", TABLE_PORT, 0, 0},
     {"RxPfc", TABLE_COUNT, EVIDENCE_PORT_RX_PAUSE_FRAMES, 0},
     {"TxPfc", TABLE_COUNT, EVIDENCE_PORT_TX_PAUSE_FRAMES, 0},
@@ -43,7 +43,7 @@ static bool tables_head(const char *line)
 
 static bool tables_line(struct reading *in, const char *line)
 {
-    struct table *table = (struct table *)in->state;
+    struct text_table *table = (struct text_table *)in->state;
 
     if (tables_head(line)) {
         table_titles(table, layout, line);
@@ -64,7 +64,7 @@ static bool pauses_head(const char *line)
 
 static bool pauses_line(struct reading *in, const char *line)
 {
-    struct field word[8];
+    struct text_field word[8];
     size_t words = field_split(line, word, 8);
 
     if (pauses_head(line)) return true;
@@ -80,7 +80,7 @@ static bool pauses_line(struct reading *in, const char *line)
 const struct text_reader reader_eos_pauses = {"eos-flowcontrol", "EOS, NX-OS: show interfaces flow-control",
                                               pauses_head, pauses_line, NULL};
 
-static const struct table_column status[] = {
+static const struct text_column status[] = {
     {"Port", TABLE_PORT, 0, 0},
     {"Name", TABLE_PEER, 0, 0},
     {"Status", TABLE_STATE, EVIDENCE_LINK_UP, 0},
@@ -95,8 +95,8 @@ static bool status_head(const char *line)
 
 static bool status_line(struct reading *in, const char *line)
 {
-    struct table *table = (struct table *)in->state;
-    struct field name;
+    struct text_table *table = (struct text_table *)in->state;
+    struct text_field name;
 
     if (status_head(line)) {
         table_titles_left(table, status, line);
@@ -109,7 +109,7 @@ static bool status_line(struct reading *in, const char *line)
 const struct text_reader reader_eos_status = {"interface-status", "EOS, NX-OS: show interfaces status", status_head,
                                               status_line, NULL};
 
-static const struct table_column description[] = {
+static const struct text_column description[] = {
     {"Interface", TABLE_PORT, 0, 0},
     {"Port", TABLE_PORT, 0, 0},
     {"Protocol", TABLE_STATE, EVIDENCE_LINK_UP, 0},
@@ -125,7 +125,7 @@ static bool description_head(const char *line)
 
 static bool description_line(struct reading *in, const char *line)
 {
-    struct table *table = (struct table *)in->state;
+    struct text_table *table = (struct text_table *)in->state;
 
     if (!description_head(line)) return table_line(in, table, line);
     table_titles_left(table, description, line);
@@ -172,9 +172,9 @@ static bool object(struct reading *in, const struct json *object, const struct j
 {
     uint64_t changes;
     const struct json *info = json_get(object, "neighborInterfaceInfo");
-    struct field device = field_of(json_string(json_get(object, "systemName")));
-    struct field id = field_of(json_string(json_get(info, "interfaceId_v2")));
-    struct field text = field_of(json_string(json_get(info, "interfaceDescription")));
+    struct text_field device = field_of(json_string(json_get(object, "systemName")));
+    struct text_field id = field_of(json_string(json_get(info, "interfaceId_v2")));
+    struct text_field text = field_of(json_string(json_get(info, "interfaceDescription")));
 
     in->source.line = object->line;
     if (at->port != EVIDENCE_NONE && json_u64(json_get(object, "linkStatusChanges"), &changes))
@@ -187,7 +187,7 @@ static bool object(struct reading *in, const struct json *object, const struct j
     } else if (!id.length) {
         id = field_of(json_string(json_get(info, "interfaceId")));
         if (id.length > 2 && id.at[0] == '"' && id.at[id.length - 1] == '"')
-            id = (struct field){id.at + 1, id.length - 2};
+            id = (struct text_field){id.at + 1, id.length - 2};
     }
     if (at->port != EVIDENCE_NONE) reading_neighbour(in, at->port, &device, &id, &text);
     return true;

@@ -19,7 +19,7 @@ static bool extensive_head(const char *line)
 static void after(struct reading *in, uint32_t port, const char *line, const char *name, enum evidence_counter counter)
 {
     const char *at = strstr(line, name);
-    struct field value = {at ? at + strlen(name) : "", 0};
+    struct text_field value = {at ? at + strlen(name) : "", 0};
 
     if (!at) return;
     value.at += strspn(value.at, " :");
@@ -40,7 +40,7 @@ static bool mac_row(struct reading *in, uint32_t port, const char *line)
                 {"FEC Corrected Errors", EVIDENCE_FEC_CORRECTED, -1},
                 {"FEC Uncorrected Errors", EVIDENCE_FEC_UNCORRECTED, -1},
                 {"Code violations", EVIDENCE_SYMBOL_ERRORS, -1}};
-    struct field word[2];
+    struct text_field word[2];
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (!line_begins(line, rows[i].name)) continue;
@@ -57,7 +57,7 @@ static bool mac_row(struct reading *in, uint32_t port, const char *line)
 /* "Priority :  5   received   sent" */
 static bool pause_row(struct reading *in, uint32_t port, const char *line)
 {
-    struct field word[5];
+    struct text_field word[5];
     uint64_t priority;
 
     if (!line_words(line, "Priority :") || field_split(line, word, 5) != 5 || !field_number(&word[2], &priority) ||
@@ -71,7 +71,7 @@ static bool pause_row(struct reading *in, uint32_t port, const char *line)
 /* A queue's number, perhaps a name, queued, sent and dropped packets. */
 static void queue_row(struct reading *in, uint32_t port, const char *line)
 {
-    struct field word[6];
+    struct text_field word[6];
     size_t words = field_split(line, word, 6);
     uint64_t queue, number;
 
@@ -84,11 +84,11 @@ static void queue_row(struct reading *in, uint32_t port, const char *line)
 
 static void begin(struct reading *in, struct junos *state, const char *line)
 {
-    struct field name;
+    struct text_field name;
     const char *at = strstr(line, "Physical interface: ") + 20;
 
     *state = (struct junos){EVIDENCE_NONE, false, false};
-    name = (struct field){at, strcspn(at, ", ")};
+    name = (struct text_field){at, strcspn(at, ", ")};
     if (!field_is_port(&name)) return;
     reading_system(in, "junos", FABRIC_ROLE_SWITCH);
     state->port = reading_port(in, &name);
@@ -114,11 +114,11 @@ static bool extensive_line(struct reading *in, const char *line)
     if (line_has(line, "Queue counters:")) state->queues = true;
     if (line_begins(line, "MAC statistics:") || line_begins(line, "Queue number:")) state->queues = false;
     if (line_begins(line, "Description: ")) {
-        struct field text = field_of(strchr(line, ':') + 2);
+        struct text_field text = field_of(strchr(line, ':') + 2);
         reading_description(in, state->port, &text);
     } else if (line_begins(line, "Link-level type:")) {
         const char *speed = strstr(line, "Speed: ");
-        struct field text = {speed ? speed + 7 : "", speed ? strcspn(speed + 7, ", ") : 0};
+        struct text_field text = {speed ? speed + 7 : "", speed ? strcspn(speed + 7, ", ") : 0};
         if (field_rate(&text, &rate))
             evidence_set(in->evidence, state->port, EVIDENCE_NO_PRIORITY, EVIDENCE_RATE, rate, &in->source);
         after(in, state->port, line, "MTU: ", EVIDENCE_MTU);
@@ -141,7 +141,7 @@ static bool lldp_head(const char *line)
 /* Local interface, parent, chassis, port, system: the last two are the neighbour. */
 static bool lldp_line(struct reading *in, const char *line)
 {
-    struct field word[6];
+    struct text_field word[6];
     size_t words = field_split(line, word, 6);
 
     if (lldp_head(line)) {

@@ -66,8 +66,8 @@ static const struct part {
 };
 /* clang-format on */
 
-static void take_part(struct reading *in, uint32_t port, const char *part, const struct field *name,
-                      const struct field *value)
+static void take_part(struct reading *in, uint32_t port, const char *part, const struct text_field *name,
+                      const struct text_field *value)
 {
     uint64_t number;
 
@@ -85,7 +85,7 @@ static void roce_counters(struct reading *in, const struct json *object, uint32_
 {
     for (const struct json *part = object->child; part; part = part->next)
         for (const struct json *one = part->name ? part->child : NULL; one; one = one->next) {
-            struct field name = field_of(one->name), value = field_of(one->text), word[2];
+            struct text_field name = field_of(one->name), value = field_of(one->text), word[2];
             in->source.line = one->line;
             if (field_split(value.at, word, 2) == 2 && field_is(&word[1], "Bytes")) value = word[0];
             take_part(in, port, part->name, &name, &value);
@@ -96,9 +96,9 @@ static void roce_counters(struct reading *in, const struct json *object, uint32_
 static void neighbours(struct reading *in, const struct json *list, uint32_t port)
 {
     for (const struct json *one = list ? list->child : NULL; one; one = one->next) {
-        struct field device = field_of(json_string(json_path(one, "chassis/system-name")));
-        struct field id = field_of(json_string(json_path(one, "port/name")));
-        struct field text = field_of(json_string(json_path(one, "port/description")));
+        struct text_field device = field_of(json_string(json_path(one, "chassis/system-name")));
+        struct text_field id = field_of(json_string(json_path(one, "port/name")));
+        struct text_field text = field_of(json_string(json_path(one, "port/description")));
         if (!id.length) id = field_of(json_string(json_path(one, "port/id/value")));
         if (!device.length) device = field_of(one->name);
         in->source.line = one->line;
@@ -111,7 +111,7 @@ static void link_state(struct reading *in, const struct json *link, uint32_t por
 {
     const struct json *state = json_get(link, "state");
     const char *text = state && state->type == JSON_OBJECT && state->child ? state->child->name : json_string(state);
-    struct field word = field_of(text);
+    struct text_field word = field_of(text);
     uint64_t up;
 
     if (!field_state(&word, &up)) return;
@@ -175,7 +175,7 @@ static bool json_is(const struct json *root)
     if (root->type != JSON_OBJECT) return false;
     if (known_here(root)) return true;
     for (const struct json *one = root->child; one && seen < 8; one = one->next, seen++) {
-        struct field name = field_of(one->name);
+        struct text_field name = field_of(one->name);
         if (field_is_port(&name) && (known_here(one) || json_get(one, "neighbor"))) return true;
     }
     return false;
@@ -221,7 +221,7 @@ const struct json_reader reader_nvue_json = {
 
 /* --- text --- */
 
-static const struct table_column layout[] = {
+static const struct text_column layout[] = {
     {"switch-priority", TABLE_PRIORITY, 0, 0},
     {"traffic-class", TABLE_PRIORITY, 0, 0},
     {"priority-group", TABLE_PRIORITY, 0, 0},
@@ -244,7 +244,7 @@ static bool tables_head(const char *line)
 
 static bool tables_line(struct reading *in, const char *line)
 {
-    struct table *table = (struct table *)in->state;
+    struct text_table *table = (struct text_table *)in->state;
 
     if (!tables_head(line)) return table_line(in, table, line);
     reading_system(in, "nvue", FABRIC_ROLE_SWITCH);
@@ -264,7 +264,7 @@ static bool roce_head(const char *line)
 static bool roce_line(struct reading *in, const char *line)
 {
     char *part = (char *)in->state;
-    struct field word[3];
+    struct text_field word[3];
     size_t words = field_split(line, word, 3);
 
     if (roce_head(line)) {
@@ -277,7 +277,7 @@ static bool roce_line(struct reading *in, const char *line)
         part[word[0].length] = 0;
         return true;
     }
-    struct field port = field_of(in->hint);
+    struct text_field port = field_of(in->hint);
     if (words < 2 || !field_is_port(&port) || (words > 2 && line_has(line, " MB")) || line_has(line, " GB"))
         return false;
     take_part(in, reading_port(in, &port), part, &word[0], &word[1]);

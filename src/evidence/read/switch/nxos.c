@@ -18,9 +18,9 @@ static bool pfc_head(const char *line)
 }
 
 /* "(8)", "(c)", "(88)": bit p is priority p, in hex; three digits can only be decimal.  False: it is no map. */
-static bool pfc_map(const struct field *word, unsigned *map)
+static bool pfc_map(const struct text_field *word, unsigned *map)
 {
-    struct field digits = {word->at + 1, word->length - 2};
+    struct text_field digits = {word->at + 1, word->length - 2};
     uint64_t number = 0;
 
     if (word->length < 3 || word->at[0] != '(' || word->at[word->length - 1] != ')') return false;
@@ -42,7 +42,7 @@ static bool pfc_map(const struct field *word, unsigned *map)
 /* "Ethernet1/2  Auto On   (9)  4088353  1890": what stands between may be missing, the last two are the counters. */
 static bool pfc_line(struct reading *in, const char *line)
 {
-    struct field word[8];
+    struct text_field word[8];
     size_t words = field_split(line, word, 8);
     uint64_t rx, tx;
 
@@ -65,7 +65,7 @@ const struct text_reader reader_nxos_pfc = {"nxos-pfc", "NX-OS: show interface p
 
 /* --- show interface counters, errors --- */
 
-static const struct table_column counters[] = {
+static const struct text_column counters[] = {
     {"Port", TABLE_PORT, 0, 0},
     {"FCS-Err", TABLE_COUNT, EVIDENCE_CRC_ERRORS, 0},
     {"OutDiscards", TABLE_COUNT, EVIDENCE_PORT_TX_DROPS, 0},
@@ -86,7 +86,7 @@ static bool counters_head(const char *line)
     static const char *const second[] = {"Align-Err",   "FCS-Err",   "Rcv-Err",      "OutDiscards", "Symbol-Err",
                                          "Single-Col",  "Giants",    "InDiscards",   "Stomped-CRC", "InOctets",
                                          "InMcastPkts", "OutOctets", "OutMcastPkts", "InUcastPkts", NULL};
-    struct field word[2];
+    struct text_field word[2];
 
     if (!line_words(line, "Port") || field_split(line, word, 2) < 2) return false;
     for (size_t i = 0; second[i]; i++)
@@ -97,7 +97,7 @@ static bool counters_head(const char *line)
 /* Titles and numbers do not stand below each other: they are matched by words. */
 static bool counters_line(struct reading *in, const char *line)
 {
-    struct table *table = (struct table *)in->state;
+    struct text_table *table = (struct text_table *)in->state;
     char spread[TABLE_TITLES];
     size_t used = 0;
 
@@ -149,7 +149,7 @@ static void interface_counts(struct reading *in, uint32_t port, const char *line
         const char *begin = at;
         while (begin > line && begin[-1] >= '0' && begin[-1] <= '9')
             begin--;
-        struct field value = {begin, (size_t)(at - begin)}, bytes[3];
+        struct text_field value = {begin, (size_t)(at - begin)}, bytes[3];
         if (value.length) reading_set(in, port, EVIDENCE_NO_PRIORITY, names[i].counter, &value);
         bool rx = names[i].counter == EVIDENCE_PORT_RX_PACKETS, tx = names[i].counter == EVIDENCE_PORT_TX_PACKETS;
         if ((rx || tx) && field_split(at + strlen(names[i].name), bytes, 3) >= 2 && field_is(&bytes[1], "bytes"))
@@ -162,7 +162,7 @@ static void interface_counts(struct reading *in, uint32_t port, const char *line
 static void link_changes(struct reading *in, uint32_t port, const char *line)
 {
     const struct evidence_value *up = evidence_find(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP);
-    struct field word[1];
+    struct text_field word[1];
     uint64_t changes;
 
     if (!field_split(line, word, 1) || !field_number(&word[0], &changes)) return;
@@ -173,7 +173,7 @@ static void link_changes(struct reading *in, uint32_t port, const char *line)
 static bool interface_line(struct reading *in, const char *line)
 {
     uint32_t *port = (uint32_t *)in->state;
-    struct field word[3];
+    struct text_field word[3];
     uint64_t number;
 
     if (interface_head(line)) {
@@ -188,13 +188,13 @@ static bool interface_line(struct reading *in, const char *line)
         *port = EVIDENCE_NONE; /* another kind of interface */
     if (*port == EVIDENCE_NONE) return false;
     if (line_begins(line, "Description: ")) {
-        struct field text = field_of(strchr(line, ':') + 2);
+        struct text_field text = field_of(strchr(line, ':') + 2);
         reading_description(in, *port, &text);
     } else if ((line_begins(line, "MTU ") || line_begins(line, "IP MTU ") || line_begins(line, "Ethernet MTU ")) &&
                field_split(line, word, 3) >= 3) {
         reading_set(in, *port, EVIDENCE_NO_PRIORITY, EVIDENCE_MTU, &word[field_is(&word[0], "MTU") ? 1 : 2]);
     } else if (line_begins(line, "full-duplex, ") || line_begins(line, "Full-duplex, ")) {
-        struct field rate = field_of(strchr(line, ',') + 2);
+        struct text_field rate = field_of(strchr(line, ',') + 2);
         if (field_rate(&rate, &number))
             evidence_set(in->evidence, *port, EVIDENCE_NO_PRIORITY, EVIDENCE_RATE, number, &in->source);
     } else if (line_has(line, " link status changes")) {
@@ -337,7 +337,7 @@ static bool tabular_row(struct reading *in, const struct json *row, const struct
 
     if (!counter) return false;
     for (const struct json *one = row->child; one; one = one->next) {
-        struct field key = field_of(one->name);
+        struct text_field key = field_of(one->name);
         int group = field_suffix(&key, "qos_group_");
         if (group < 0 || group >= EVIDENCE_PRIORITIES || !json_u64(one, &number)) continue;
         set_row(in, one, &(struct json_walk_at){at->port, (unsigned)group}, counter, number);
@@ -361,9 +361,9 @@ static void pause_state(struct reading *in, const struct json *row, const struct
 static void neighbour(struct reading *in, const struct json *row)
 {
     static const char *const devices[] = {"sys_name", "chassis_id", "sysName", NULL};
-    struct field local = field_of(json_string(json_get(row, "l_port_id"))), device = {"", 0};
-    struct field id = field_of(json_string(json_get(row, "port_id")));
-    struct field text = field_of(json_string(json_get(row, "port_desc")));
+    struct text_field local = field_of(json_string(json_get(row, "l_port_id"))), device = {"", 0};
+    struct text_field id = field_of(json_string(json_get(row, "port_id")));
+    struct text_field text = field_of(json_string(json_get(row, "port_desc")));
 
     for (size_t i = 0; devices[i] && !device.length; i++)
         device = field_of(json_string(json_get(row, devices[i])));
@@ -379,7 +379,7 @@ static void managed_object(struct reading *in, const struct json *attributes, co
     struct json_walk_at at = {EVIDENCE_NONE, EVIDENCE_NO_PRIORITY};
 
     if (!end) return;
-    struct field name = {begin + 1, (size_t)(end - begin - 1)};
+    struct text_field name = {begin + 1, (size_t)(end - begin - 1)};
     if (!field_is_port(&name)) return;
     at.port = reading_port(in, &name);
     if (class) { /* c-out-8q-q3, c-out-8q-q-default */
@@ -389,13 +389,13 @@ static void managed_object(struct reading *in, const struct json *attributes, co
                                                                                : EVIDENCE_PRIORITIES;
     }
     if (json_get(attributes, "sysName")) {
-        struct field device = field_of(json_string(json_get(attributes, "sysName")));
-        struct field id = field_of(json_string(json_get(attributes, "portIdV")));
-        struct field text = field_of(json_string(json_get(attributes, "portDesc")));
+        struct text_field device = field_of(json_string(json_get(attributes, "sysName")));
+        struct text_field id = field_of(json_string(json_get(attributes, "portIdV")));
+        struct text_field text = field_of(json_string(json_get(attributes, "portDesc")));
         reading_neighbour(in, at.port, &device, &id, &text);
     }
     for (const struct json *one = attributes->child; one; one = one->next) {
-        struct field key = field_of(one->name), value = field_of(one->text);
+        struct text_field key = field_of(one->name), value = field_of(one->text);
         in->source.line = one->line;
         if (one->name && one->text) reading_named(in, names, at.port, at.priority, &key, &value);
     }

@@ -21,7 +21,7 @@ struct queuing {
 /* The word after `words`: "Ethernet1/2" of "Egress Queuing for Ethernet1/2 [System]". */
 static uint32_t port_after(struct reading *in, const char *line, const char *words)
 {
-    struct field word;
+    struct text_field word;
     const char *at = strstr(line, words);
 
     if (!at || !field_split(at + strlen(words), &word, 1)) return EVIDENCE_NONE;
@@ -29,7 +29,7 @@ static uint32_t port_after(struct reading *in, const char *line, const char *wor
 }
 
 /* Cells between '|', trimmed; empty ones too. */
-static size_t cells_of(const char *line, struct field *cell)
+static size_t cells_of(const char *line, struct text_field *cell)
 {
     size_t count = 0;
     const char *at = strchr(line, '|');
@@ -41,7 +41,7 @@ static size_t cells_of(const char *line, struct field *cell)
             begin++, length--;
         while (length && (begin[length - 1] == ' ' || begin[length - 1] == '\t'))
             length--;
-        if (end || length) cell[count++] = (struct field){begin, length};
+        if (end || length) cell[count++] = (struct text_field){begin, length};
         at = end;
     }
     return count;
@@ -53,7 +53,7 @@ static int group_of(const char *line)
     const char *at = strstr(line, "QOS GROUP ");
 
     if (!at || at[10] < '0' || at[10] > '9') return -1;
-    struct field digits = {at + 10, strspn(at + 10, "0123456789")};
+    struct text_field digits = {at + 10, strspn(at + 10, "0123456789")};
     uint64_t group;
     return field_number(&digits, &group) && group < EVIDENCE_PRIORITIES ? (int)group : EVIDENCE_PRIORITIES;
 }
@@ -84,12 +84,12 @@ static bool queuing_head(const char *line)
 }
 
 /* A label and a number for each kind of traffic, whose sum counts; or pairs of label and number. */
-static bool box_row(struct reading *in, const struct queuing *state, const struct field *cell, size_t cells)
+static bool box_row(struct reading *in, const struct queuing *state, const struct text_field *cell, size_t cells)
 {
     uint64_t number, sum;
 
     for (size_t i = 0; i < cells;) {
-        struct field label = cell[i++];
+        struct text_field label = cell[i++];
         for (sum = 0; i < cells && field_number(&cell[i], &number); i++)
             if (__builtin_add_overflow(sum, number, &sum)) return false;
         if (!label.length || !field_number(&cell[i - 1], &number)) continue;
@@ -103,12 +103,12 @@ static bool box_row(struct reading *in, const struct queuing *state, const struc
 /* COS, QOS Group, PG, TxPause, TxCount, RxPause, RxCount */
 static bool pfc_row(struct reading *in, const struct queuing *state, const char *line)
 {
-    struct field word[8];
+    struct text_field word[8];
     size_t words = field_split(line, word, 8);
     uint64_t cos;
 
     if (words < 5 || words > 7 || !field_number(&word[0], &cos) || cos >= EVIDENCE_PRIORITIES) return false;
-    const struct field *last = &word[words - 4];
+    const struct text_field *last = &word[words - 4];
     bool tx = field_is(&last[0], "Active"), rx = field_is(&last[2], "Active");
     if ((!tx && !field_is(&last[0], "Inactive")) || (!rx && !field_is(&last[2], "Inactive"))) return false;
     unsigned priority = (unsigned)cos;
@@ -133,7 +133,7 @@ static bool port_row(struct reading *in, const struct queuing *state, const char
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *at = strstr(line, rows[i].label);
-        struct field value;
+        struct text_field value;
         if (!at || !field_split(at + strlen(rows[i].label), &value, 1)) continue;
         if (field_is(&value, "|") || field_is(&value, ":")) field_split(value.at + value.length, &value, 1);
         while (value.length && strchr(",|", value.at[value.length - 1]))
@@ -147,7 +147,7 @@ static bool port_row(struct reading *in, const struct queuing *state, const char
 static bool queuing_line(struct reading *in, const char *line)
 {
     struct queuing *state = (struct queuing *)in->state;
-    struct field cell[CELLS];
+    struct text_field cell[CELLS];
     int group = group_of(line);
 
     if (queuing_head(line)) {
@@ -187,7 +187,7 @@ static void old_counters(struct reading *in, const struct queuing *state, const 
                 {"Pkts sent to the port", EVIDENCE_TX_PACKETS},
                 {"Pkts discarded on ingress", EVIDENCE_GROUP_DROPS}};
     const char *colon = strchr(line, ':');
-    struct field value;
+    struct text_field value;
 
     for (size_t i = 0; colon && i < sizeof rows / sizeof rows[0]; i++)
         if (line_begins(line, rows[i].label) && field_split(colon + 1, &value, 1))
@@ -207,7 +207,7 @@ static void old_counters(struct reading *in, const struct queuing *state, const 
 static bool old_line(struct reading *in, const char *line)
 {
     struct queuing *state = (struct queuing *)in->state;
-    struct field word[3];
+    struct text_field word[3];
     uint64_t group;
 
     if (old_head(line)) {
@@ -234,8 +234,8 @@ static bool watchdog_head(const char *line)
     return line_has(line, " Interface PFC watchdog:");
 }
 
-static void watchdog_row(struct reading *in, struct queuing *state, const struct field *label,
-                         const struct field *value)
+static void watchdog_row(struct reading *in, struct queuing *state, const struct text_field *label,
+                         const struct text_field *value)
 {
     uint64_t number;
 
@@ -259,7 +259,7 @@ static void watchdog_row(struct reading *in, struct queuing *state, const struct
 static bool watchdog_line(struct reading *in, const char *line)
 {
     struct queuing *state = (struct queuing *)in->state;
-    struct field cell[CELLS];
+    struct text_field cell[CELLS];
     int group = group_of(line);
 
     if (watchdog_head(line)) {
@@ -292,7 +292,7 @@ static bool burst_head(const char *line)
 static bool burst_line(struct reading *in, const char *line)
 {
     int *peak = (int *)in->state; /* which column it is, plus one */
-    struct field cell[CELLS];
+    struct text_field cell[CELLS];
     size_t cells = cells_of(line, cell);
 
     if (burst_head(line)) return true;

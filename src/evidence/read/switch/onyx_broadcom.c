@@ -15,16 +15,16 @@ struct onyx {
 
 static bool onyx_head(const char *line)
 {
-    struct field word[2];
+    struct text_field word[2];
 
     if (strncmp(line, "Eth", 3) != 0 || field_split(line, word, 2) != 1) return false;
     if (word[0].at[word[0].length - 1] == ':') word[0].length--;
     return memchr(word[0].at, '/', word[0].length) && field_is_port(&word[0]);
 }
 
-static bool onyx_part(struct onyx *state, const struct field *word, size_t words)
+static bool onyx_part(struct onyx *state, const struct text_field *word, size_t words)
 {
-    struct field number = words == 2 ? word[1] : (struct field){"", 0};
+    struct text_field number = words == 2 ? word[1] : (struct text_field){"", 0};
     uint64_t priority;
 
     if (number.length && number.at[number.length - 1] == ':') number.length--;
@@ -34,7 +34,7 @@ static bool onyx_part(struct onyx *state, const struct field *word, size_t words
     return state->part != 0;
 }
 
-static void onyx_count(struct reading *in, const struct onyx *state, const struct field *value, const char *name)
+static void onyx_count(struct reading *in, const struct onyx *state, const struct text_field *value, const char *name)
 {
     static const struct {
         char part;
@@ -69,7 +69,7 @@ static void onyx_count(struct reading *in, const struct onyx *state, const struc
 static bool onyx_line(struct reading *in, const char *line)
 {
     struct onyx *state = (struct onyx *)in->state;
-    struct field word[3];
+    struct text_field word[3];
     size_t words = field_split(line, word, 3);
 
     if (onyx_head(line)) {
@@ -112,19 +112,19 @@ static const struct counter_name registers[] = {
 /* clang-format on */
 
 /* The register's name and its port; false: it is no such line. */
-static bool split_register(const char *line, struct field *name, struct field *port, struct field *value)
+static bool split_register(const char *line, struct text_field *name, struct text_field *port, struct text_field *value)
 {
-    struct field word[3];
+    struct text_field word[3];
 
     if (field_split(line, word, 3) < 3 || !field_is(&word[1], ":")) return false;
     const char *dot = memchr(word[0].at, '.', word[0].length);
     if (!dot || word[0].at[0] < 'A' || word[0].at[0] > 'Z') return false;
-    *name = (struct field){word[0].at, (size_t)(dot - word[0].at)};
-    *port = (struct field){dot + 1, word[0].length - name->length - 1};
+    *name = (struct text_field){word[0].at, (size_t)(dot - word[0].at)};
+    *port = (struct text_field){dot + 1, word[0].length - name->length - 1};
     *value = word[2];
     for (size_t i = 0; i + 4 < name->length; i++) /* XLMIB_RPKT, CLMIB_RPKT */
         if (!memcmp(name->at + i, "MIB_", 4)) {
-            *name = (struct field){name->at + i + 4, name->length - i - 4};
+            *name = (struct text_field){name->at + i + 4, name->length - i - 4};
             break;
         }
     return name->length && port->length && port->at[0] >= 'a' && port->at[0] <= 'z';
@@ -132,14 +132,14 @@ static bool split_register(const char *line, struct field *name, struct field *p
 
 static bool broadcom_head(const char *line)
 {
-    struct field name, port, value;
+    struct text_field name, port, value;
 
     return split_register(line, &name, &port, &value);
 }
 
 static bool broadcom_line(struct reading *in, const char *line)
 {
-    struct field name, port, value;
+    struct text_field name, port, value;
 
     if (!split_register(line, &name, &port, &value)) return false;
     if (!field_is_port(&port)) return true;

@@ -7,7 +7,7 @@
 
 #include "evidence/read/table.h"
 
-static const struct table_column queues[] = {
+static const struct text_column queues[] = {
     {"Port", TABLE_PORT, 0, 0},
     {"TxQ", TABLE_QUEUE, 0, 0},
     {"Voq", TABLE_QUEUE, 0, 0},
@@ -26,8 +26,8 @@ static bool queues_head(const char *line)
 
 static bool queues_line(struct reading *in, const char *line)
 {
-    struct table *table = (struct table *)in->state;
-    struct field name;
+    struct text_table *table = (struct text_table *)in->state;
+    struct text_field name;
 
     if (queues_head(line)) {
         table_titles(table, queues, line);

@@ -121,7 +121,7 @@ static bool numbered(struct reading *in, const char *name, struct id *id)
     uint64_t priority;
 
     if (!colon) return false;
-    struct field port = {name, (size_t)(colon - name)}, number = field_of(colon + 1);
+    struct text_field port = {name, (size_t)(colon - name)}, number = field_of(colon + 1);
     if (!field_is_port(&port) || !field_number(&number, &priority) || priority >= EVIDENCE_PRIORITIES) return false;
     id->object = reading_port(in, &port);
     id->priority = (uint8_t)priority;
@@ -132,7 +132,7 @@ static void ids_map(struct reading *in, struct ids *ids, const struct json *map,
 {
     for (const struct json *one = map ? map->child : NULL; one; one = one->next) {
         struct id id = {0, in->device, kind, EVIDENCE_NO_PRIORITY};
-        struct field name = field_of(one->name);
+        struct text_field name = field_of(one->name);
         if (!one->name || !oid_of(json_string(one), &id.oid)) continue;
         if (kinds[kind].numbered) {
             if (!numbered(in, one->name, &id)) continue;
@@ -183,7 +183,7 @@ static void watchdog_of(struct reading *in, const struct id *id, const struct js
 static void statistics(struct reading *in, const struct id *id, const struct json *hash)
 {
     for (const struct json *one = hash->child; one; one = one->next) {
-        struct field name = field_of(one->name), value = field_of(one->text);
+        struct text_field name = field_of(one->name), value = field_of(one->text);
         in->source.line = one->line;
         if (one->name && one->text) reading_named(in, kinds[id->kind].names, id->object, id->priority, &name, &value);
     }

@@ -13,7 +13,7 @@
 /* {"Ethernet0": {"RX_OK": "1,200", ...}} */
 static bool interfaces_is(const struct json *root)
 {
-    struct field name = field_of(root->type == JSON_OBJECT && root->child ? root->child->name : NULL);
+    struct text_field name = field_of(root->type == JSON_OBJECT && root->child ? root->child->name : NULL);
 
     return field_is_port(&name) && json_get(root->child, "STATE") &&
            (json_get(root->child, "RX_ERR") || json_get(root->child, "FEC_CORR") || json_get(root->child, "RX_OK"));
@@ -36,13 +36,13 @@ static void interfaces_read(struct reading *in, const struct json *root)
 
     reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
     for (const struct json *one = root->child; one; one = one->next) {
-        struct field name = field_of(one->name), state = field_of(json_string(json_get(one, "STATE")));
+        struct text_field name = field_of(one->name), state = field_of(json_string(json_get(one, "STATE")));
         uint32_t port = field_is_port(&name) ? reading_port(in, &name) : EVIDENCE_NONE;
         uint64_t up;
         double ber;
         if (port == EVIDENCE_NONE) continue;
         for (const struct json *cell = one->child; cell; cell = cell->next) {
-            struct field key = field_of(cell->name), value = field_of(cell->text);
+            struct text_field key = field_of(cell->name), value = field_of(cell->text);
             in->source.line = cell->line;
             reading_named(in, names, port, EVIDENCE_NO_PRIORITY, &key, &value);
         }
@@ -60,7 +60,7 @@ const struct json_reader reader_sonic_interfaces_json = {"sonic-interfaces-json"
 static bool queues_is(const struct json *root)
 {
     const struct json *port = root->type == JSON_OBJECT ? root->child : NULL;
-    struct field name = field_of(port ? port->name : NULL);
+    struct text_field name = field_of(port ? port->name : NULL);
 
     if (!field_is_port(&name)) return false;
     for (const struct json *queue = port->child; queue; queue = queue->next)
@@ -78,17 +78,17 @@ static void queues_read(struct reading *in, const struct json *root)
 
     reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
     for (const struct json *one = root->child; one; one = one->next) {
-        struct field name = field_of(one->name);
+        struct text_field name = field_of(one->name);
         uint32_t port = field_is_port(&name) ? reading_port(in, &name) : EVIDENCE_NONE;
         if (port == EVIDENCE_NONE) continue;
         for (const struct json *queue = one->child; queue; queue = queue->next) {
-            struct field which = field_of(queue->name);
+            struct text_field which = field_of(queue->name);
             int priority = field_suffix(&which, "UC");
             if (priority < 0) priority = field_suffix(&which, "ALL");
             if (priority < 0) priority = field_suffix(&which, "VOQ");
             if (priority < 0 || priority >= EVIDENCE_PRIORITIES) continue;
             for (const struct json *cell = queue->child; cell; cell = cell->next) {
-                struct field key = field_of(cell->name), value = field_of(cell->text);
+                struct text_field key = field_of(cell->name), value = field_of(cell->text);
                 in->source.line = cell->line;
                 reading_named(in, names, port, (unsigned)priority, &key, &value);
             }
@@ -199,7 +199,7 @@ static void settings_of(struct reading *in, const struct json *root, const struc
         unsigned first = (unsigned)(bar[1] - '0'), last = first;
         if (bar[2] == '-' && bar[3] >= '0' && bar[3] <= '7') last = (unsigned)(bar[3] - '0');
         for (const char *at = entry->name; at < bar; at++) {
-            struct field name = {at, strcspn(at, ",|")};
+            struct text_field name = {at, strcspn(at, ",|")};
             at += name.length;
             uint32_t port = field_is_port(&name) ? reading_port(in, &name) : EVIDENCE_NONE;
             for (unsigned p = first; set && p <= last && port != EVIDENCE_NONE; p++)
@@ -217,7 +217,7 @@ static void config_read(struct reading *in, const struct json *root)
     settings_of(in, root, &(struct setting){"BUFFER_PG", "BUFFER_PROFILE", "profile", set_headroom});
     settings_of(in, root, &(struct setting){"QUEUE", "WRED_PROFILE", "wred_profile", set_marking});
     for (const struct json *entry = maps ? maps->child : NULL; entry; entry = entry->next) {
-        struct field name = field_of(entry->name);
+        struct text_field name = field_of(entry->name);
         const char *on = json_string(json_get(entry, "pfc_enable"));
         uint32_t port = field_is_port(&name) ? reading_port(in, &name) : EVIDENCE_NONE;
         if (!on || port == EVIDENCE_NONE) continue;
@@ -226,8 +226,8 @@ static void config_read(struct reading *in, const struct json *root)
             evidence_set(in->evidence, port, p, EVIDENCE_PFC_ON, strchr(on, (int)('0' + p)) != NULL, &in->source);
     }
     for (const struct json *entry = ports ? ports->child : NULL; entry; entry = entry->next) {
-        struct field name = field_of(entry->name), text = field_of(json_string(json_get(entry, "description")));
-        struct field speed = field_of(json_string(json_get(entry, "speed")));
+        struct text_field name = field_of(entry->name), text = field_of(json_string(json_get(entry, "description")));
+        struct text_field speed = field_of(json_string(json_get(entry, "speed")));
         uint64_t rate;
         uint32_t port = field_is_port(&name) ? reading_port(in, &name) : EVIDENCE_NONE;
         if (port == EVIDENCE_NONE) continue;

@@ -22,9 +22,9 @@
     }                                                                                                                  \
     const struct text_reader reader_##id = {kind_, what_, id##_head, id##_line, NULL};
 
-static bool take(struct reading *in, const char *line, const struct table_column *layout, bool titles)
+static bool take(struct reading *in, const char *line, const struct text_column *layout, bool titles)
 {
-    struct table *table = (struct table *)in->state;
+    struct text_table *table = (struct text_table *)in->state;
 
     if (!titles) return table_line(in, table, line);
     reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
@@ -34,24 +34,24 @@ static bool take(struct reading *in, const char *line, const struct table_column
 
 /* --- pauses --- */
 
-static const struct table_column rx_pauses[] = {
+static const struct text_column rx_pauses[] = {
     {"Port Rx", TABLE_PORT, 0, 0},
     {"PFC#", TABLE_WEAK, EVIDENCE_RX_PAUSE_FRAMES, 0},
     {NULL, 0, 0, 0},
 };
-static const struct table_column tx_pauses[] = {
+static const struct text_column tx_pauses[] = {
     {"Port Tx", TABLE_PORT, 0, 0},
     {"PFC#", TABLE_WEAK, EVIDENCE_TX_PAUSE_FRAMES, 0},
     {NULL, 0, 0, 0},
 };
-static const struct table_column history[] = {
+static const struct text_column history[] = {
     {"Port", TABLE_PORT, 0, 0},
     {"Priority", TABLE_PRIORITY, 0, 0},
     {"RX Pause Transitions", TABLE_WEAK, EVIDENCE_RX_PAUSE_EVENTS, 0},
     {"Total RX Pause Time US", TABLE_WEAK, EVIDENCE_RX_PAUSE_NS, 1000},
     {NULL, 0, 0, 0},
 };
-static const struct table_column lossless[] = {
+static const struct text_column lossless[] = {
     {"Interface", TABLE_PORT, 0, 0},
     {"Lossless priorities", TABLE_LIST, EVIDENCE_PFC_ON, 0},
     {NULL, 0, 0, 0},
@@ -63,7 +63,7 @@ TEXT_TABLE(sonic_lossless, "sonic-pfc-priority", "SONiC: show pfc priority", "In
 
 /* --- interfaces --- */
 
-static const struct table_column interface_counters[] = {
+static const struct text_column interface_counters[] = {
     {"IFACE", TABLE_PORT, 0, 0},
     {"STATE", TABLE_STATE, EVIDENCE_LINK_UP, 0},
     {"RX_OK", TABLE_WEAK, EVIDENCE_PORT_RX_PACKETS, 0},
@@ -78,7 +78,7 @@ static const struct table_column interface_counters[] = {
     {"FEC_PRE_BER", TABLE_REAL, EVIDENCE_PRE_FEC_BER, 0},
     {NULL, 0, 0, 0},
 };
-static const struct table_column interface_status[] = {
+static const struct text_column interface_status[] = {
     {"Interface", TABLE_PORT, 0, 0},
     {"Speed", TABLE_RATE, EVIDENCE_RATE, 0},
     {"MTU", TABLE_COUNT, EVIDENCE_MTU, 0},
@@ -90,7 +90,7 @@ static const struct table_column interface_status[] = {
 TEXT_TABLE(sonic_interfaces, "sonic-interfaces", "SONiC: show interfaces counters, errors, fec-stats", "IFACE STATE",
            interface_counters)
 TEXT_TABLE(sonic_status, "sonic-status", "SONiC: show interfaces status", "Interface Lanes Speed", interface_status)
-static const struct table_column flaps[] = {
+static const struct text_column flaps[] = {
     {"Interface", TABLE_PORT, 0, 0},
     {"Flap Count", TABLE_COUNT, EVIDENCE_LINK_DOWN, 0},
     {"Oper", TABLE_STATE, EVIDENCE_LINK_UP, 0},
@@ -102,31 +102,31 @@ TEXT_TABLE(sonic_description, "sonic-description", "SONiC: show interfaces descr
 
 /* --- watermarks and drops of groups: a line of its own says of what the table is --- */
 
-static const struct table_column queue_peaks[] = {
+static const struct text_column queue_peaks[] = {
     {"Port", TABLE_PORT, 0, 0},
     {"UC#", TABLE_COUNT, EVIDENCE_QUEUE_PEAK, 0},
     {"ALL#", TABLE_COUNT, EVIDENCE_QUEUE_PEAK, 0},
     {NULL, 0, 0, 0},
 };
-static const struct table_column group_peaks[] = {
+static const struct text_column group_peaks[] = {
     {"Port", TABLE_PORT, 0, 0},
     {"PG#", TABLE_COUNT, EVIDENCE_GROUP_PEAK, 0},
     {NULL, 0, 0, 0},
 };
-static const struct table_column headroom_peaks[] = {
+static const struct text_column headroom_peaks[] = {
     {"Port", TABLE_PORT, 0, 0},
     {"PG#", TABLE_COUNT, EVIDENCE_HEADROOM_PEAK, 0},
     {NULL, 0, 0, 0},
 };
-static const struct table_column group_drops[] = {
+static const struct text_column group_drops[] = {
     {"Port", TABLE_PORT, 0, 0},
     {"PG#", TABLE_WEAK, EVIDENCE_GROUP_DROPS, 0},
     {NULL, 0, 0, 0},
 };
-static const struct table_column nothing[] = {{NULL, 0, 0, 0}};
+static const struct text_column nothing[] = {{NULL, 0, 0, 0}};
 static const struct {
     const char *title;
-    const struct table_column *layout;
+    const struct text_column *layout;
 } groups[] = {
     {"Egress shared pool occupancy per unicast queue", queue_peaks},
     {"Egress shared pool occupancy per all queue", queue_peaks},
@@ -145,7 +145,7 @@ static bool groups_head(const char *line)
 
 static bool groups_line(struct reading *in, const char *line)
 {
-    struct table *table = (struct table *)in->state;
+    struct text_table *table = (struct text_table *)in->state;
 
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         if (!line_begins(line, groups[i].title)) continue;
@@ -169,7 +169,7 @@ static bool pools_head(const char *line)
 static bool pools_line(struct reading *in, const char *line)
 {
     bool *headroom = (bool *)in->state;
-    struct field word[2];
+    struct text_field word[2];
     uint64_t bytes;
 
     if (pools_head(line)) {
@@ -186,7 +186,7 @@ const struct text_reader reader_sonic_pools = {"sonic-pool", "SONiC: show buffer
 
 /* --- the pause watchdog --- */
 
-static const struct table_column watchdog[] = {
+static const struct text_column watchdog[] = {
     {"QUEUE", TABLE_PORT, 0, 0},
     {"STATUS", TABLE_STATE, 0, 0},
     {"STORM DETECTED/RESTORED", TABLE_COUNT, 0, 0},
@@ -201,20 +201,20 @@ static bool watchdog_head(const char *line)
 }
 
 /* "100/300" */
-static bool two_numbers(const struct field *cell, uint64_t *one, uint64_t *two)
+static bool two_numbers(const struct text_field *cell, uint64_t *one, uint64_t *two)
 {
     const char *slash = memchr(cell->at, '/', cell->length);
 
     if (!slash) return false;
-    struct field before = {cell->at, (size_t)(slash - cell->at)};
-    struct field after = {slash + 1, cell->length - before.length - 1};
+    struct text_field before = {cell->at, (size_t)(slash - cell->at)};
+    struct text_field after = {slash + 1, cell->length - before.length - 1};
     return field_number(&before, one) && field_number(&after, two);
 }
 
-static void watchdog_row(struct reading *in, const struct table *table, const char *line, uint32_t port,
+static void watchdog_row(struct reading *in, const struct text_table *table, const char *line, uint32_t port,
                          unsigned priority)
 {
-    struct field cell;
+    struct text_field cell;
     uint64_t one, two, drops = 0;
     bool counted = false;
 
@@ -235,8 +235,8 @@ static void watchdog_row(struct reading *in, const struct table *table, const ch
 
 static bool watchdog_line(struct reading *in, const char *line)
 {
-    struct table *table = (struct table *)in->state;
-    struct field cell;
+    struct text_table *table = (struct text_table *)in->state;
+    struct text_field cell;
     uint64_t priority;
 
     if (watchdog_head(line)) return take(in, line, watchdog, true);
@@ -245,8 +245,8 @@ static bool watchdog_line(struct reading *in, const char *line)
     const char *colon = cell.at + cell.length;
     while (colon > cell.at && *--colon != ':')
         ;
-    struct field name = {cell.at, (size_t)(colon - cell.at)};
-    struct field number = {colon + 1, cell.length - name.length - 1};
+    struct text_field name = {cell.at, (size_t)(colon - cell.at)};
+    struct text_field number = {colon + 1, cell.length - name.length - 1};
     if (*colon != ':' || !field_is_port(&name) || !field_number(&number, &priority)) return false;
     if (priority < EVIDENCE_PRIORITIES) watchdog_row(in, table, line, reading_port(in, &name), (unsigned)priority);
     return true;

@@ -12,10 +12,10 @@
 
 #define ROCE_DSCP 26u
 
-static const struct profile *profile_for(struct nvue *in, const struct port *port, enum kind kind)
+static const struct nvue_profile *profile_for(struct nvue *in, const struct nvue_port *port, enum kind kind)
 {
     if (!port->profile[kind]) return nvue_profile(in, kind, "default-global", 0);
-    const struct profile *as = nvue_profile(in, kind, port->profile[kind], 0);
+    const struct nvue_profile *as = nvue_profile(in, kind, port->profile[kind], 0);
     if (!as) {
         struct origin at = nvue_at(in, port->line[kind]);
         config_note(in->set, at, "MAP007", in->device, CONFIG_NONE, "%s profile '%.60s' is not defined",
@@ -60,9 +60,9 @@ static uint32_t list_beside(const struct nvue *in, uint32_t p)
     return 0;
 }
 
-static void say_pfc(struct nvue *in, uint32_t p, const struct profile *as)
+static void say_pfc(struct nvue *in, uint32_t p, const struct nvue_profile *as)
 {
-    struct port *port = &in->port[p];
+    struct nvue_port *port = &in->port[p];
     unsigned bits = as ? as->priorities : 0;
     struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line)
                                       : or_line(port->line[PFC], or_line(in->lossy_line, port->first)));
@@ -79,7 +79,7 @@ static void say_pfc(struct nvue *in, uint32_t p, const struct profile *as)
                    as->cable > 0 ? (long long)as->cable : (long long)NVUE_CABLE_DEFAULT_M);
 }
 
-static void say_group(struct nvue *in, uint32_t p, unsigned tc, const struct profile *as)
+static void say_group(struct nvue *in, uint32_t p, unsigned tc, const struct nvue_profile *as)
 {
     bool lossless = in->port[p].pfc >> tc & 1;
     struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line) : in->port[p].first);
@@ -104,9 +104,9 @@ static void say_group(struct nvue *in, uint32_t p, unsigned tc, const struct pro
                     (long long)as->buffer, (long long)as->xoff);
 }
 
-static void say_curve(struct nvue *in, uint32_t p, unsigned tc, const struct profile *as, unsigned q)
+static void say_curve(struct nvue *in, uint32_t p, unsigned tc, const struct nvue_profile *as, unsigned q)
 {
-    const struct curve *curve = as ? &as->curve[q] : NULL;
+    const struct nvue_curve *curve = as ? &as->curve[q] : NULL;
     struct origin at = nvue_at(in, curve ? curve->line : in->port[p].first);
     if (curve && !curve->on && !curve->met && in->port[p].pfc >> tc & 1) /* another queue has what this one lacks */
         for (unsigned o = 0; o < FABRIC_PRIOS; o++)
@@ -134,7 +134,7 @@ static void say_curve(struct nvue *in, uint32_t p, unsigned tc, const struct pro
 }
 
 /* Of shares that the text gives itself: what lies over the profile of `qos roce` is not all of them. */
-static void judge_shares(struct nvue *in, const struct profile *as)
+static void judge_shares(struct nvue *in, const struct nvue_profile *as)
 {
     int64_t sum = 0, most = 0;
     uint32_t last = 0; /* line of the largest */
@@ -150,7 +150,8 @@ static void judge_shares(struct nvue *in, const struct profile *as)
                     "egress-scheduler %.60s: the shares of its queues add up to %lld %%", as->name, (long long)sum);
 }
 
-static void say_turns(struct nvue *in, uint32_t p, const struct profile *as, const uint8_t *queue, unsigned classes)
+static void say_turns(struct nvue *in, uint32_t p, const struct nvue_profile *as, const uint8_t *queue,
+                      unsigned classes)
 {
     int64_t sum = 0;
     unsigned shared = 0, counted = 0;
@@ -178,9 +179,9 @@ static void say_turns(struct nvue *in, uint32_t p, const struct profile *as, con
 }
 
 /* Without any map a port trusts PCP, as the system does by itself; one that trusts nothing puts all into one class. */
-static unsigned say_map(struct nvue *in, uint32_t p, const struct profile *mapping)
+static unsigned say_map(struct nvue *in, uint32_t p, const struct nvue_profile *mapping)
 {
-    const struct port *port = &in->port[p];
+    const struct nvue_port *port = &in->port[p];
     bool pcp = !mapping || mapping->pcp;
     struct origin at = nvue_at(in, mapping ? or_line(mapping->trust_line, mapping->line) : port->first);
     unsigned classes = 0;
@@ -217,7 +218,7 @@ static void say_alpha(struct nvue *in, uint32_t p, unsigned tc, unsigned q)
 
 /* Does the map lead from this DSCP to the priority?  By its own lines, where these name any for the priority: DSCPs
  * that no line names are another's to use. */
-static bool leads_to(const struct profile *map, unsigned dscp, unsigned prio)
+static bool leads_to(const struct nvue_profile *map, unsigned dscp, unsigned prio)
 {
     bool named = false;
 
@@ -227,7 +228,7 @@ static bool leads_to(const struct profile *map, unsigned dscp, unsigned prio)
 }
 
 /* A switch with the same map has to find the priority again by the DSCP that a packet leaves with. */
-static void judge_remark(struct nvue *in, const struct port *port, const struct profile *remark)
+static void judge_remark(struct nvue *in, const struct nvue_port *port, const struct nvue_profile *remark)
 {
     bool said = false;
 
@@ -247,8 +248,8 @@ static void judge_remark(struct nvue *in, const struct port *port, const struct 
 /* What a fabric has once a switch, or not beside PFC. */
 static void say_rest(struct nvue *in, uint32_t p)
 {
-    const struct port *port = &in->port[p];
-    const struct profile *pause = profile_for(in, port, PAUSE), *remark = profile_for(in, port, REMARK);
+    const struct nvue_port *port = &in->port[p];
+    const struct nvue_profile *pause = profile_for(in, port, PAUSE), *remark = profile_for(in, port, REMARK);
 
     if (pause && (pause->rx || pause->tx))
         config_say(in->set, nvue_at(in, or_line(port->line[PAUSE], pause->line)), in->device, p, "pause", "802.3x");
@@ -268,8 +269,9 @@ static uint32_t watched_range(const struct nvue *in)
 /* A priority of which no line speaks stays in the queue of its own number.  Where a class that pauses is put there, and
  * the queue is scheduled for it, that is a choice: what else could come by default is told, and taken to go with all
  * the rest. */
-static void leave_queue(struct nvue *in, uint32_t p, const struct profile *queues, const struct profile *mapping,
-                        const struct profile *pfc, const struct profile *turns, uint8_t queue[FABRIC_PRIOS])
+static void leave_queue(struct nvue *in, uint32_t p, const struct nvue_profile *queues,
+                        const struct nvue_profile *mapping, const struct nvue_profile *pfc,
+                        const struct nvue_profile *turns, uint8_t queue[FABRIC_PRIOS])
 {
     for (unsigned tc = 0; queues && pfc && turns && tc < FABRIC_PRIOS; tc++) {
         uint32_t by = 0;
@@ -289,10 +291,10 @@ static void leave_queue(struct nvue *in, uint32_t p, const struct profile *queue
 
 void nvue_say_port(struct nvue *in, uint32_t p)
 {
-    struct port *port = &in->port[p];
-    const struct profile *mapping = profile_for(in, port, MAPPING), *queues = profile_for(in, port, QUEUES);
-    const struct profile *pfc = profile_for(in, port, PFC), *marking = profile_for(in, port, MARKING);
-    const struct profile *turns = profile_for(in, port, SCHEDULER);
+    struct nvue_port *port = &in->port[p];
+    const struct nvue_profile *mapping = profile_for(in, port, MAPPING), *queues = profile_for(in, port, QUEUES);
+    const struct nvue_profile *pfc = profile_for(in, port, PFC), *marking = profile_for(in, port, MARKING);
+    const struct nvue_profile *turns = profile_for(in, port, SCHEDULER);
     uint8_t queue[FABRIC_PRIOS] = {0, 1, 2, 3, 4, 5, 6, 7};
     unsigned classes = say_map(in, p, mapping);
 
@@ -323,7 +325,7 @@ void nvue_say_port(struct nvue *in, uint32_t p)
 
 /* 0: DSCP 26, with which adapters send RDMA by custom, is in a class that pauses, or that is not known; 1: it is in one
  * that does not, and PFC is on for others. */
-static bool leads_elsewhere(const struct port *port)
+static bool leads_elsewhere(const struct nvue_port *port)
 {
     unsigned near = 0, others = 0;
 
@@ -347,11 +349,11 @@ void nvue_judge_maps(struct nvue *in)
         good += !wrong && !in->port[p].off && in->port[p].pfc;
     }
     for (uint32_t p = 0; p < in->ports && bad; p++) {
-        const struct port *port = &in->port[p];
+        const struct nvue_port *port = &in->port[p];
         if (!leads_elsewhere(port)) continue;
         unsigned tc = port->dscps->dscp[ROCE_DSCP];
         bool own = (port->dscps->dscp_named >> ROCE_DSCP & 1) && tc != ROCE_DSCP / 8;
-        const struct profile *pfc = profile_for(in, port, PFC);
+        const struct nvue_profile *pfc = profile_for(in, port, PFC);
         uint32_t line = own ? port->dscps->dscp_line[ROCE_DSCP] : pfc ? or_line(pfc->pfc_line, pfc->line) : port->first;
         if (good > bad) line = or_line(port->line[own ? MAPPING : PFC], line);
         config_note(in->set, nvue_at(in, line), "MAP001", in->device, good > bad ? p : CONFIG_NONE,
@@ -384,7 +386,7 @@ void nvue_say_watchdog(struct nvue *in)
         if (in->port[p].pfc && !in->port[p].off) *(in->port[p].watchdog ? &with : &without) += 1;
     uint32_t range = watched_range(in);
     for (uint32_t p = 0; p < in->ports; p++) {
-        const struct port *port = &in->port[p];
+        const struct nvue_port *port = &in->port[p];
         if (!port->pfc || port->watchdog) continue;
         /* of few ports that lack it at the line that gives it to others, or else at theirs; of most where they all are
          * told to pause */
