@@ -19,16 +19,13 @@ static int tell(struct device_channel *channel)
 
     if (error < 0) return error;
     error = attached_ask_with(device, ATTACH_OP_CHANNEL_CREATE, channel->fd, &made, sizeof made, NULL);
-    if (error >= 0) {
-        channel->number = made.number;
-        channel->ring = attached_ring(device, made.ring, made.entries);
-        pthread_mutex_lock(&device->lock);
-        channel->next = device->channels;
-        device->channels = channel;
-        pthread_mutex_unlock(&device->lock);
+    if (error < 0) {
+        attached_leave();
+        return error;
     }
-    attached_leave();
-    return error < 0 ? error : 0;
+    channel->ring = attached_ring(device, made.ring, made.entries);
+    attached_link((struct attached_object *)channel, &device->channels, made.number);
+    return 0;
 }
 
 int attached_channel_create(struct device *device, struct device_channel **ret)
@@ -37,7 +34,7 @@ int attached_channel_create(struct device *device, struct device_channel **ret)
 
     if (channel == NULL) return -ENOMEM;
     *channel =
-        (struct device_channel){.ops = device->ops, .device = device, .fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)};
+        (struct device_channel){{.ops = device->ops, .device = device}, .fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)};
     pthread_mutex_init(&channel->lock, NULL);
     int error = channel->fd < 0 ? -errno : tell(channel);
     if (error < 0) {
@@ -56,12 +53,7 @@ int attached_channel_destroy(struct device_channel *channel)
     if (__atomic_load_n(&channel->users, __ATOMIC_ACQUIRE)) return -EBUSY;
     if (!attached_inert(device)) {
         (void)attached_ask_once(device, ATTACH_OP_CHANNEL_DESTROY, channel->number, NULL, 0);
-        struct device_channel **at = &device->channels;
-        pthread_mutex_lock(&device->lock);
-        while (*at != channel)
-            at = &(*at)->next;
-        *at = channel->next;
-        pthread_mutex_unlock(&device->lock);
+        attached_unlink((struct attached_object *)channel, &device->channels);
     }
     close(channel->fd);
     pthread_mutex_destroy(&channel->lock);
@@ -77,8 +69,8 @@ int attached_channel_fd(const struct device_channel *channel)
 void attached_channel_gone(struct device *device)
 {
     pthread_mutex_lock(&device->lock);
-    for (struct device_channel *channel = device->channels; channel; channel = channel->next)
-        (void)eventfd_write(channel->fd, 1);
+    for (struct attached_object *channel = device->channels; channel; channel = channel->next)
+        (void)eventfd_write(((struct device_channel *)channel)->fd, 1);
     pthread_mutex_unlock(&device->lock);
 }
 
@@ -100,11 +92,8 @@ static uint32_t next_number(struct device_channel *channel)
 
 static struct device_cq *cq_find(struct device *device, uint32_t number)
 {
-    struct device_cq *cq;
-
     pthread_mutex_lock(&device->lock);
-    for (cq = device->cqs; cq && cq->number != number; cq = cq->next)
-        ;
+    struct device_cq *cq = (struct device_cq *)attached_find(device->cqs, number);
     if (cq) __atomic_fetch_add(&cq->delivered, 1, __ATOMIC_ACQ_REL);
     pthread_mutex_unlock(&device->lock);
     return cq;

@@ -16,38 +16,24 @@
 int attached_cq_create(struct device *device, uint32_t entries, struct device_channel *channel, void *app,
                        struct device_cq **ret)
 {
-    union {
-        struct attach_cq asked;
-        struct attach_made made;
-    } told = {.asked = {.entries = entries, .channel = channel ? channel->number : 0}};
-
-    if (entries == 0 || entries > DEVICE_CQ_MAX) return -EINVAL;
+    const struct attach_cq asked = {.entries = entries, .channel = channel ? channel->number : 0};
     struct device_cq *cq = malloc(sizeof *cq);
-    int error = cq ? attached_enter(device) : -ENOMEM;
+    struct attach_made made;
+
+    if (cq == NULL) return -ENOMEM;
+    *cq = (struct device_cq){{.ops = device->ops, .device = device, .app = app}, .channel = channel};
+    pthread_mutex_init(&cq->lock, NULL);
+    int error = attached_make(device, ATTACH_OP_CQ_CREATE, &asked, sizeof asked, &made);
     if (error < 0) {
+        pthread_mutex_destroy(&cq->lock);
         free(cq);
         return error;
     }
-    error = attached_ask(device, ATTACH_OP_CQ_CREATE, 0, &told, sizeof told, NULL);
-    if (error >= 0) {
-        *cq = (struct device_cq){.ops = device->ops,
-                                 .device = device,
-                                 .number = told.made.number,
-                                 .ring = attached_ring(device, told.made.ring, told.made.entries),
-                                 .channel = channel,
-                                 .app = app};
-        pthread_mutex_init(&cq->lock, NULL);
-        pthread_mutex_lock(&device->lock);
-        cq->next = device->cqs;
-        device->cqs = cq;
-        pthread_mutex_unlock(&device->lock);
-        if (channel) __atomic_fetch_add(&channel->users, 1, __ATOMIC_RELAXED);
-        *ret = cq;
-    } else {
-        free(cq);
-    }
-    attached_leave();
-    return error < 0 ? error : 0;
+    cq->ring = attached_ring(device, made.ring, made.entries);
+    if (channel) __atomic_fetch_add(&channel->users, 1, __ATOMIC_RELAXED);
+    attached_link((struct attached_object *)cq, &device->cqs, made.number);
+    *ret = cq;
+    return 0;
 }
 
 int attached_cq_resize(struct device_cq *cq, uint32_t entries)
@@ -56,9 +42,8 @@ int attached_cq_resize(struct device_cq *cq, uint32_t entries)
         struct attach_cq asked;
         struct attach_made made;
     } told = {.asked = {.entries = entries}};
-
-    if (entries == 0 || entries > DEVICE_CQ_MAX) return -EINVAL;
     int error = attached_enter(cq->device);
+
     if (error < 0) return error;
     /* With the real clock others poll meanwhile; with the virtual one who waits for a lock would keep the turn. */
     const bool locks = cq->device->head->clock == ATTACH_REAL;
@@ -70,24 +55,13 @@ int attached_cq_resize(struct device_cq *cq, uint32_t entries)
     return error < 0 ? error : 0;
 }
 
-static void unlink_cq(struct device_cq *cq)
-{
-    struct device_cq **at = &cq->device->cqs;
-
-    pthread_mutex_lock(&cq->device->lock);
-    while (*at != cq)
-        at = &(*at)->next;
-    *at = cq->next;
-    pthread_mutex_unlock(&cq->device->lock);
-}
-
 int attached_cq_destroy(struct device_cq *cq)
 {
     if (!attached_inert(cq->device)) {
         if (__atomic_load_n(&cq->users, __ATOMIC_ACQUIRE)) return -EBUSY;
         (void)attached_ask_once(cq->device, ATTACH_OP_CQ_DESTROY, cq->number, NULL, 0);
         attached_events_forget(cq->device, cq->app);
-        unlink_cq(cq);
+        attached_unlink((struct attached_object *)cq, &cq->device->cqs);
         if (cq->channel) attached_channel_forget(cq->channel, cq);
         while (__atomic_load_n(&cq->acked, __ATOMIC_ACQUIRE) != __atomic_load_n(&cq->delivered, __ATOMIC_ACQUIRE))
             sched_yield(); /* a thread that has just taken an event is about to say so */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "attach/device/device_int.h"
+#include "base/check.h"
 #include "device/counters.h"
 #include "nic/counters.h"
 
@@ -91,6 +92,55 @@ int attached_ask_once(struct device *device, enum attach_op op, uint32_t object,
     result = attached_ask(device, op, object, data, bytes, NULL);
     attached_leave();
     return result;
+}
+
+void attached_link(struct attached_object *object, struct attached_object **first, uint32_t number)
+{
+    object->number = number;
+    pthread_mutex_lock(&object->device->lock);
+    object->next = *first;
+    *first = object;
+    pthread_mutex_unlock(&object->device->lock);
+    attached_leave();
+}
+
+int attached_make(struct device *device, enum attach_op op, const void *asked, size_t bytes,
+                  struct attach_made *ret_made)
+{
+    union {
+        uint8_t asked[64];
+        struct attach_made made;
+    } told = {{0}};
+
+    CHECK(bytes <= sizeof told.asked);
+    memcpy(&told, asked, bytes);
+    int error = attached_enter(device);
+    if (error < 0) return error;
+    error = attached_ask(device, op, 0, &told, sizeof told, NULL);
+    if (error < 0) {
+        attached_leave();
+        return error;
+    }
+    *ret_made = told.made;
+    return 0;
+}
+
+void attached_unlink(struct attached_object *object, struct attached_object **first)
+{
+    struct device *device = object->device;
+
+    pthread_mutex_lock(&device->lock);
+    while (*first != object)
+        first = &(*first)->next;
+    *first = object->next;
+    pthread_mutex_unlock(&device->lock);
+}
+
+struct attached_object *attached_find(struct attached_object *first, uint32_t number)
+{
+    while (first && first->number != number)
+        first = first->next;
+    return first;
 }
 
 struct ring attached_ring(const struct device *device, uint64_t offset, uint32_t entries)

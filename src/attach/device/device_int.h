@@ -33,6 +33,14 @@ struct ring { /* one of the segment's, with entries of one size behind it */
     uint32_t mask;
 };
 
+struct attached_object { /* what the fabric has made under a number, as it is known here */
+    const struct device_ops *ops;
+    struct device *device;
+    struct attached_object *next; /* of the device's; under its lock */
+    uint32_t number;
+    void *app;
+};
+
 struct device { /* an opened adapter of the host */
     const struct device_ops *ops;
     struct device *next; /* of all opened; this and users under the list's lock */
@@ -46,10 +54,7 @@ struct device { /* an opened adapter of the host */
     struct ring events, mads;
     struct listeners listeners;
     pthread_mutex_t lock; /* of what follows, and of the heads of the two rings */
-    struct device_qp *qp[DEVICE_BUCKETS];
-    struct device_cq *cqs;
-    struct device_srq *srqs;
-    struct device_channel *channels;
+    struct attached_object *qp[DEVICE_BUCKETS], *cqs, *srqs, *channels;
 };
 
 struct device_mr {
@@ -67,47 +72,35 @@ struct device_mw {
 };
 
 struct device_channel {
-    const struct device_ops *ops;
-    struct device *device;
-    struct device_channel *next; /* of the device's */
+    struct attached_object;
     int fd;
-    uint32_t number, users; /* users: atomic */
-    pthread_mutex_t lock;   /* the ring's head */
-    struct ring ring;       /* of uint32_t: numbers of completion queues; 0: one that has gone */
+    uint32_t users;       /* atomic */
+    pthread_mutex_t lock; /* the ring's head */
+    struct ring ring;     /* of uint32_t: numbers of completion queues; 0: one that has gone */
 };
 
 struct device_cq {
-    const struct device_ops *ops;
-    struct device *device;
-    struct device_cq *next; /* of the device's */
-    uint32_t number;
+    struct attached_object;
     pthread_mutex_t lock; /* the ring */
     struct ring ring;
     struct device_channel *channel;
-    void *app;
     uint32_t users;            /* atomic: queue pairs */
     uint32_t delivered, acked; /* atomic: events */
 };
 
 struct device_srq {
-    const struct device_ops *ops;
-    struct device *device;
-    struct device_srq *next;
-    uint32_t number, entries, sges, limit;
+    struct attached_object;
+    uint32_t entries, sges;
     uint32_t users; /* atomic */
     /* receives, ever; under the device's lock.  Done are those whose completions were polled, or that the fabric says
      * were taken, whichever is more. */
     uint32_t posted, polled, told;
-    void *app;
 };
 
 /* Work requests are counted since RESET, modulo 2^32.  What is done with them is known from completions that were
  * polled, or asked of the fabric when the queue seems full: never more than is. */
 struct device_qp {
-    const struct device_ops *ops;
-    struct device *device;
-    struct device_qp *next; /* of its bucket */
-    uint32_t number, pd;
+    struct attached_object;
     uint8_t transport; /* enum nic_transport */
     uint8_t state;     /* as it was last modified: what the fabric has done since allows no less */
     uint8_t max_read;
@@ -116,7 +109,6 @@ struct device_qp {
     uint32_t send_size, recv_size, send_sges, recv_sges, inline_bytes;
     struct device_cq *send_cq, *recv_cq;
     struct device_srq *srq;
-    void *app;
     /* under the device's lock: */
     uint32_t room_taken;   /* by sends; `posted` of them are in the ring of posts */
     uint32_t posted, sent; /* sends */
@@ -125,6 +117,11 @@ struct device_qp {
     uint32_t signaled_head, signaled_tail;
     bool failed; /* a send that failed was told of, signaled or not: places are not known any more */
 };
+
+static inline struct attached_object **attached_qp_bucket(struct device *device, uint32_t number)
+{
+    return &device->qp[number % DEVICE_BUCKETS];
+}
 
 /* device.c */
 extern const struct device_ops attached_ops;
@@ -139,6 +136,14 @@ int attached_ask(struct device *device, enum attach_op op, uint32_t object, void
 int attached_ask_with(struct device *device, enum attach_op op, int fd, void *data, size_t bytes, uint32_t *ret_object);
 /* The same with both around it. */
 int attached_ask_once(struct device *device, enum attach_op op, uint32_t object, void *data, size_t bytes);
+/* The fabric is asked to make an object.  0: within enter and leave until attached_link(). */
+int attached_make(struct device *device, enum attach_op op, const void *asked, size_t bytes,
+                  struct attach_made *ret_made);
+/* It is the first of a list, under its number; leaves. */
+void attached_link(struct attached_object *object, struct attached_object **first, uint32_t number);
+void attached_unlink(struct attached_object *object, struct attached_object **first);
+/* The device is locked; NULL: it is gone. */
+struct attached_object *attached_find(struct attached_object *first, uint32_t number);
 struct ring attached_ring(const struct device *device, uint64_t offset, uint32_t entries); /* a power of two */
 /* A descriptor's count is taken, as its flags say: outside of enter and leave, since it may wait.  -errno */
 int attached_read_fd(int fd);
@@ -154,7 +159,7 @@ void attached_channel_forget(struct device_channel *channel, const struct device
 void attached_channel_gone(struct device *device);
 
 /* qp.c */
-struct device_qp *attached_qp_find(struct device *device, uint32_t number); /* the device is locked; NULL: it is gone */
+struct device_qp *attached_qp_find(struct device *device, uint32_t number); /* as attached_find() */
 /* A completion was polled; the device is locked. */
 void attached_qp_completed(struct device *device, const struct nic_cqe *cqe);
 

@@ -12,29 +12,14 @@
 /* The program's word for the object; false: it has gone. */
 static bool find_app(struct device *device, const struct attach_event *event, void **ret)
 {
-    const struct device_qp *qp;
-    const struct device_cq *cq = device->cqs;
-    const struct device_srq *srq = device->srqs;
+    struct attached_object *first = event->of == ATTACH_QP    ? *attached_qp_bucket(device, event->object)
+                                    : event->of == ATTACH_CQ  ? device->cqs
+                                    : event->of == ATTACH_SRQ ? device->srqs
+                                                              : NULL;
+    const struct attached_object *object = attached_find(first, event->object);
 
-    switch ((enum attach_object)event->of) {
-    case ATTACH_QP:
-        qp = attached_qp_find(device, event->object);
-        if (qp) *ret = qp->app;
-        return qp != NULL;
-    case ATTACH_CQ:
-        while (cq && cq->number != event->object)
-            cq = cq->next;
-        if (cq) *ret = cq->app;
-        return cq != NULL;
-    case ATTACH_SRQ:
-        while (srq && srq->number != event->object)
-            srq = srq->next;
-        if (srq) *ret = srq->app;
-        return srq != NULL;
-    default:
-        *ret = NULL;
-        return true;
-    }
+    *ret = object ? object->app : NULL;
+    return object || event->of == ATTACH_PORT;
 }
 
 /* The next event; false: none. */

@@ -9,18 +9,9 @@
 #include "attach/device/device_int.h"
 #include "base/bits.h"
 
-static struct device_qp **bucket_of(struct device *device, uint32_t number)
-{
-    return &device->qp[number % DEVICE_BUCKETS];
-}
-
 struct device_qp *attached_qp_find(struct device *device, uint32_t number)
 {
-    struct device_qp *qp = *bucket_of(device, number);
-
-    while (qp && qp->number != number)
-        qp = qp->next;
-    return qp;
+    return (struct device_qp *)attached_find(*attached_qp_bucket(device, number), number);
 }
 
 static uint32_t cq_number(const struct device_cq *cq)
@@ -42,9 +33,7 @@ static struct device_qp *qp_new(struct device *device, const struct device_qp_in
     struct device_qp *qp = malloc(sizeof *qp);
 
     if (qp == NULL) return NULL;
-    *qp = (struct device_qp){.ops = device->ops,
-                             .device = device,
-                             .pd = init->pd,
+    *qp = (struct device_qp){{.ops = device->ops, .device = device, .app = init->app},
                              .transport = init->transport,
                              .state = NIC_RESET,
                              .signal_all = init->signal_all,
@@ -57,7 +46,6 @@ static struct device_qp *qp_new(struct device *device, const struct device_qp_in
                              .send_cq = init->send_cq,
                              .recv_cq = init->recv_cq,
                              .srq = init->srq,
-                             .app = init->app,
                              .signaled = calloc(sends ? sends : 1, sizeof(uint32_t))};
     if (qp->signaled) return qp;
     free(qp);
@@ -72,42 +60,31 @@ static void qp_free(struct device_qp *qp)
 
 int attached_qp_create(struct device *device, const struct device_qp_init *init, struct device_qp **ret)
 {
-    union {
-        struct attach_qp asked;
-        struct attach_made made;
-    } told = {.asked = {.pd = init->pd,
-                        .send_entries = init->send_entries,
-                        .recv_entries = init->recv_entries,
-                        .send_sges = init->send_sges,
-                        .recv_sges = init->recv_sges,
-                        .inline_bytes = init->inline_bytes,
-                        .send_cq = cq_number(init->send_cq),
-                        .recv_cq = cq_number(init->recv_cq),
-                        .srq = init->srq ? init->srq->number : 0,
-                        .transport = init->transport,
-                        .signal_all = init->signal_all}};
+    const struct attach_qp asked = {.pd = init->pd,
+                                    .send_entries = init->send_entries,
+                                    .recv_entries = init->recv_entries,
+                                    .send_sges = init->send_sges,
+                                    .recv_sges = init->recv_sges,
+                                    .inline_bytes = init->inline_bytes,
+                                    .send_cq = cq_number(init->send_cq),
+                                    .recv_cq = cq_number(init->recv_cq),
+                                    .srq = init->srq ? init->srq->number : 0,
+                                    .transport = init->transport,
+                                    .signal_all = init->signal_all};
+    struct attach_made made;
 
     if (!device_qp_init_valid(init)) return -EINVAL;
     struct device_qp *qp = qp_new(device, init);
-    int error = qp ? attached_enter(device) : -ENOMEM;
+    if (qp == NULL) return -ENOMEM;
+    int error = attached_make(device, ATTACH_OP_QP_CREATE, &asked, sizeof asked, &made);
     if (error < 0) {
-        if (qp) qp_free(qp);
+        qp_free(qp);
         return error;
     }
-    error = attached_ask(device, ATTACH_OP_QP_CREATE, 0, &told, sizeof told, NULL);
-    if (error >= 0) {
-        qp->number = told.made.number;
-        pthread_mutex_lock(&device->lock);
-        qp->next = *bucket_of(device, qp->number);
-        *bucket_of(device, qp->number) = qp;
-        pthread_mutex_unlock(&device->lock);
-        count_users(qp, 1);
-        *ret = qp;
-    } else {
-        qp_free(qp);
-    }
-    attached_leave();
-    return error < 0 ? error : 0;
+    attached_link((struct attached_object *)qp, attached_qp_bucket(device, made.number), made.number);
+    count_users(qp, 1);
+    *ret = qp;
+    return 0;
 }
 
 /* Nothing is under way, and what was completed before is not told any more. */
@@ -220,12 +197,7 @@ int attached_qp_destroy(struct device_qp *qp)
     if (!attached_inert(device)) {
         (void)attached_ask_once(device, ATTACH_OP_QP_DESTROY, qp->number, NULL, 0);
         attached_events_forget(device, qp->app);
-        struct device_qp **at = bucket_of(device, qp->number);
-        pthread_mutex_lock(&device->lock);
-        while (*at != qp)
-            at = &(*at)->next;
-        *at = qp->next;
-        pthread_mutex_unlock(&device->lock);
+        attached_unlink((struct attached_object *)qp, attached_qp_bucket(device, qp->number));
         count_users(qp, -1);
     }
     qp_free(qp);

@@ -9,36 +9,21 @@
 int attached_srq_create(struct device *device, uint32_t pd, uint32_t entries, uint32_t sges, void *app,
                         struct device_srq **ret)
 {
-    union {
-        struct attach_srq asked;
-        struct attach_made made;
-    } told = {.asked = {.pd = pd, .entries = entries, .sges = sges}};
-
-    if (entries == 0 || entries > DEVICE_SRQ_MAX || sges > DEVICE_SGES_MAX) return -EINVAL;
+    const struct attach_srq asked = {.pd = pd, .entries = entries, .sges = sges};
     struct device_srq *srq = malloc(sizeof *srq);
-    int error = srq ? attached_enter(device) : -ENOMEM;
+    struct attach_made made;
+
+    if (srq == NULL) return -ENOMEM;
+    *srq = (struct device_srq){{.ops = device->ops, .device = device, .app = app}, .sges = sges};
+    int error = attached_make(device, ATTACH_OP_SRQ_CREATE, &asked, sizeof asked, &made);
     if (error < 0) {
         free(srq);
         return error;
     }
-    error = attached_ask(device, ATTACH_OP_SRQ_CREATE, 0, &told, sizeof told, NULL);
-    if (error >= 0) {
-        *srq = (struct device_srq){.ops = device->ops,
-                                   .device = device,
-                                   .number = told.made.number,
-                                   .entries = told.made.entries,
-                                   .sges = sges,
-                                   .app = app};
-        pthread_mutex_lock(&device->lock);
-        srq->next = device->srqs;
-        device->srqs = srq;
-        pthread_mutex_unlock(&device->lock);
-        *ret = srq;
-    } else {
-        free(srq);
-    }
-    attached_leave();
-    return error < 0 ? error : 0;
+    srq->entries = made.entries;
+    attached_link((struct attached_object *)srq, &device->srqs, made.number);
+    *ret = srq;
+    return 0;
 }
 
 int attached_srq_ask(struct device_srq *srq, struct attach_srq *change)
@@ -85,12 +70,7 @@ int attached_srq_destroy(struct device_srq *srq)
         if (__atomic_load_n(&srq->users, __ATOMIC_ACQUIRE)) return -EBUSY;
         (void)attached_ask_once(device, ATTACH_OP_SRQ_DESTROY, srq->number, NULL, 0);
         attached_events_forget(device, srq->app);
-        struct device_srq **at = &device->srqs;
-        pthread_mutex_lock(&device->lock);
-        while (*at != srq)
-            at = &(*at)->next;
-        *at = srq->next;
-        pthread_mutex_unlock(&device->lock);
+        attached_unlink((struct attached_object *)srq, &device->srqs);
     }
     free(srq);
     return 0;
