@@ -202,7 +202,8 @@ static void step(struct rig *rig, struct program *program)
         spoil(program);
         break;
     default:
-        post_collect(&program->process);
+        post_collect(&program->process, 0);
+        up_audit(&program->process);
         sim_programs_wake(rig->sim, program->process.host->number, 0);
         (void)sim_advance(rig->sim, WINDOWS, PS_NEVER);
         break;

@@ -101,6 +101,12 @@ struct attach_ring {            /* in front of a ring's entries, which begin 128
     uint32_t pad;
 };
 #define ATTACH_RING_HEAD 128u
+/* Whether it can be one, within the segment. */
+static inline bool attach_ring_fits(uint64_t offset, uint32_t entries, uint64_t entry_bytes)
+{
+    return offset % 64 == 0 && offset >= 64 && offset < ATTACH_SEGMENT_BYTES && entries && !(entries & (entries - 1)) &&
+           ATTACH_RING_HEAD + entries * entry_bytes <= ATTACH_SEGMENT_BYTES - offset;
+}
 
 struct attach_cqe { /* of a completion queue's ring */
     struct nic_cqe cqe;

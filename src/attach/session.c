@@ -230,6 +230,23 @@ static long connect_socket(void)
     return 0;
 }
 
+/* What of the segment's head cannot be; NULL: nothing.  Names and numbers in it are gone by without another look. */
+static const char *head_wrong(const struct attach_head *head)
+{
+    if (head->clock > ATTACH_REAL) return "its clock";
+    if (head->nics > ATTACH_NICS) return "its number of adapters";
+    if (head->posts_at % 64 || head->posts_at < sizeof *head ||
+        head->posts_at > ATTACH_SEGMENT_BYTES - ATTACH_POSTS_BYTES)
+        return "where its ring of posts is";
+    for (uint32_t i = 0; i < head->nics; i++) {
+        const struct attach_nic *nic = &head->nic[i];
+        if (nic->gids > sizeof nic->gid / sizeof nic->gid[0]) return "an adapter's number of GIDs";
+        if (memchr(nic->name, 0, sizeof nic->name) == NULL || memchr(nic->ifname, 0, sizeof nic->ifname) == NULL)
+            return "an adapter's name";
+    }
+    return NULL;
+}
+
 static void map_segment(int fd, int adopted, int bell)
 {
     void *at = mmap(NULL, ATTACH_SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
@@ -242,6 +259,8 @@ static void map_segment(int fd, int adopted, int bell)
     if (attached.head->version != ATTACH_VERSION)
         cannot_attach("this library speaks version %u with a fabric, the fabric has version %u", ATTACH_VERSION,
                       attached.head->version);
+    const char *wrong = head_wrong(attached.head);
+    if (wrong) cannot_attach("what the fabric shares with this program makes no sense: %s", wrong);
     attached.is_virtual = attached.head->clock == ATTACH_VIRTUAL;
     rocelab_fabric_api.head = attached.head;
 #if !defined(__x86_64__)

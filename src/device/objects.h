@@ -183,4 +183,10 @@ void qp_release(struct device_qp *qp);
 int qp_post_send(struct device_qp *qp, const struct device_send *send, struct nic_wr *wr, ps_t now, struct nic_io *io);
 int qp_post_recv(struct device_qp *qp, const struct device_recv *recv, ps_t now, struct nic_io *io);
 
+/* --- audit.c: what always holds, or the program ends --- */
+
+void regions_audit(const struct regions *regions);
+void srq_audit(const struct device_srq *srq);
+void qp_audit(struct device_qp *qp);
+
 #endif

@@ -117,7 +117,7 @@ static void answer_one(struct up_process *process, uint32_t number, ps_t now, st
 
 static void serve(struct up_process *process, ps_t now, struct node_io *io)
 {
-    post_collect(process); /* what was posted before a request is done before it */
+    post_collect(process, now); /* what was posted before a request is done before it */
     if (post_next(process) <= now) post_run(process, now, io);
     for (uint32_t i = 0; i < ATTACH_THREADS; i++) {
         uint32_t state = __atomic_load_n(&process->head->thread[i].state, __ATOMIC_ACQUIRE);

@@ -484,6 +484,7 @@ void session_end(struct up_process *process, ps_t now, struct node_io *io)
 
     if (process->gone) return;
     if (up->options.audit && process->head) audit(process);
+    up_audit(process);
     process->gone = true;
     process->end = now;
     objects_end(process, now, io);

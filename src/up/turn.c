@@ -520,7 +520,7 @@ static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
         ps_t clock = thread->shared->now;
         if (clock > thread->clock && clock < CLOCK_MOST) thread->clock = clock;
         take_new(process, thread->clock);
-        post_collect(process);
+        post_collect(process, now);
         asks = thread->shared->why == ATTACH_REQUEST;
         if (!asks || (thread->clock > now && !needs_no_sync(thread->shared->request.op))) break;
     }

@@ -112,6 +112,7 @@ struct up_process {
     int exit;        /* waitpid()'s; -1: not known */
     bool gone;       /* its objects are destroyed; the record stays for the report */
     bool late;
+    bool spoilt;              /* it was told that it has spoilt its ring of posts */
     bool owned;               /* started by us, or by one that was */
     bool own_numbers;         /* its threads have other numbers here: it is in a container */
     bool child;               /* of another process: not in the report */
@@ -347,7 +348,9 @@ void up_device_link(struct up_host *host, uint32_t adapter, bool up, ps_t now);
 ps_t post_next(const struct up_process *process);
 void post_run(struct up_process *process, ps_t now, struct node_io *io); /* all that are due */
 /* After a turn: what the program has posted is taken out of its ring, and what it has polled is known. */
-void post_collect(struct up_process *process);
+void post_collect(struct up_process *process, ps_t now);
+/* audit.c: what always holds of its objects, or the fabric ends */
+void up_audit(const struct up_process *process);
 /* publish.c: completions and events go to their programs */
 void publish_all(struct up_host *host, ps_t now, struct node_io *io);
 void publish_heads(struct up_process *process); /* after a turn: what the program has polled */

@@ -43,6 +43,11 @@ static void make_ring(struct attach_request *request, uint32_t entries, size_t b
 
     CHECK(made.number < FAKE_QUEUES);
     made.ring = take(ATTACH_RING_HEAD + made.entries * bytes);
+    if (fake.ring_at) {
+        made.ring = fake.ring_at;
+        made.entries = fake.ring_entries;
+        ret = NULL;
+    }
     if (ret) ret[made.number] = attach_at(fake.head, made.ring);
     memcpy(request->data, &made, sizeof made);
 }

@@ -33,6 +33,8 @@ struct fake {
     uint64_t charged;
     int depth; /* of enter */
     bool gone;
+    uint64_t ring_at; /* not 0: where the next ring is said to be, and how long */
+    uint32_t ring_entries;
     void (*on_empty)(void); /* a poll found nothing: the fabric goes on */
 };
 extern struct fake fake;

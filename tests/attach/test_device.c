@@ -431,6 +431,54 @@ static void test_datagrams(void **state)
     assert_int_equal(device_cm_alive(live, 3, &path.remote), 77);
 }
 
+/* Rings that cannot be are refused where they are made, and where they are read: nobody loops, nothing is read that was
+ * not written. */
+static void test_spoilt_rings(void **state)
+{
+    static const struct {
+        uint64_t at;
+        uint32_t entries;
+    } wrong[] = {{4096, 0}, {4096, 12}, {4100, 16}, {ATTACH_SEGMENT_BYTES - 64, 16}, {1ull << 63, 16}, {32, 16}};
+    struct attach_ring *events = attach_at(fake.head, fake.head->nic[0].events);
+    struct attach_ring *mads = attach_at(fake.head, fake.head->nic[0].mads);
+    struct device *device = device_behind(s.context);
+    struct device_mad mad;
+    struct ibv_async_event event;
+    struct ibv_cq *told;
+    struct ibv_wc wc;
+    void *app;
+
+    (void)state;
+    const int channel_fd = fake.fd[ATTACH_OP_CHANNEL_CREATE];
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        fake.ring_at = wrong[i].at;
+        fake.ring_entries = wrong[i].entries;
+        assert_null(ibv_create_cq(s.context, 8, NULL, NULL, 0));
+        assert_int_equal(errno, EPROTO);
+        assert_null(ibv_create_comp_channel(s.context));
+        assert_int_equal(ibv_resize_cq(s.cq, 16), EPROTO);
+    }
+    fake.ring_at = 0;
+    fake.fd[ATTACH_OP_CHANNEL_CREATE] = channel_fd;
+    fake.cq[s.cq_number]->tail += 9; /* of eight */
+    assert_true(ibv_poll_cq(s.cq, 1, &wc) < 0);
+    fake.cq[s.cq_number]->tail -= 9;
+    assert_int_equal(ibv_poll_cq(s.cq, 1, &wc), 0);
+    fake.channel[s.channel_number]->tail -= 2;
+    fake_channel_event(s.channel_number, s.cq_number);
+    assert_int_equal(ibv_get_cq_event(s.channel, &told, &app), -1);
+    assert_int_equal(errno, EPROTO);
+    fake.channel[s.channel_number]->tail = fake.channel[s.channel_number]->head;
+    mads->tail = mads->head + ATTACH_MADS + 1;
+    assert_int_equal(device_mad_receive(device, &mad), -EPROTO);
+    mads->tail = mads->head;
+    events->tail = UINT32_MAX - 1;
+    fake_event(0, &(struct attach_event){.kind = DEVICE_EVENT_PORT_DOWN, .of = ATTACH_PORT});
+    assert_int_equal(ibv_get_async_event(s.context, &event), -1);
+    assert_int_equal(errno, EPROTO);
+    events->tail = events->head;
+}
+
 static void test_source(void **state)
 {
     struct pkt_addr to = pkt_addr_ipv4(0x0a010009), from, outside = pkt_addr_ipv4(0x7f000001);
@@ -513,22 +561,12 @@ static void test_not_attached(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {TEST(test_devices),
-                                       TEST(test_files),
-                                       TEST(test_memory),
-                                       TEST(test_modify),
-                                       TEST(test_posts),
-                                       TEST(test_refused),
-                                       TEST(test_room),
-                                       TEST(test_receive_room),
-                                       TEST(test_poll),
-                                       TEST(test_channel),
-                                       TEST(test_events),
-                                       TEST(test_srq),
-                                       TEST(test_datagrams),
-                                       TEST(test_source),
-                                       TEST(test_fork),
-                                       TEST(test_gone),
-                                       cmocka_unit_test(test_not_attached)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_devices),   TEST(test_files),        TEST(test_memory),
+        TEST(test_modify),    TEST(test_posts),        TEST(test_refused),
+        TEST(test_room),      TEST(test_receive_room), TEST(test_poll),
+        TEST(test_channel),   TEST(test_events),       TEST(test_srq),
+        TEST(test_datagrams), TEST(test_spoilt_rings), TEST(test_source),
+        TEST(test_fork),      TEST(test_gone),         cmocka_unit_test(test_not_attached)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -489,6 +489,27 @@ static void with_the_real_clock_posts_and_requests_work(void **state)
     assert_said(&fabric, "41 1\n");
 }
 
+/* A segment that cannot be is refused in words, and nothing of it is gone by. */
+static void a_segment_that_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    for (unsigned what = 0; what < 5; what++) {
+        struct fabric fabric;
+        start(&fabric, ATTACH_VIRTUAL, 1);
+        struct attach_head *head = fabric.head;
+        head->nics = what == 0 ? ATTACH_NICS + 1 : 1;
+        if (what == 1) head->nic[0].gids = 5;
+        if (what == 2) memset(head->nic[0].ifname, 'e', sizeof head->nic[0].ifname);
+        if (what == 3) head->posts_at = ATTACH_SEGMENT_BYTES - 64;
+        if (what == 4) head->clock = 2;
+        launch(&fabric, "identity");
+        welcome(&fabric);
+        assert_int_equal(waitpid(fabric.pid, &fabric.status, 0), fabric.pid);
+        assert_true(WIFEXITED(fabric.status) && WEXITSTATUS(fabric.status) == 1);
+        finish(&fabric);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -507,6 +528,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_cannot_be_virtual_is_named),
         cmocka_unit_test(registered_memory_is_seen_by_both),
         cmocka_unit_test(with_the_real_clock_posts_and_requests_work),
+        cmocka_unit_test(a_segment_that_makes_no_sense_is_refused),
     };
 
     if (argc != 3) return 2;

@@ -4,11 +4,15 @@
  * others.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -191,6 +195,38 @@ static void test_join_and_full(void **state)
     window_remove(&regions, &mw);
 }
 
+static void spoil(unsigned what)
+{
+    struct device_mr mr;
+    struct device_mw mw;
+
+    enter(&mr, &mw, 1);
+    regions_audit(&regions);
+    if (what == 0) regions.windows++;
+    if (what == 1) regions.keys.slot[5].used = true;
+    if (what == 2) mr.pd++;
+    if (what == 3) mw.key += 256;
+    if (what == 4) regions.slot[mr.key >> 8].mr = NULL;
+    regions_audit(&regions);
+    _exit(0);
+}
+
+/* The audit finds what is not so. */
+static void test_audit(void **state)
+{
+    (void)state;
+    for (unsigned what = 0; what < 6; what++) {
+        int status = 0;
+        pid_t pid = fork();
+        if (pid == 0) {
+            (void)!freopen("/dev/null", "w", stderr);
+            spoil(what);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(what < 5 ? WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT : status == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +235,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rights, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_range_that_wraps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_join_and_full, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_audit, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

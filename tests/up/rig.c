@@ -36,7 +36,7 @@ uint64_t segment_take(struct up_process *process, uint64_t bytes)
     uint64_t at = program->taken;
 
     if (bytes > SEGMENT - at) return 0;
-    program->taken = (at + bytes + 63) & ~63ULL;
+    process->segment_used = program->taken = (at + bytes + 63) & ~63ULL;
     memset(process->segment + at, 0, bytes);
     return at;
 }
@@ -54,6 +54,11 @@ int session_take_fd(struct up_process *process)
     if (program->last_fd >= 0) close(program->last_fd);
     program->last_fd = dup(fd);
     return fd;
+}
+
+void session_say(const struct up_host *host, const char *command, const char *format, ...)
+{
+    (void)host, (void)command, (void)format;
 }
 
 void turn_event(struct up_process *process, bool readable, ps_t now)
@@ -231,13 +236,16 @@ void rig_run(struct rig *rig)
 {
     for (unsigned i = 0; i < RIG_PROGRAMS; i++) {
         struct up_process *process = &rig->program[i].process;
-        post_collect(process);
+        up_audit(process);
+        post_collect(process, engine_now(sim_engine(rig->sim)));
         ps_t at = rig->program[i].asks || rig->program[i].ends ? 0 : post_next(process);
         if (at != PS_NEVER) sim_programs_wake(rig->sim, process->host->number, at);
     }
     do
         assert_int_equal(sim_advance(rig->sim, 100000, PS_NEVER), SIM_RUNNING);
     while (!sim_progress(rig->sim).idle);
+    for (unsigned i = 0; i < RIG_PROGRAMS; i++)
+        up_audit(&rig->program[i].process);
 }
 
 /* --- what a program does --- */

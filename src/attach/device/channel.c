@@ -19,11 +19,11 @@ static int tell(struct device_channel *channel)
 
     if (error < 0) return error;
     error = attached_ask_with(device, ATTACH_OP_CHANNEL_CREATE, channel->fd, &made, sizeof made, NULL);
+    if (error >= 0) error = attached_ring(device, made.ring, made.entries, sizeof(uint32_t), &channel->ring);
     if (error < 0) {
         attached_leave();
         return error;
     }
-    channel->ring = attached_ring(device, made.ring, made.entries);
     attached_link((struct attached_object *)channel, &device->channels, made.number);
     return 0;
 }
@@ -75,19 +75,19 @@ void attached_channel_gone(struct device *device)
 }
 
 /* The next event's queue; 0: there is none, or the queue has gone. */
-static uint32_t next_number(struct device_channel *channel)
+static int next_number(struct device_channel *channel, uint32_t *ret)
 {
-    struct attach_ring *index = channel->ring.index;
-    uint32_t number = 0;
+    uint32_t head;
 
+    *ret = 0;
     pthread_mutex_lock(&channel->lock);
-    uint32_t head = index->head;
-    if (head != __atomic_load_n(&index->tail, __ATOMIC_ACQUIRE)) {
-        number = ((uint32_t *)channel->ring.entry)[head & channel->ring.mask];
-        __atomic_store_n(&index->head, head + 1, __ATOMIC_RELEASE);
+    int waits = attached_ring_waits(&channel->ring, &head);
+    if (waits > 0) {
+        *ret = ((uint32_t *)channel->ring.entry)[head & channel->ring.mask];
+        __atomic_store_n(&channel->ring.index->head, head + 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&channel->lock);
-    return number;
+    return waits < 0 ? waits : 0;
 }
 
 static struct device_cq *cq_find(struct device *device, uint32_t number)
@@ -108,9 +108,11 @@ int attached_channel_wait(struct device_channel *channel, struct device_cq **ret
         int error = attached_read_fd(channel->fd);
         if (error == 0) error = attached_enter(device);
         if (error < 0) return error;
-        uint32_t number = next_number(channel);
+        uint32_t number;
+        error = next_number(channel, &number);
         struct device_cq *cq = number ? cq_find(device, number) : NULL;
         attached_leave();
+        if (error < 0) return error;
         if (cq == NULL) continue;
         *ret = cq;
         *ret_app = cq->app;
@@ -125,12 +127,11 @@ void attached_cq_ack_events(struct device_cq *cq, unsigned events)
 
 void attached_channel_forget(struct device_channel *channel, const struct device_cq *cq)
 {
-    const struct attach_ring *index = channel->ring.index;
+    uint32_t head;
 
     pthread_mutex_lock(&channel->lock);
-    const uint32_t tail = __atomic_load_n(&index->tail, __ATOMIC_ACQUIRE);
-    for (uint32_t i = index->head; i != tail; i++) {
-        uint32_t *entry = &((uint32_t *)channel->ring.entry)[i & channel->ring.mask];
+    for (int waits = attached_ring_waits(&channel->ring, &head); waits > 0; waits--) {
+        uint32_t *entry = &((uint32_t *)channel->ring.entry)[head++ & channel->ring.mask];
         if (*entry == cq->number) *entry = 0;
     }
     pthread_mutex_unlock(&channel->lock);

@@ -17,28 +17,28 @@ int attached_mad_send(struct device *device, const struct device_path *path, con
     return error < 0 ? error : 0;
 }
 
-static bool take(struct device *device, struct device_mad *ret)
+/* 1: one, 0: none. */
+static int take(struct device *device, struct device_mad *ret)
 {
-    struct attach_ring *index = device->mads.index;
+    uint32_t head;
 
     pthread_mutex_lock(&device->lock);
-    const uint32_t head = index->head;
-    bool found = head != __atomic_load_n(&index->tail, __ATOMIC_ACQUIRE);
-    if (found) {
+    int waits = attached_ring_waits(&device->mads, &head);
+    if (waits > 0) {
         *ret = ((const struct device_mad *)device->mads.entry)[head & device->mads.mask];
-        __atomic_store_n(&index->head, head + 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&device->mads.index->head, head + 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&device->lock);
-    return found;
+    return waits > 0 ? 1 : waits;
 }
 
 int attached_mad_receive(struct device *device, struct device_mad *ret)
 {
-    int error = attached_enter(device);
+    int found = attached_enter(device);
 
-    if (error < 0) return error;
-    bool found = take(device, ret);
-    if (!found) {
+    if (found < 0) return found;
+    found = take(device, ret);
+    if (found == 0) {
         (void)attached_read_fd(device->mad_fd); /* does not wait */
         found = take(device, ret);              /* that came between the look and the read */
     }

@@ -24,12 +24,15 @@ int attached_cq_create(struct device *device, uint32_t entries, struct device_ch
     *cq = (struct device_cq){{.ops = device->ops, .device = device, .app = app}, .channel = channel};
     pthread_mutex_init(&cq->lock, NULL);
     int error = attached_make(device, ATTACH_OP_CQ_CREATE, &asked, sizeof asked, &made);
+    if (error == 0) {
+        error = attached_ring(device, made.ring, made.entries, sizeof(struct attach_cqe), &cq->ring);
+        if (error < 0) attached_leave();
+    }
     if (error < 0) {
         pthread_mutex_destroy(&cq->lock);
         free(cq);
         return error;
     }
-    cq->ring = attached_ring(device, made.ring, made.entries);
     if (channel) __atomic_fetch_add(&channel->users, 1, __ATOMIC_RELAXED);
     attached_link((struct attached_object *)cq, &device->cqs, made.number);
     *ret = cq;
@@ -49,7 +52,8 @@ int attached_cq_resize(struct device_cq *cq, uint32_t entries)
     const bool locks = cq->device->head->clock == ATTACH_REAL;
     if (locks) pthread_mutex_lock(&cq->lock);
     error = attached_ask(cq->device, ATTACH_OP_CQ_RESIZE, cq->number, &told, sizeof told, NULL);
-    if (error >= 0) cq->ring = attached_ring(cq->device, told.made.ring, told.made.entries);
+    if (error >= 0)
+        error = attached_ring(cq->device, told.made.ring, told.made.entries, sizeof(struct attach_cqe), &cq->ring);
     if (locks) pthread_mutex_unlock(&cq->lock);
     attached_leave();
     return error < 0 ? error : 0;
@@ -77,24 +81,23 @@ uint32_t attached_cq_entries(const struct device_cq *cq)
     return cq->ring.mask + 1;
 }
 
-static unsigned take(struct device_cq *cq, struct nic_cqe *ret, unsigned max)
+static int take(struct device_cq *cq, struct nic_cqe *ret, unsigned max)
 {
-    unsigned count = 0;
+    int count = 0;
+    uint32_t head;
 
     pthread_mutex_lock(&cq->lock);
-    struct attach_ring *index = cq->ring.index;
     const struct attach_cqe *slot = cq->ring.entry;
-    const uint32_t tail = __atomic_load_n(&index->tail, __ATOMIC_ACQUIRE);
-    uint32_t head = index->head;
-    for (; head != tail && count < max; head++) {
-        ret[count] = slot[head & cq->ring.mask].cqe;
+    int waits = attached_ring_waits(&cq->ring, &head);
+    for (; waits > 0 && (unsigned)count < max; waits--) {
+        ret[count] = slot[head++ & cq->ring.mask].cqe;
         count += ret[count].verb != VOID_VERB;
     }
-    if (head != index->head) __atomic_store_n(&index->head, head, __ATOMIC_RELEASE);
+    if (head != cq->ring.index->head) __atomic_store_n(&cq->ring.index->head, head, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&cq->lock);
-    if (count == 0) return 0;
+    if (count == 0) return waits < 0 ? waits : 0;
     pthread_mutex_lock(&cq->device->lock);
-    for (unsigned i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         attached_qp_completed(cq->device, &ret[i]);
     pthread_mutex_unlock(&cq->device->lock);
     return count;
@@ -108,26 +111,27 @@ int attached_poll(struct device_cq *cq, struct nic_cqe *ret, unsigned max)
 
     if (error < 0) return error;
     __atomic_store_n(&head->counters.polls, head->counters.polls + 1, __ATOMIC_RELAXED);
-    unsigned count = take(cq, ret, max);
+    int count = take(cq, ret, max);
     if (count == 0 && max) {
         api->poll_empty();
         count = take(cq, ret, max);
     }
-    if (count) {
+    if (count > 0) {
         api->charge(head->cost.poll);
         api->poll_found();
     }
     attached_leave();
-    return (int)count;
+    return count;
 }
 
 void attached_cq_forget(struct device_cq *cq, uint32_t qpn)
 {
+    uint32_t head;
+
     pthread_mutex_lock(&cq->lock);
     struct attach_cqe *slot = cq->ring.entry;
-    const uint32_t tail = __atomic_load_n(&cq->ring.index->tail, __ATOMIC_ACQUIRE);
-    for (uint32_t i = cq->ring.index->head; i != tail; i++) {
-        struct nic_cqe *cqe = &slot[i & cq->ring.mask].cqe;
+    for (int waits = attached_ring_waits(&cq->ring, &head); waits > 0; waits--) {
+        struct nic_cqe *cqe = &slot[head++ & cq->ring.mask].cqe;
         if (cqe->qpn == qpn) cqe->verb = VOID_VERB;
     }
     pthread_mutex_unlock(&cq->lock);

@@ -143,11 +143,21 @@ struct attached_object *attached_find(struct attached_object *first, uint32_t nu
     return first;
 }
 
-struct ring attached_ring(const struct device *device, uint64_t offset, uint32_t entries)
+int attached_ring(const struct device *device, uint64_t offset, uint32_t entries, size_t entry_bytes, struct ring *ret)
 {
+    if (!attach_ring_fits(offset, entries, entry_bytes)) return -EPROTO;
     struct attach_ring *index = attach_at(device->head, offset);
+    *ret = (struct ring){.index = index, .entry = (uint8_t *)index + ATTACH_RING_HEAD, .mask = entries - 1};
+    return 0;
+}
 
-    return (struct ring){.index = index, .entry = (uint8_t *)index + ATTACH_RING_HEAD, .mask = entries - 1};
+int attached_ring_waits(const struct ring *ring, uint32_t *ret_head)
+{
+    const uint32_t head = ring->index->head;
+    const uint32_t waits = __atomic_load_n(&ring->index->tail, __ATOMIC_ACQUIRE) - head;
+
+    *ret_head = head;
+    return waits > ring->mask + 1 ? -EPROTO : (int)waits;
 }
 
 int attached_read_fd(int fd)
@@ -305,8 +315,14 @@ static int open_new(const struct device_info *info, struct device **ret)
         release(device);
         return error;
     }
-    device->events = attached_ring(device, head->nic[device->nic].events, ATTACH_EVENTS);
-    device->mads = attached_ring(device, head->nic[device->nic].mads, ATTACH_MADS);
+    const struct attach_nic *nic = &head->nic[device->nic];
+    error = attached_ring(device, nic->events, ATTACH_EVENTS, sizeof(struct attach_event), &device->events);
+    if (error == 0) error = attached_ring(device, nic->mads, ATTACH_MADS, sizeof(struct device_mad), &device->mads);
+    if (error < 0) {
+        (void)attached_ask_once(device, ATTACH_OP_CLOSE, 0, NULL, 0);
+        release(device);
+        return error;
+    }
     device->next = list;
     list = device;
     *ret = device;

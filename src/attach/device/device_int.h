@@ -27,7 +27,9 @@
 
 #define DEVICE_BUCKETS 256u /* queue pairs by number */
 
-struct ring { /* one of the segment's, with entries of one size behind it */
+/* One of the segment's, with entries of one size behind it.  The fabric writes its tail and its entries, so both are
+ * looked at before they are gone by. */
+struct ring {
     struct attach_ring *index;
     void *entry;
     uint32_t mask;
@@ -144,7 +146,10 @@ void attached_link(struct attached_object *object, struct attached_object **firs
 void attached_unlink(struct attached_object *object, struct attached_object **first);
 /* The device is locked; NULL: it is gone. */
 struct attached_object *attached_find(struct attached_object *first, uint32_t number);
-struct ring attached_ring(const struct device *device, uint64_t offset, uint32_t entries); /* a power of two */
+/* -EPROTO: there can be no such ring. */
+int attached_ring(const struct device *device, uint64_t offset, uint32_t entries, size_t entry_bytes, struct ring *ret);
+/* Entries that wait from ret_head on; -EPROTO: more than there can be, so somebody has written over it. */
+int attached_ring_waits(const struct ring *ring, uint32_t *ret_head);
 /* A descriptor's count is taken, as its flags say: outside of enter and leave, since it may wait.  -errno */
 int attached_read_fd(int fd);
 

@@ -22,35 +22,34 @@ static bool find_app(struct device *device, const struct attach_event *event, vo
     return object || event->of == ATTACH_PORT;
 }
 
-/* The next event; false: none. */
-static bool next_event(struct device *device, struct device_event *ret)
+/* What is in the ring goes to the listeners.  -EPROTO */
+static int collect(struct device *device)
 {
-    struct attach_ring *index = device->events.index;
-    bool found = false;
+    const struct ring *ring = &device->events;
+    const struct attach_event *event;
+    struct device_event told;
+    uint32_t head;
+    int waits;
 
-    pthread_mutex_lock(&device->lock);
-    while (!found && index->head != __atomic_load_n(&index->tail, __ATOMIC_ACQUIRE)) {
-        const struct attach_event *event =
-            &((const struct attach_event *)device->events.entry)[index->head & device->events.mask];
-        ret->kind = (enum device_event_kind)event->kind;
-        found = event->kind <= DEVICE_EVENT_DEVICE_FATAL && find_app(device, event, &ret->app);
-        __atomic_store_n(&index->head, index->head + 1, __ATOMIC_RELEASE);
-    }
-    pthread_mutex_unlock(&device->lock);
-    return found;
-}
-
-static void collect(struct device *device)
-{
-    struct device_event event;
-
-    while (next_event(device, &event))
-        listeners_push(&device->listeners, &event, false);
+    do {
+        bool found = false;
+        pthread_mutex_lock(&device->lock);
+        waits = attached_ring_waits(ring, &head);
+        if (waits > 0) {
+            event = &((const struct attach_event *)ring->entry)[head & ring->mask];
+            told.kind = (enum device_event_kind)event->kind;
+            found = event->kind <= DEVICE_EVENT_DEVICE_FATAL && find_app(device, event, &told.app);
+            __atomic_store_n(&ring->index->head, head + 1, __ATOMIC_RELEASE);
+        }
+        pthread_mutex_unlock(&device->lock);
+        if (found) listeners_push(&device->listeners, &told, false);
+    } while (waits > 0);
+    return waits;
 }
 
 void attached_events_forget(struct device *device, const void *app)
 {
-    collect(device);
+    (void)collect(device);
     listeners_forget(&device->listeners, app);
 }
 
@@ -102,7 +101,8 @@ int attached_watch_wait(struct device_watch *watch, struct device_event *ret)
         if (attached_inert(device)) return -ENODEV; /* before an event is taken that is the parent's */
         int error = attached_read_fd(watch->fd);
         if (error < 0) return error;
-        collect(device);
+        error = collect(device);
         if (listeners_take(&device->listeners, watch, ret)) return 0;
+        if (error < 0) return error;
     }
 }

@@ -88,7 +88,7 @@ struct device_cq {
 
 struct up_path { /* an address vector: where it leads, in which class */
     struct device_path key;
-    uint32_t endpoint, users;
+    uint32_t endpoint, users, held; /* held: of the users those that are queue pairs */
     uint8_t tos, prio;
 };
 
@@ -123,6 +123,9 @@ int up_path_resolve(const struct fabric *fabric, const struct device_path *key, 
 int up_path_get(struct device *device, const struct device_path *key, uint32_t *ret);
 bool up_path_find(struct device *device, uint32_t number, struct path_end *ret);
 void up_path_put(struct device *device, uint32_t number);
+/* The same of a queue pair: the program cannot give it back. */
+int up_path_hold(struct device *device, const struct device_path *key, uint32_t *ret);
+void up_path_release(struct device *device, uint32_t number);
 
 /* qp.c */
 extern const struct device_host up_objects_host;
@@ -159,6 +162,9 @@ int up_mw_key(struct device *device, struct attach_request *request);
 void up_memory_close(struct device *device); /* all of it */
 struct device_mr *up_mr_find(const struct device *device, uint32_t key);
 struct device_mw *up_mw_find(const struct device *device, uint32_t key);
+
+/* audit.c */
+void up_spoilt(struct up_process *process, ps_t now); /* its ring of posts: it is told, once */
 
 /* post.c */
 void up_posts_free(struct up_process *process);

@@ -94,11 +94,32 @@ bool up_path_find(struct device *device, uint32_t number, struct path_end *ret)
     return path != NULL;
 }
 
+static void put(struct device *device, uint32_t number, struct up_path *path)
+{
+    if (--path->users) return;
+    up_table_remove(&device->paths, number);
+    free(path);
+}
+
 void up_path_put(struct device *device, uint32_t number)
 {
     struct up_path *path = up_table_get(&device->paths, number);
 
-    if (path == NULL || --path->users) return;
-    up_table_remove(&device->paths, number);
-    free(path);
+    if (path && path->users > path->held) put(device, number, path);
+}
+
+int up_path_hold(struct device *device, const struct device_path *key, uint32_t *ret)
+{
+    int error = up_path_get(device, key, ret);
+
+    if (error == 0) ((struct up_path *)up_table_get(&device->paths, *ret))->held++;
+    return error;
+}
+
+void up_path_release(struct device *device, uint32_t number)
+{
+    struct up_path *path = up_table_get(&device->paths, number);
+
+    path->held--;
+    put(device, number, path);
 }

@@ -110,7 +110,7 @@ static bool take_record(struct up_process *process, const uint8_t *ring, uint32_
 _Static_assert(offsetof(struct attach_post, bytes) == 0 && offsetof(struct attach_post, kind) == 4,
                "a head's beginning");
 
-void post_collect(struct up_process *process)
+void post_collect(struct up_process *process, ps_t now)
 {
     struct attach_head *head = process->head;
     uint32_t tail = __atomic_load_n(&head->posts.tail, __ATOMIC_ACQUIRE) / LINE * LINE; /* where records end */
@@ -119,10 +119,13 @@ void post_collect(struct up_process *process)
     if (tail == process->posts_head) return;
     if (process->posts == NULL) process->posts = calloc(1, sizeof *process->posts);
     if (process->posts == NULL) return;
-    if (tail - process->posts_head > ATTACH_POSTS_BYTES) process->posts_head = tail;
-    while (process->posts_head != tail && process->posts->count < WAITING_MAX)
-        if (!take_record(process, process->segment + process->posts_at, tail - process->posts_head))
-            process->posts_head = tail;
+    bool sense = tail - process->posts_head <= ATTACH_POSTS_BYTES;
+    while (sense && process->posts_head != tail && process->posts->count < WAITING_MAX)
+        sense = take_record(process, process->segment + process->posts_at, tail - process->posts_head);
+    if (!sense) {
+        process->posts_head = tail;
+        up_spoilt(process, now);
+    }
     __atomic_store_n(&head->posts.head, process->posts_head, __ATOMIC_RELEASE);
 }
 
@@ -232,7 +235,7 @@ static void perform(struct up_process *process, const struct attach_post *post, 
 
 void post_run(struct up_process *process, ps_t now, struct node_io *io)
 {
-    post_collect(process);
+    post_collect(process, now);
     while (post_next(process) <= now) {
         struct up_posts *posts = process->posts;
         struct attach_post *post = posts->item[posts->head++].post;
