@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What phase 4 measured, and what single programs reached here or on a cluster's hosts, held against a signed baseline,
- * and gathered for one.  The file is src/cli's.
+ * and gathered for one.  The file's text is baseline_file.c's.
  *
  * A value is known again by the name of its job, collective or program, ranks and bytes: of other sizes nothing is
  * compared.  Figures of programs on this machine also by the machine (live/figures.c).

@@ -8,7 +8,6 @@
 /* Reads a baseline; memory is the arena's.  NULL after a message. */
 const struct diagnose_baseline *diagnose_baseline_read(struct arena *arena, const char *path,
                                                        const struct fabric *fabric);
-#define BASELINE_NAME 100 /* bytes of who signs, at most */
 /* Writes a baseline, the whole file or none of it.  False after a message. */
 bool diagnose_baseline_save(const struct diagnose_baseline *baseline, const char *path);
 /* Writes what the evidence says of its jobs, the whole file or none of it.  False after a message. */

@@ -2,7 +2,7 @@
 /*
  * The baseline of a plan: read before it runs, written after it where nothing failed.
  *
- * The file's format is diagnose_baseline.c's; what is compared and kept is src/validate's.
+ * The file is diagnose_baseline.c's; what is in it, compared and kept is src/validate's.
  */
 #include "cli/judge/validate_baseline.h"
 
@@ -12,6 +12,7 @@
 #include "cli/judge/diagnose_baseline.h"
 #include "fabric/handle.h"
 #include "fabric/owners.h"
+#include "validate/baseline_file.h"
 
 /* A name that a person can read again. */
 static bool is_name(const char *name)
