@@ -212,23 +212,42 @@ static uint32_t shared_end(const struct evidence *evidence, const struct numbers
     return same_to ? to : EVIDENCE_NONE;
 }
 
-/* Flows that take far longer than they would alone, compared with the job's others. */
-static void slow_by_flows(struct diagnose *diagnose, uint32_t job)
+/* Flows by their jobs, once for all jobs: there may be as many of these as of flows. */
+struct flows_by_job {
+    uint32_t *flow, *end; /* job j's are flow[end[j - 1]] to flow[end[j] - 1] */
+};
+
+static bool sort_flows(struct diagnose *diagnose, struct flows_by_job *ret)
 {
     const struct evidence *evidence = diagnose->evidence;
+
+    ret->flow = DIAGNOSE_NEW(diagnose, uint32_t, evidence->flows + 1u);
+    ret->end = DIAGNOSE_NEW(diagnose, uint32_t, evidence->objects + 2u);
+    if (!ret->flow || !ret->end) return false;
+    for (uint32_t i = 0; i < evidence->flows; i++)
+        ret->end[evidence->flow[i].job + 1]++;
+    for (uint32_t j = 1; j <= evidence->objects; j++)
+        ret->end[j] += ret->end[j - 1];
+    for (uint32_t i = 0; i < evidence->flows; i++)
+        ret->flow[ret->end[evidence->flow[i].job]++] = i; /* each goes on to where the next job's begin */
+    return true;
+}
+
+/* Flows that take far longer than they would alone, compared with the job's others. */
+static void slow_by_flows(struct diagnose *diagnose, const struct flows_by_job *by_job, uint32_t job)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t first = job ? by_job->end[job - 1] : 0, most = by_job->end[job] - first;
     struct numbers flows = {0};
 
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < evidence->flows; i++)
-        most += evidence->flow[i].job == job;
     if (most < FLOWS_LEAST) return;
     flows.object = DIAGNOSE_NEW(diagnose, uint32_t, most);
     flows.value = DIAGNOSE_NEW(diagnose, double, most);
     if (!flows.object || !flows.value) return;
-    for (uint32_t i = 0; i < evidence->flows; i++) {
-        const struct evidence_flow *flow = &evidence->flow[i];
-        if (flow->job != job || !flow->ideal_ns || !flow->time_ns) continue;
-        flows.object[flows.count] = i;
+    for (uint32_t i = first; i < first + most; i++) {
+        const struct evidence_flow *flow = &evidence->flow[by_job->flow[i]];
+        if (!flow->ideal_ns || !flow->time_ns) continue;
+        flows.object[flows.count] = by_job->flow[i];
         flows.value[flows.count++] = (double)flow->time_ns / (double)flow->ideal_ns;
     }
     numbers_settle(diagnose, &flows);
@@ -251,12 +270,14 @@ void rule_D18(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
 
-    if (network_found(diagnose)) return;
+    struct flows_by_job by_job;
+
+    if (network_found(diagnose) || !sort_flows(diagnose, &by_job)) return;
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
     {
         uint32_t before = diagnose->findings;
         slow_by_waits(diagnose, job);
-        if (diagnose->findings == before && evidence->flows) slow_by_flows(diagnose, job);
+        if (diagnose->findings == before) slow_by_flows(diagnose, &by_job, job);
     }
 }
 

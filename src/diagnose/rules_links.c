@@ -116,11 +116,25 @@ struct uneven {
     struct hashing ideal;
     double ratio, limit; /* above the limit it is no chance */
     double flows;        /* that were hashed onto them; below 1: not known */
+    bool congested;
 };
 
 static bool is_chance(const struct uneven *uneven)
 {
     return uneven->flows < 1 || uneven->ratio <= uneven->limit;
+}
+
+/* Where nothing is congested it takes transfers that are all known and over, on links that carried something. */
+static bool all_is_counted(const struct diagnose *diagnose, const struct siblings *siblings)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    if (!evidence->exact || !evidence->flows || siblings->most < POLARISED_BUSY) return false;
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        if (!evidence_get(evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_JOB_DONE)) return false;
+    }
+    return true;
 }
 
 static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool down, struct uneven *ret)
@@ -130,14 +144,14 @@ static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool dow
     siblings_measure(diagnose, device, down, siblings);
     if (siblings->count < 2 || siblings->downs || siblings->mean <= 0) return false;
     ret->ratio = siblings->most / siblings->mean;
-    if (ret->ratio <= 1 / diagnose->limits.full_ratio || !congested(diagnose, siblings->busiest) ||
-        too_slow(diagnose, siblings->busiest))
-        return false;
+    if (ret->ratio <= 1 / diagnose->limits.full_ratio || too_slow(diagnose, siblings->busiest)) return false;
+    ret->congested = congested(diagnose, siblings->busiest);
+    if (!ret->congested && !all_is_counted(diagnose, siblings)) return false;
     ret->flows = hashing_flows(diagnose, device);
     ret->ideal = hashing_most(ret->flows, siblings->count);
     ret->limit = ret->ideal.expected * diagnose->limits.uneven_ratio;
     if (ret->limit < ret->ideal.rare) ret->limit = ret->ideal.rare;
-    return true;
+    return ret->congested || !is_chance(ret);
 }
 
 static void uneven_found(struct diagnose *diagnose, const struct uneven *worst, const uint32_t *other, uint32_t others)
@@ -146,7 +160,9 @@ static void uneven_found(struct diagnose *diagnose, const struct uneven *worst, 
     char ideal[96] = "how many flows there are is not known: this may be chance";
     if (worst->flows >= 1)
         snprintf(ideal, sizeof ideal, "an ideal hash gives %.3g%s", worst->ideal.expected,
-                 is_chance(worst) ? ": this is chance, not a fault" : "");
+                 is_chance(worst)    ? ": this is chance, not a fault"
+                 : !worst->congested ? ": this is not chance, and nothing is congested yet"
+                                     : "");
     else
         missing_add(diagnose, "transfers, or bytes of the NICs below %s: whether its uneven links are chance",
                     name_of(diagnose, siblings->device));
@@ -156,7 +172,7 @@ static void uneven_found(struct diagnose *diagnose, const struct uneven *worst, 
                     worst->ratio, siblings->count, ideal);
 
     if (!finding) return;
-    if (is_chance(worst)) finding->severity = DIAGNOSE_INFO;
+    if (is_chance(worst) || !worst->congested) finding->severity = DIAGNOSE_INFO;
     trust(diagnose, finding);
     struct share busy = share_busy(diagnose, siblings->busiest);
     finding_number(diagnose, finding, siblings->busiest, EVIDENCE_NO_PRIORITY, "most_to_mean", "", worst->ratio,

@@ -14,6 +14,7 @@
 
 struct lost {
     uint64_t timeouts; /* of all NICs */
+    bool stuck;        /* a job waits for what will never come: nobody has a timer for it */
     bool nics_read;
     uint32_t found;
 };
@@ -65,12 +66,16 @@ static void link_lost(struct diagnose *diagnose, struct lost *lost, uint32_t por
         drops ? finding_new(diagnose, DIAGNOSE_D14, culprit, EVIDENCE_NO_PRIORITY,
                             "the link at %s is down, routes still lead there, and %" PRIu64 " packets were dropped",
                             name_of(diagnose, culprit), drops)
-              : finding_new(diagnose, DIAGNOSE_D14, culprit, EVIDENCE_NO_PRIORITY,
-                            "the link at %s is down, and NICs' timers ran out %" PRIu64 " times",
-                            name_of(diagnose, culprit), lost->timeouts);
+        : lost->stuck && !lost->timeouts
+            ? finding_new(diagnose, DIAGNOSE_D14, culprit, EVIDENCE_NO_PRIORITY,
+                          "the link at %s is down, and no timer tells those who wait for what was lost there",
+                          name_of(diagnose, culprit))
+            : finding_new(diagnose, DIAGNOSE_D14, culprit, EVIDENCE_NO_PRIORITY,
+                          "the link at %s is down, and NICs' timers ran out %" PRIu64 " times",
+                          name_of(diagnose, culprit), lost->timeouts);
     add_ends(diagnose, finding, culprit);
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
-    finding_weak_unless(finding, lost->timeouts != 0);
+    finding_weak_unless(finding, lost->timeouts || lost->stuck);
     lost->found++;
 }
 
@@ -307,7 +312,8 @@ void rule_D14(struct diagnose *diagnose)
     evidence_totals(evidence, total);
     lost.timeouts = total[EVIDENCE_ACK_TIMEOUTS] + total[EVIDENCE_RETRY_EXCEEDED];
     /* Routes that follow before a timer runs out: what is left is lost capacity. */
-    if (!lost.timeouts && (lost.nics_read || !total[EVIDENCE_ROUTE_DROPS])) return;
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job) lost.stuck |= port_get(evidence, job, EVIDENCE_JOB_STUCK) != 0;
+    if (!lost.timeouts && !lost.stuck && (lost.nics_read || !total[EVIDENCE_ROUTE_DROPS])) return;
     EACH_PORT(evidence, device, port)
     {
         if (port_speaks(evidence, port) && link_was_lost(evidence, port)) link_lost(diagnose, &lost, port);

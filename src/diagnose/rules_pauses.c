@@ -98,6 +98,14 @@ static void stuck_row(struct diagnose *diagnose, struct diagnose_finding *findin
                        evidence_find(diagnose->evidence, node->port, node->priority, EVIDENCE_TX_PACKETS));
 }
 
+/* The port was cut off by its watchdog: nobody else says so plainly that a storm was there. */
+static const struct evidence_value *watchdog(const struct diagnose *diagnose, uint32_t port, unsigned priority)
+{
+    const struct evidence_value *value = evidence_find(diagnose->evidence, port, priority, EVIDENCE_WATCHDOG_DETECTED);
+
+    return value && value->grown ? value : NULL;
+}
+
 /* --- D01 --- */
 
 /* Who waits for a circle stands still about as long as it does; a queue of its switches may be long for other
@@ -114,28 +122,39 @@ static void only_as_long(const struct diagnose *diagnose, struct diagnose_findin
     if (finding) finding->victims = kept;
 }
 
+/* Of circles that the input knows itself: something broke it. */
+static bool was_broken(const struct evidence *evidence, uint32_t circle)
+{
+    return circle < evidence->circles && evidence->circle[circle].ended;
+}
+
 static void circle_found(struct diagnose *diagnose, uint32_t circle)
 {
     const struct diagnose_graph *graph = diagnose->graph;
     uint32_t first = EVIDENCE_NONE, count = 0;
+    bool broken = was_broken(diagnose->evidence, circle), cut = false;
 
     for (uint32_t i = 0; i < graph->nodes; i++) {
         if (graph->node[i].circle != circle) continue;
         count++;
+        cut |= watchdog(diagnose, graph->node[i].port, graph->node[i].priority) != NULL;
         if (first == EVIDENCE_NONE || graph->node[i].paused > graph->node[first].paused) first = i;
     }
     if (first == EVIDENCE_NONE) return;
     const struct graph_node *worst = &graph->node[first];
     struct share share = share_paused(diagnose, worst->port, worst->priority);
-    struct diagnose_finding *finding =
-        finding_new(diagnose, DIAGNOSE_D01, worst->port, worst->priority,
-                    "%u queues wait for each other in a circle; %s has stood still for %.3g%% of the time", count,
-                    name_of(diagnose, worst->port), 100 * worst->paused);
+    struct diagnose_finding *finding = finding_new(
+        diagnose, DIAGNOSE_D01, worst->port, worst->priority,
+        "%u queues %s for each other in a circle%s%s; %s %s still for %.3g%% of the time", count,
+        broken ? "waited" : "wait", broken ? ", until it was broken" : "", cut ? ", and the watchdog cut some off" : "",
+        name_of(diagnose, worst->port), broken ? "stood" : "has stood", 100 * worst->paused);
+    if (finding && broken) finding->severity = DIAGNOSE_WARNING;
     trust(diagnose, finding, &share);
     for (uint32_t i = 0; i < graph->nodes; i++) {
         if (graph->node[i].circle != circle) continue;
         if (i != first) finding_also(diagnose, finding, graph->node[i].port);
         stuck_row(diagnose, finding, &graph->node[i]);
+        finding_counter(diagnose, finding, watchdog(diagnose, graph->node[i].port, graph->node[i].priority), 0);
     }
     for (uint32_t i = 0; i < graph->nodes; i++)
         if (graph->node[i].circle == circle) graph_victims(diagnose, finding, i);
@@ -151,12 +170,16 @@ void rule_D01(struct diagnose *diagnose)
 
 /* --- D02, D03: a NIC is the root --- */
 
-/* The switch's port to the NIC was cut off by its watchdog: nobody else says so plainly that a storm was there. */
-static const struct evidence_value *watchdog(const struct diagnose *diagnose, uint32_t port, unsigned priority)
+/* Pauses in bursts: longer than their frames last, by far more than the times that one was taken back. */
+static bool is_never_taken_back(const struct diagnose *diagnose, const struct graph_node *queue)
 {
-    const struct evidence_value *value = evidence_find(diagnose->evidence, port, priority, EVIDENCE_WATCHDOG_DETECTED);
+    const struct evidence *evidence = diagnose->evidence;
+    const struct evidence_value *time = evidence_find(evidence, queue->port, queue->priority, EVIDENCE_RX_PAUSE_NS);
+    uint64_t events = evidence_get(evidence, queue->port, queue->priority, EVIDENCE_RX_PAUSE_EVENTS);
+    double one_ns = GRAPH_QUANTA_BITS / (double)line_rate(diagnose, queue->port) * 1e9;
 
-    return value && value->grown ? value : NULL;
+    return events && time && line_rate(diagnose, queue->port) &&
+           (double)time->grown > (2 * (double)events - 1) * one_ns;
 }
 
 static bool is_storm(const struct diagnose *diagnose, const struct graph_node *nic)
@@ -164,7 +187,7 @@ static bool is_storm(const struct diagnose *diagnose, const struct graph_node *n
     uint32_t port = diagnose->evidence->object[nic->port].peer;
     const struct graph_node *queue = port == EVIDENCE_NONE ? NULL : graph_queue(diagnose, port, nic->priority);
 
-    return queue && (queue->stuck || watchdog(diagnose, port, nic->priority));
+    return queue && (queue->stuck || watchdog(diagnose, port, nic->priority) || is_never_taken_back(diagnose, queue));
 }
 
 static void storm_found(struct diagnose *diagnose, uint32_t node)
@@ -173,10 +196,12 @@ static void storm_found(struct diagnose *diagnose, uint32_t node)
     uint32_t port = diagnose->evidence->object[nic.port].peer;
     struct share share = share_paused(diagnose, port, nic.priority);
     const struct evidence_value *cut = watchdog(diagnose, port, nic.priority);
-    struct diagnose_finding *finding = finding_new(
-        diagnose, DIAGNOSE_D02, nic.port, nic.priority,
-        "%s pauses %s without end: its queue stood still for %.3g%% of the time%s", name_of(diagnose, nic.port),
-        name_of(diagnose, port), 100 * share.value, cut ? ", and the watchdog cut it off" : "");
+    bool ends = !cut && !graph_queue(diagnose, port, nic.priority)->stuck;
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D02, nic.port, nic.priority,
+                    "%s pauses %s %s: its queue stood still for %.3g%% of the time%s", name_of(diagnose, nic.port),
+                    name_of(diagnose, port), ends ? "in bursts that it never takes back" : "without end",
+                    100 * share.value, cut ? ", and the watchdog cut it off" : "");
     trust(diagnose, finding, &share);
     stuck_row(diagnose, finding, graph_queue(diagnose, port, nic.priority));
     finding_counter(diagnose, finding, cut, 0);

@@ -146,6 +146,43 @@ static void test_late_storm(void **state)
     bed_close(&bed);
 }
 
+/* Three bursts, each longer than its frames last: next to nothing of the time, and no slow receiver's. */
+static void test_storm_in_bursts(void **state)
+{
+    (void)state;
+    for (unsigned slow = 0; slow < 2; slow++) {
+        struct bed bed;
+        bed_open(&bed);
+        is(&bed, bed.leaf[0][0], NONE, EVIDENCE_RATE, RATE);
+        grew(&bed, bed.leaf[0][0], 3, EVIDENCE_RX_PAUSE_NS, SECOND / 100);
+        grew(&bed, bed.leaf[0][0], 3, EVIDENCE_RX_PAUSE_EVENTS, slow ? 100 : 3);
+        bed_run(&bed);
+        assert_culprit(&bed, bed_found(&bed, slow ? DIAGNOSE_D03 : DIAGNOSE_D02), bed.host[0]);
+        if (!slow) assert_non_null(strstr(bed_found(&bed, DIAGNOSE_D02)->what, "in bursts that it never takes back"));
+        bed_close(&bed);
+    }
+}
+
+/* A simulated circle that something broke is no deadlock any more. */
+static void test_broken_circle(void **state)
+{
+    (void)state;
+    for (int broken = 0; broken < 2; broken++) {
+        struct bed bed;
+        bed_open(&bed);
+        uint32_t port[2] = {bed.leaf[0][2], bed.spine[0][0]};
+        for (unsigned i = 0; i < 2; i++)
+            grew(&bed, port[i], 3, EVIDENCE_RX_PAUSE_NS, SECOND / 2);
+        grew(&bed, port[0], 3, EVIDENCE_WATCHDOG_DETECTED, broken);
+        evidence_add_circle(&bed.evidence, port, (const uint8_t[]){3, 3}, 2, broken);
+        bed_run(&bed);
+        const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D01);
+        assert_int_equal(finding->severity, broken ? DIAGNOSE_WARNING : DIAGNOSE_CRITICAL);
+        assert_int_equal(strstr(finding->what, "until it was broken, and the watchdog cut some off") != NULL, broken);
+        bed_close(&bed);
+    }
+}
+
 /* Nobody counts how often pauses began: 4800 frames for 800 ms only said a pause again, 100000 ended it as often. */
 static void test_storm_by_few_frames(void **state)
 {
@@ -494,6 +531,8 @@ int main(void)
         cmocka_unit_test(test_few_pauses),
         cmocka_unit_test(test_incast_without_pauses),
         cmocka_unit_test(test_storm),
+        cmocka_unit_test(test_storm_in_bursts),
+        cmocka_unit_test(test_broken_circle),
         cmocka_unit_test(test_late_storm),
         cmocka_unit_test(test_storm_by_few_frames),
         cmocka_unit_test(test_held_by_nobody),

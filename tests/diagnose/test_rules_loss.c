@@ -82,6 +82,68 @@ static void test_lost_on_the_line(void **state)
     bed_close(&bed);
 }
 
+/* --- D14: nobody has a timer --- */
+
+static void test_down_without_a_timer(void **state)
+{
+    (void)state;
+    for (uint64_t stuck = 0; stuck < 2; stuck++) {
+        struct bed bed;
+        bed_open(&bed);
+        quiet_nics(&bed);
+        grew(&bed, bed.leaf[0][0], NONE, EVIDENCE_PORT_TX_BYTES, 1000);
+        is(&bed, bed.leaf[0][0], NONE, EVIDENCE_LINK_UP, 0);
+        is(&bed, evidence_job(&bed.evidence, "job", 3), NONE, EVIDENCE_JOB_STUCK, stuck);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D14), stuck);
+        if (stuck) assert_non_null(strstr(bed_found(&bed, DIAGNOSE_D14)->what, "is down, and no timer tells"));
+        bed_close(&bed);
+    }
+}
+
+/* --- D24 --- */
+
+/* NICs send RDMA in priority 0, which nobody calls lossless, and leaf0:0 drops some. */
+static void lossy(struct bed *bed, bool says)
+{
+    bed_open(bed);
+    for (unsigned h = 0; h < HOSTS; h++) {
+        grew(bed, bed->host[h], NONE, EVIDENCE_TX_DATA_PACKETS, 1000);
+        grew(bed, bed->host[h], 0, EVIDENCE_TX_BYTES, 1000000);
+    }
+    if (says) is(bed, bed->leaf[0][0], 3, EVIDENCE_PFC_ON, 1);
+    grew(bed, bed->leaf[0][0], 0, EVIDENCE_QUEUE_DROPS, 300);
+    grew(bed, bed->leaf[1][0], 0, EVIDENCE_GROUP_DROPS, 20);
+    resends(bed, 3);
+}
+
+static void test_lossy(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    lossy(&bed, true);
+    bed_run(&bed);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D24);
+    assert_culprit(&bed, finding, bed.leaf[0][0]);
+    assert_non_null(strstr(finding->what, "dropped 300 packets of a class that is not lossless, and 1 more port did"));
+    assert_int_equal(finding->alsos, 1);
+    assert_true(is_victim(finding, bed.host[3]));
+    bed_close(&bed);
+
+    lossy(&bed, false); /* nobody says what is lossless */
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D24), 0);
+    bed_close(&bed);
+
+    lossy(&bed, true); /* RDMA is in another, and what is dropped is somebody else's */
+    for (unsigned h = 0; h < HOSTS; h++)
+        grew(&bed, bed.host[h], 3, EVIDENCE_TX_BYTES, 90000000);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D24), 0);
+    bed_close(&bed);
+}
+
 static void test_hot_optic(void **state)
 {
     struct bed bed;
@@ -355,6 +417,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_cable),
         cmocka_unit_test(test_few_errors),
+        cmocka_unit_test(test_lossy),
+        cmocka_unit_test(test_down_without_a_timer),
         cmocka_unit_test(test_lost_on_the_line),
         cmocka_unit_test(test_hot_optic),
         cmocka_unit_test(test_victims_by_flows),
