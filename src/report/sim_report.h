@@ -87,7 +87,7 @@ void sim_training_json(struct jout *jout, const struct sim_report *report);
 void sim_text_programs(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json_programs(struct jout *jout, const struct sim_report *report);
 
-/* sim_verdict.c: what limited the run and why, in words (report/verdict). */
+/* diagnosis/sim_verdict.c: what became of the run, and what is found in its evidence. */
 void sim_text_verdict(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json_verdict(struct jout *jout, const struct sim_report *report);
 

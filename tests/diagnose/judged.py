@@ -73,6 +73,15 @@ def without_counter(finding, peers):
                    row["object"].startswith("rank ") for row in finding["evidence"])
 
 
+def same_findings(document, answer):
+    """Whether a run's own verdict has the findings of this answer: the same rules about the same, in the same order."""
+    outcomes = sum("victims" not in one for one in document["verdict"])
+    own = [(one["id"], one["severity"], one["job"] or one["objects"][0], one["what"], one["victims"], one["confidence"],
+            None if one["consequence_of"] is None else one["consequence_of"] - outcomes) for one in document["verdict"][outcomes:]]
+    return own == [(one["rule"], one["severity"], one["culprit"], one["what"], one["victims"], one["confidence"], one["consequence_of"])
+                   for one in answer["findings"]]
+
+
 def complaints(case, answer, peers):
     """What is wrong with the answer: nothing, where it is right."""
     wrong, used, victims = [], [], set()

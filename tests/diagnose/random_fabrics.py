@@ -22,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 
+import judged
+
 SLOW = 1.05
 DONE = ("done", "failed")
 
@@ -215,11 +217,15 @@ class Runner:
         out.write_text(done.stdout)
         return out, json.loads(done.stdout)
 
-    def diagnose(self, document):
+    def diagnose(self, document, run):
+        """Of the document, which says the same of itself."""
         done = subprocess.run([self.rocelab, "diagnose", "--json", document], capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):
             raise RuntimeError(f"{document}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
+        answer = json.loads(done.stdout)
+        if not judged.same_findings(run, answer):
+            raise RuntimeError(f"{document}: sim says something else")
+        return answer
 
     def check(self, name):
         return subprocess.run([self.rocelab, "check", self.folder / f"{name}.yaml"], capture_output=True, check=False).returncode == 0
@@ -258,7 +264,7 @@ def with_faults(runner, seed, count):
     if time is not None and time < SLOW * base:
         runner.drop(f"r{seed}")
         return None
-    answer = runner.diagnose(path)
+    answer = runner.diagnose(path, document)
     ends = peers(document)
     causes = [found for found in answer["findings"] if found["consequence_of"] is None]
     looked = causes[:1] if count == 1 else causes
@@ -278,7 +284,7 @@ def healthy(runner, seed):
     if not runner.check(f"h{seed}") or took(document) is None:
         runner.drop(f"h{seed}")
         return None
-    answer = runner.diagnose(path)
+    answer = runner.diagnose(path, document)
     right = not any(found["severity"] == "critical" for found in answer["findings"])
     line = f"seed {seed}: healthy ({fabric.job}, {fabric.congestion}): {listed(answer)}"
     if right:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The labelled cases: cause, culprit and victims from the simulator's document; `--bundles`: from the dumps of the four systems.
+"""The labelled cases: cause, culprit and victims from the simulator's document, which says the same itself; `--bundles`: from the dumps of the four systems.
 
 With `--bundles` as the first argument every case is also dumped as each system prints it and diagnosed from there, with the
 fabric file: of the twenty kinds of case at least eighteen have to be right for each system, and what is not is printed."""
@@ -56,6 +56,7 @@ class Cases(unittest.TestCase):
             with self.subTest(case=case.name):
                 self.assertEqual([], wrong)
                 self.assertTrue(answer["looked_at"]["exact"])
+                self.assertTrue(judged.same_findings(self.documents[case.name][1], answer), "sim says something else")
 
     def test_a_wrong_answer_is_seen(self):
         case = next(case for case in self.cases if case.name == "C20-two-causes")

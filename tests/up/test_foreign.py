@@ -216,7 +216,7 @@ class Kernels(Outside):
         self.assertEqual("right\n", server.communicate(timeout=PATIENCE_S)[0])
         self.end_capture(capture)
         self.down()
-        self.assertNotIn("V-CLASS", [finding["id"] for finding in self.document["verdict"]])  # TCP is in the lossy class
+        self.assertNotIn("D15", [finding["id"] for finding in self.document["verdict"]])  # TCP is in the lossy class
         came = "ip.src == 10.0.0.1 && tcp.len > 0"
         self.assertTrue(self.tshark(path, came))
         self.assertEqual("", self.tshark(path, f"({came}) && (ip.checksum.status == 0 || tcp.checksum.status == 0 || ip.ttl != 61 || frame.len > {int(MTU) + 14})"))
