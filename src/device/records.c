@@ -176,14 +176,28 @@ void completion_own_id(struct nic_cqe *cqe, struct receives *receives)
     cqe->own_id = true;
 }
 
-bool completions_wanted(const struct nic_cq *ring, uint32_t *from, bool solicited_only)
+void notice_arm(struct notice *notice, uint32_t from, bool solicited_only)
 {
-    if (!solicited_only) return *from != ring->tail;
-    while (*from != ring->tail) {
-        const struct nic_cqe *cqe = &ring->slot[(*from)++ & ring->mask];
+    if (notice->armed && (solicited_only || !notice->solicited_only)) return;
+    notice->solicited_only = solicited_only;
+    notice->from = from;
+    __atomic_store_n(&notice->armed, true, __ATOMIC_RELAXED);
+}
+
+bool notice_due(struct notice *notice, const struct nic_cq *ring)
+{
+    if (!notice->armed) return false;
+    if (!notice->solicited_only) return notice->from != ring->tail;
+    while (notice->from != ring->tail) {
+        const struct nic_cqe *cqe = &ring->slot[notice->from++ & ring->mask];
         if (cqe->status != NIC_SUCCESS || (cqe->receive && cqe->solicited)) return true;
     }
     return false;
+}
+
+void notice_cut(struct notice *notice, const struct nic_cq *ring)
+{
+    if (notice->armed && (int32_t)(notice->from - ring->tail) > 0) notice->from = ring->tail;
 }
 
 void completions_forget(struct nic_cq *ring, uint32_t qpn, struct receives *receives)

@@ -91,9 +91,17 @@ void receives_release(struct receives *receives, uint64_t index);
 
 /* A receive from a shared queue gets the id it was posted with, and its record is free.  NULL: it is none. */
 void completion_own_id(struct nic_cqe *cqe, struct receives *receives);
-/* Does one of [from, tail) make the event that the queue was armed for?  (volume 1, 11.4.2.2)  `from` passes those that
- * are not solicited, so that each is looked at once however long the queue stays armed. */
-bool completions_wanted(const struct nic_cq *ring, uint32_t *from, bool solicited_only);
+/* Which completion of a queue makes an event: the first that comes after it was armed, or the first of them that is
+ * solicited or failed (volume 1, 11.4.2.2). */
+struct notice {
+    bool armed; /* where several threads look: atomic */
+    bool solicited_only;
+    uint32_t from; /* the completions that may make it; each is looked at once however long the queue stays armed */
+};
+/* For those from here on.  One that is armed stays so, but for any completion where it was for some. */
+void notice_arm(struct notice *notice, uint32_t from, bool solicited_only);
+bool notice_due(struct notice *notice, const struct nic_cq *ring); /* it is there; it stays armed */
+void notice_cut(struct notice *notice, const struct nic_cq *ring); /* completions were taken away from its end */
 /* Those of a queue pair that begins anew go. */
 void completions_forget(struct nic_cq *ring, uint32_t qpn, struct receives *receives);
 /* The ring in other memory; what it holds stays.  -EINVAL: that is more than fits; -ENOMEM. */

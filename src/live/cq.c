@@ -93,7 +93,7 @@ int cq_part_get(struct device_cq *cq, struct device *shard, struct cq_part **ret
         part->cq = cq;
         part->next = shard->parts;
         shard->parts = part;
-        if (__atomic_load_n(&cq->armed, __ATOMIC_RELAXED)) link_armed(part);
+        if (__atomic_load_n(&cq->notice.armed, __ATOMIC_RELAXED)) link_armed(part);
         __atomic_store_n(&cq->part[shard->number], part, __ATOMIC_RELEASE);
     }
     *ret = part;
@@ -176,7 +176,7 @@ static void disarm(struct cq_part *part)
 bool cq_armed(struct device *live)
 {
     /* An event that another shard's completion has made leaves the parts of the others in their lists. */
-    while (shard_many(live) && live->armed && !__atomic_load_n(&live->armed->cq->armed, __ATOMIC_RELAXED))
+    while (shard_many(live) && live->armed && !__atomic_load_n(&live->armed->cq->notice.armed, __ATOMIC_RELAXED))
         disarm(live->armed);
     return live->armed != NULL;
 }
@@ -230,14 +230,9 @@ static unsigned take(struct device_cq *cq, struct nic_cqe *ret, unsigned max)
     return count;
 }
 
-static bool wanted(struct device_cq *cq)
-{
-    return cq->armed && completions_wanted(cq->ready, &cq->arm_tail, cq->solicited_only);
-}
-
 static void tell(struct cq_part *part)
 {
-    __atomic_store_n(&part->cq->armed, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&part->cq->notice.armed, false, __ATOMIC_RELAXED);
     disarm(part);
     channel_tell(part->live, part->cq);
 }
@@ -266,7 +261,7 @@ static void move_on(struct cq_part *part)
     else
         cq->backlog = true;
     say_held(cq);
-    if (wanted(cq)) tell(part);
+    if (notice_due(&cq->notice, cq->ready)) tell(part);
     pthread_mutex_unlock(&cq->lock);
 }
 
@@ -281,7 +276,7 @@ void cq_settle(struct device *live)
     }
     for (struct cq_part *part = live->armed; part; part = next) {
         next = part->armed_next;
-        if (wanted(part->cq)) tell(part);
+        if (notice_due(&part->cq->notice, part->cq->ready)) tell(part);
     }
 }
 
@@ -451,11 +446,7 @@ int adapter_cq_arm(struct device_cq *cq, bool solicited_only)
     int error = cq_enter(cq);
 
     if (error < 0) return error;
-    if (!cq->armed || (cq->solicited_only && !solicited_only)) {
-        cq->solicited_only = solicited_only;
-        cq->arm_tail = cq->ready->tail;
-        __atomic_store_n(&cq->armed, true, __ATOMIC_RELAXED);
-    }
+    notice_arm(&cq->notice, cq->ready->tail, solicited_only);
     if (!shard_many(cq->live)) arm_part(cq->part[0]);
     cq_leave(cq);
     for (unsigned i = 0; shard_many(cq->live) && i < LIVE_SHARDS_MAX; i++) {
@@ -480,7 +471,7 @@ void cq_forget(struct cq_part *part, uint32_t qpn)
         completions_forget(&cq->own, qpn, NULL);
         say_held(cq);
     }
-    if (cq->armed && (int32_t)(cq->arm_tail - cq->ready->tail) > 0) cq->arm_tail = cq->ready->tail;
+    notice_cut(&cq->notice, cq->ready);
     if (many) pthread_mutex_unlock(&cq->lock);
 }
 

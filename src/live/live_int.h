@@ -81,8 +81,7 @@ struct device_cq {
     pthread_mutex_t lock;                  /* several shards: ready, and what follows up to `channel` */
     uint32_t held;                         /* atomic: completions in `ready`; 0: there is none to fetch */
     bool backlog;                          /* `ready` was full, and a part holds more */
-    bool armed, solicited_only;            /* armed: atomic where there are several shards */
-    uint32_t arm_tail;                     /* where completions begin that may make the event */
+    struct notice notice;                  /* armed: atomic where there are several shards */
     uint32_t turn;                         /* atomic: the part to look at first */
     ps_t polled_at, vain_since;            /* atomic, several shards: as in struct device */
     struct device_channel *channel;

@@ -271,11 +271,7 @@ static void hand_over(struct up_process *process, uint32_t nic, const struct dev
     struct device *device = nic < ATTACH_NICS ? process->device[nic] : NULL;
 
     if (device == NULL || device->mads_fd < 0) return;
-    struct attach_ring *ring = up_ring(process, device->mads);
-    struct device_mad *entry = up_ring_entries(process, device->mads);
-    if (device->mads_tail - __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) >= ATTACH_MADS) return;
-    entry[device->mads_tail++ % ATTACH_MADS] = *mad;
-    __atomic_store_n(&ring->tail, device->mads_tail, __ATOMIC_RELEASE);
+    if (!up_ring_put(process, device->mads, ATTACH_MADS, sizeof *mad, &device->mads_tail, mad)) return;
     (void)eventfd_write(device->mads_fd, 1);
     turn_event(process, true, now);
 }

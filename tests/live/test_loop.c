@@ -453,7 +453,7 @@ static void test_armed_for_solicited(void **state)
             assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
             assert_int_equal(pair_wait(&pair, 1).status, NIC_SUCCESS);
             assert_int_equal(live_enter(b->live), 0);
-            uint32_t looked_at = b->cq->arm_tail, came = b->cq->ready->tail;
+            uint32_t looked_at = b->cq->notice.from, came = b->cq->ready->tail;
             live_leave(b->live);
             assert_int_equal(looked_at, came);
         }

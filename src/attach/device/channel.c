@@ -77,17 +77,11 @@ void attached_channel_gone(struct device *device)
 /* The next event's queue; 0: there is none, or the queue has gone. */
 static int next_number(struct device_channel *channel, uint32_t *ret)
 {
-    uint32_t head;
-
     *ret = 0;
     pthread_mutex_lock(&channel->lock);
-    int waits = attached_ring_waits(&channel->ring, &head);
-    if (waits > 0) {
-        *ret = ((uint32_t *)channel->ring.entry)[head & channel->ring.mask];
-        __atomic_store_n(&channel->ring.index->head, head + 1, __ATOMIC_RELEASE);
-    }
+    int taken = attached_ring_take(&channel->ring, ret);
     pthread_mutex_unlock(&channel->lock);
-    return waits < 0 ? waits : 0;
+    return taken < 0 ? taken : 0;
 }
 
 static struct device_cq *cq_find(struct device *device, uint32_t number)

@@ -17,19 +17,12 @@ int attached_mad_send(struct device *device, const struct device_path *path, con
     return error < 0 ? error : 0;
 }
 
-/* 1: one, 0: none. */
 static int take(struct device *device, struct device_mad *ret)
 {
-    uint32_t head;
-
     pthread_mutex_lock(&device->lock);
-    int waits = attached_ring_waits(&device->mads, &head);
-    if (waits > 0) {
-        *ret = ((const struct device_mad *)device->mads.entry)[head & device->mads.mask];
-        __atomic_store_n(&device->mads.index->head, head + 1, __ATOMIC_RELEASE);
-    }
+    int taken = attached_ring_take(&device->mads, ret);
     pthread_mutex_unlock(&device->lock);
-    return waits > 0 ? 1 : waits;
+    return taken;
 }
 
 int attached_mad_receive(struct device *device, struct device_mad *ret)

@@ -147,7 +147,8 @@ int attached_ring(const struct device *device, uint64_t offset, uint32_t entries
 {
     if (!attach_ring_fits(offset, entries, entry_bytes)) return -EPROTO;
     struct attach_ring *index = attach_at(device->head, offset);
-    *ret = (struct ring){.index = index, .entry = (uint8_t *)index + ATTACH_RING_HEAD, .mask = entries - 1};
+    *ret = (struct ring){
+        .index = index, .entry = (uint8_t *)index + ATTACH_RING_HEAD, .mask = entries - 1, .entry_bytes = entry_bytes};
     return 0;
 }
 
@@ -158,6 +159,17 @@ int attached_ring_waits(const struct ring *ring, uint32_t *ret_head)
 
     *ret_head = head;
     return waits > ring->mask + 1 ? -EPROTO : (int)waits;
+}
+
+int attached_ring_take(const struct ring *ring, void *ret)
+{
+    uint32_t head;
+    int waits = attached_ring_waits(ring, &head);
+
+    if (waits <= 0) return waits;
+    memcpy(ret, (const uint8_t *)ring->entry + (head & ring->mask) * ring->entry_bytes, ring->entry_bytes);
+    __atomic_store_n(&ring->index->head, head + 1, __ATOMIC_RELEASE);
+    return 1;
 }
 
 int attached_read_fd(int fd)

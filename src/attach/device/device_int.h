@@ -33,6 +33,7 @@ struct ring {
     struct attach_ring *index;
     void *entry;
     uint32_t mask;
+    size_t entry_bytes;
 };
 
 struct attached_object { /* what the fabric has made under a number, as it is known here */
@@ -150,6 +151,7 @@ struct attached_object *attached_find(struct attached_object *first, uint32_t nu
 int attached_ring(const struct device *device, uint64_t offset, uint32_t entries, size_t entry_bytes, struct ring *ret);
 /* Entries that wait from ret_head on; -EPROTO: more than there can be, so somebody has written over it. */
 int attached_ring_waits(const struct ring *ring, uint32_t *ret_head);
+int attached_ring_take(const struct ring *ring, void *ret); /* the next entry: 1, 0: there is none, -EPROTO */
 /* A descriptor's count is taken, as its flags say: outside of enter and leave, since it may wait.  -errno */
 int attached_read_fd(int fd);
 

@@ -25,26 +25,20 @@ static bool find_app(struct device *device, const struct attach_event *event, vo
 /* What is in the ring goes to the listeners.  -EPROTO */
 static int collect(struct device *device)
 {
-    const struct ring *ring = &device->events;
-    const struct attach_event *event;
+    struct attach_event event;
     struct device_event told;
-    uint32_t head;
-    int waits;
+    int taken;
 
     do {
-        bool found = false;
         pthread_mutex_lock(&device->lock);
-        waits = attached_ring_waits(ring, &head);
-        if (waits > 0) {
-            event = &((const struct attach_event *)ring->entry)[head & ring->mask];
-            told.kind = (enum device_event_kind)event->kind;
-            found = event->kind <= DEVICE_EVENT_DEVICE_FATAL && find_app(device, event, &told.app);
-            __atomic_store_n(&ring->index->head, head + 1, __ATOMIC_RELEASE);
-        }
+        taken = attached_ring_take(&device->events, &event);
+        bool known = taken > 0 && event.kind <= DEVICE_EVENT_DEVICE_FATAL && find_app(device, &event, &told.app);
         pthread_mutex_unlock(&device->lock);
-        if (found) listeners_push(&device->listeners, &told, false);
-    } while (waits > 0);
-    return waits;
+        if (!known) continue;
+        told.kind = (enum device_event_kind)event.kind;
+        listeners_push(&device->listeners, &told, false);
+    } while (taken > 0);
+    return taken;
 }
 
 void attached_events_forget(struct device *device, const void *app)

@@ -50,20 +50,10 @@ int up_channel_destroy(struct up_channel *channel)
     return 0;
 }
 
-/* A ring that nobody reads is full at some time: then events are lost, and the ring says so. */
 static void channel_tell(struct up_channel *channel, uint32_t cq)
 {
-    struct attach_ring *ring = up_ring(channel->device->process, channel->ring);
-    uint32_t *number = up_ring_entries(channel->device->process, channel->ring);
-    uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-
-    if (channel->tail - head >= ATTACH_CHANNEL_EVENTS) {
-        __atomic_store_n(&ring->overrun, 1, __ATOMIC_RELAXED);
-        return;
-    }
-    number[channel->tail++ % ATTACH_CHANNEL_EVENTS] = cq;
-    __atomic_store_n(&ring->tail, channel->tail, __ATOMIC_RELEASE);
-    (void)eventfd_write(channel->fd, 1);
+    if (up_ring_put(channel->device->process, channel->ring, ATTACH_CHANNEL_EVENTS, sizeof cq, &channel->tail, &cq))
+        (void)eventfd_write(channel->fd, 1);
 }
 
 static int cq_fill(struct device_cq *cq, uint32_t size)
@@ -165,8 +155,8 @@ static struct receives *receives_of(const struct device_cq *cq, uint32_t qpn)
 
 static void tell(struct device_cq *cq)
 {
-    if (!cq->armed || !completions_wanted(&cq->nic, &cq->arm_tail, cq->solicited_only)) return;
-    cq->armed = false;
+    if (!notice_due(&cq->notice, &cq->nic)) return;
+    cq->notice.armed = false;
     if (cq->channel) channel_tell(cq->channel, cq->number);
     cq->rang = cq->channel != NULL;
 }
@@ -216,11 +206,7 @@ void up_cq_arm(struct device_cq *cq, bool solicited_only, uint32_t seen)
     (void)up_cq_publish(cq);
     /* Real clock: what was published since the program armed it is told, though we hear of the arming only now. */
     bool late = cq->device->process->up->options.real && cq->nic.tail - seen <= cq->nic.mask + 1;
-    if (!cq->armed || (cq->solicited_only && !solicited_only)) {
-        cq->armed = true;
-        cq->solicited_only = solicited_only;
-        cq->arm_tail = late ? seen : cq->nic.tail;
-    }
+    notice_arm(&cq->notice, late ? seen : cq->nic.tail, solicited_only);
     if (late) tell(cq);
 }
 
@@ -233,5 +219,5 @@ void up_cq_forget(struct device_cq *cq, uint32_t qpn, struct device_srq *srq)
     up_cq_follow(cq);
     completions_forget(&cq->nic, qpn, srq ? &srq->receives : NULL);
     mirror(cq, cq->nic.head);
-    if (cq->armed && (int32_t)(cq->arm_tail - cq->nic.tail) > 0) cq->arm_tail = cq->nic.tail;
+    notice_cut(&cq->notice, &cq->nic);
 }

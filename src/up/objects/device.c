@@ -68,6 +68,20 @@ void up_ring_give(struct up_process *process, uint64_t ring, uint32_t entries, s
     segment_give(process, ring, ATTACH_RING_HEAD + (uint64_t)entries * entry_bytes);
 }
 
+bool up_ring_put(const struct up_process *process, uint64_t ring, uint32_t entries, size_t entry_bytes, uint32_t *tail,
+                 const void *entry)
+{
+    struct attach_ring *index = up_ring(process, ring);
+
+    if (*tail - __atomic_load_n(&index->head, __ATOMIC_ACQUIRE) >= entries) {
+        __atomic_store_n(&index->overrun, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    memcpy((uint8_t *)up_ring_entries(process, ring) + (*tail)++ % entries * entry_bytes, entry, entry_bytes);
+    __atomic_store_n(&index->tail, *tail, __ATOMIC_RELEASE);
+    return true;
+}
+
 /* The host's adapters, when its first program asks for one. */
 static int adapters_make(struct up_host *host)
 {

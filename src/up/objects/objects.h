@@ -78,9 +78,8 @@ struct device_cq {
     uint32_t number, users;
     uint64_t ring;
     uint32_t published; /* up to here */
-    bool armed, solicited_only;
+    struct notice notice;
     bool rang; /* its channel was told: who waits for that is not woken yet */
-    uint32_t arm_tail;
     struct up_channel *channel;
     struct up_cause *cause; /* [causes] message.c: of each slot; NULL: nothing is recorded */
     uint32_t causes;
@@ -109,6 +108,9 @@ uint32_t up_device_pd(const struct device *device, uint32_t pd);
 /* A ring of the segment for so many entries: its offset, 0: no room. */
 uint64_t up_ring_take(struct up_process *process, uint32_t entries, size_t entry_bytes);
 void up_ring_give(struct up_process *process, uint64_t ring, uint32_t entries, size_t entry_bytes);
+/* One more entry, behind *tail, which is ours; false: it is full, as one is that nobody reads, and says so. */
+bool up_ring_put(const struct up_process *process, uint64_t ring, uint32_t entries, size_t entry_bytes, uint32_t *tail,
+                 const void *entry);
 static inline struct attach_ring *up_ring(const struct up_process *process, uint64_t ring)
 {
     return (struct attach_ring *)(void *)(process->segment + ring);

@@ -8,18 +8,12 @@
 #include "packet/mad.h"
 #include "up/objects/objects.h"
 
-/* A ring that nobody reads is full at some time: what comes then is lost, and the ring says so. */
 void up_event_push(struct device *device, enum device_event_kind kind, enum attach_object of, uint32_t number)
 {
-    struct attach_ring *ring = up_ring(device->process, device->events);
-    struct attach_event *event = up_ring_entries(device->process, device->events);
+    const struct attach_event event = {.kind = kind, .object = number, .of = of};
 
-    if (device->events_tail - __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) >= ATTACH_EVENTS) {
-        __atomic_store_n(&ring->overrun, 1, __ATOMIC_RELAXED);
+    if (!up_ring_put(device->process, device->events, ATTACH_EVENTS, sizeof event, &device->events_tail, &event))
         return;
-    }
-    event[device->events_tail++ % ATTACH_EVENTS] = (struct attach_event){.kind = kind, .object = number, .of = of};
-    __atomic_store_n(&ring->tail, device->events_tail, __ATOMIC_RELEASE);
     for (uint32_t i = 1; i <= device->watches.room; i++) {
         const struct up_watcher *watcher = up_table_get(&device->watches, i);
         if (watcher) (void)eventfd_write(watcher->fd, 1);

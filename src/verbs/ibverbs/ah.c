@@ -116,7 +116,7 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struc
     return ibv_create_ah(pd, &attr);
 }
 
-/* Ethernet addresses are found by src/live when it sends. */
+/* Ethernet addresses are found by the device when it sends. */
 #pragma GCC visibility push(default)
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid);
 #pragma GCC visibility pop

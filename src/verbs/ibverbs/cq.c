@@ -2,7 +2,7 @@
 /*
  * Completion queues and channels.
  *
- * Polling asks src/live for its completions in small batches and translates them.  Events: a queue
+ * Polling asks the device for its completions in small batches and translates them.  Events: a queue
  * cannot be destroyed while an event of it that the program took is not acknowledged; the books of that
  * are kept here, in the fields of struct ibv_cq, under its mutex.
  */

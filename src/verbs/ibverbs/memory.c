@@ -2,7 +2,7 @@
 /*
  * Memory regions and windows.
  *
- * Registering copies nothing and pins nothing: src/live remembers the range and looks at it when bytes
+ * Registering copies nothing and pins nothing: the device remembers the range and looks at it when bytes
  * move.  That memory is there at registration is checked all the same, since programs count on EFAULT.
  * On-demand paging is what every region has here, yet programs that ask for it expect the faults to be
  * reported: refused.  dma-buf: EOPNOTSUPP.

@@ -2,8 +2,8 @@
 /*
  * Protection domains, parent domains and thread domains.
  *
- * A domain is a number that src/live compares.  A parent domain shares the number of the domain it stands
- * for; a thread domain promises that one thread uses what is made in it, which src/live does not need to
+ * A domain is a number that devices compare.  A parent domain shares the number of the domain it stands
+ * for; a thread domain promises that one thread uses what is made in it, which devices do not need to
  * know.  The program's allocator, where a parent domain has one, gives the memory of the queue
  * pairs, completion queues and shared receive queues made in it; their rings are the adapter's.  A domain
  * in use cannot be freed: EBUSY, as from a kernel.

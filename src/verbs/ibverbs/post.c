@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work requests: lists of ibv_send_wr and ibv_recv_wr, one after another into src/live.
+ * Work requests: lists of ibv_send_wr and ibv_recv_wr, one after another into the device.
  *
  * The fast path: no allocation, no lock of our own.  A list is handed on with `more` set on all but its
  * last, so its packets leave together.  The first request that is refused ends the call; those before it
