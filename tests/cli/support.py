@@ -137,6 +137,14 @@ class Case(unittest.TestCase):
             self.assertEqual(result.returncode, status, result.stderr)
         return document["files"]
 
+    def shows_parts(self, shown, printed):
+        """A page shows the beginning of what is printed and, after each line of dots, a part that comes later."""
+        at = 0
+        for number, part in enumerate(re.split(r"(?m)^\.\.\.\n", shown)):
+            found = printed.find(part.strip("\n") if number else part.rstrip("\n"), at)
+            self.assertTrue(found > 0 if number else found == 0, f"shown, and not printed:\n{part}")
+            at = found + len(part.strip("\n"))
+
     def wrong(self, result, *words):
         """Exit status 2, with one line on standard error that has these words."""
         self.assertEqual(result.returncode, 2, result.stderr)
