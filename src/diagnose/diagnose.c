@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnose/rule_int.h"
+#include "diagnose/nics_int.h"
 
 #define MEMORY (512u << 20)
 #define TEXT 400
@@ -293,6 +293,7 @@ void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, co
         if (value->counter == EVIDENCE_PFC_ON && value->last && value->priority < EVIDENCE_PRIORITIES)
             diagnose->pfc_on |= (uint8_t)(1u << value->priority);
     }
+    evidence_totals(evidence, diagnose->total);
     graph_build(diagnose);
     if (diagnose->full) return; /* rules rely on the graph */
     for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)

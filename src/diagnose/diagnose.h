@@ -93,11 +93,12 @@ struct diagnose {
     bool acquitted;       /* a job is slow, and it is not the network */
     const char **missing; /* what would have been needed, sentences */
     uint32_t missings;
-    uint8_t pfc_on;                 /* private: priorities that PFC is on for at some port, a bit each */
-    struct diagnose_graph *graph;   /* private */
-    uint32_t *rank_of, *rank_after; /* private: first rank of a job, next of a rank, plus 1; 0: none */
-    uint32_t found[DIAGNOSE_RULES]; /* private: findings of each rule, before some were put together */
-    struct {                        /* private: which objects the list that was added to last has */
+    uint64_t total[EVIDENCE_COUNTERS]; /* private: sums of every counter over all objects */
+    uint8_t pfc_on;                    /* private: priorities that PFC is on for at some port, a bit each */
+    struct diagnose_graph *graph;      /* private */
+    uint32_t *rank_of, *rank_after;    /* private: first rank of a job, next of a rank, plus 1; 0: none */
+    uint32_t found[DIAGNOSE_RULES];    /* private: findings of each rule, before some were put together */
+    struct {                           /* private: which objects the list that was added to last has */
         uint32_t *stamp, now, count;
         const uint32_t *list;
     } mark;

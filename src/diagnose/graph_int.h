@@ -33,6 +33,14 @@ struct graph_edge {
     double share;  /* of time that `from` stood still because of `to` */
     double passed; /* of that, while `to` stood still itself */
 };
+struct hashing {
+    double expected, rare;
+};
+#define HASHING_KEPT 64
+struct hashing_thrown {
+    uint32_t count, links;
+    struct hashing hashing;
+};
 struct diagnose_graph {
     struct graph_node *node;
     uint32_t nodes;
@@ -49,7 +57,8 @@ struct diagnose_graph {
     uint64_t *rates;             /* [objects] of switches: the highest rate of those */
     double most_ns, most_frames; /* of all pauses: what stands for the time where there was one look */
     struct diagnose_idle *idle;  /* private to rules_idle.c */
-    uint8_t lossless;            /* priorities that are lossless somewhere, a bit each */
+    struct hashing_thrown thrown[HASHING_KEPT]; /* private to hashing.c */
+    uint8_t lossless;                           /* priorities that are lossless somewhere, a bit each */
 };
 #define GRAPH_NO_TIER 0xff
 #define GRAPH_QUANTA_BITS (65535.0 * 512.0) /* what one pause frame can ask for */
@@ -106,10 +115,7 @@ uint32_t siblings_next(const struct diagnose *diagnose, const struct siblings *s
 
 /* What an ideal hash of so many equal flows over so many links gives: most / mean, as expected, and what it is rarely
  * above; and how many links stay empty. */
-struct hashing {
-    double expected, rare;
-};
-struct hashing hashing_most(double flows, uint32_t links);
+struct hashing hashing_most(const struct diagnose *diagnose, double flows, uint32_t links);
 double hashing_empty(double flows, uint32_t links);
 /* How many equal flows leave a switch upwards, as far as it is known; at least. */
 double hashing_flows(const struct diagnose *diagnose, uint32_t device);

@@ -24,12 +24,22 @@ static struct hashing throw_flows(uint32_t count, uint32_t links)
     return (struct hashing){(double)thrown.most_sum / TRIALS / mean, thrown.most / mean};
 }
 
-struct hashing hashing_most(double flows, uint32_t links)
+/* Switches of a tier have alike numbers of flows and links: what was thrown once is kept. */
+static struct hashing throw_once(struct diagnose_graph *graph, uint32_t count, uint32_t links)
+{
+    struct hashing_thrown *kept = &graph->thrown[(count + links) % HASHING_KEPT];
+
+    if (kept->count != count || kept->links != links)
+        *kept = (struct hashing_thrown){count, links, throw_flows(count, links)};
+    return kept->hashing;
+}
+
+struct hashing hashing_most(const struct diagnose *diagnose, double flows, uint32_t links)
 {
     uint32_t count = flows < THROWN_MOST ? (uint32_t)(flows + 0.5) : THROWN_MOST;
 
     if (links < 2 || count < 1) return (struct hashing){1, 1};
-    if (links <= LINKS_MOST && count < THROWN_MOST) return throw_flows(count, links);
+    if (links <= LINKS_MOST && count < THROWN_MOST) return throw_once(diagnose->graph, count, links);
     double over = sqrt(2 * log((double)links) * (double)links / flows);
     return (struct hashing){1 + over, 1 + 2 * over};
 }

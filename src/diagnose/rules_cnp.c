@@ -261,10 +261,9 @@ static void late(struct diagnose *diagnose, const struct cnps *cnps)
 void rule_D11(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
-    uint64_t total[EVIDENCE_COUNTERS];
+    const uint64_t *total = diagnose->total;
     struct cnps cnps = {.all_read = true};
 
-    evidence_totals(evidence, total);
     if (total[EVIDENCE_CNP_IGNORED]) ignored(diagnose);
     cnps.sent = total[EVIDENCE_CNP_SENT];
     cnps.handled = total[EVIDENCE_CNP_HANDLED] + total[EVIDENCE_CNP_IGNORED];

@@ -130,7 +130,7 @@ void rule_D09(struct diagnose *diagnose)
 /* --- D12: reordering taken for loss --- */
 
 /* Loss of any kind that somebody counted; a packet whose payload was cut off is sent again too. */
-static bool something_was_lost(const uint64_t total[EVIDENCE_COUNTERS])
+static bool something_was_lost(const uint64_t *total)
 {
     static const enum evidence_counter losses[] = {
         EVIDENCE_GROUP_DROPS, EVIDENCE_QUEUE_DROPS,     EVIDENCE_WATCHDOG_DROPS, EVIDENCE_PORT_DROPS,
@@ -231,11 +231,11 @@ static uint32_t switches_read(const struct evidence *evidence, bool *all)
 void rule_D12(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
-    uint64_t total[EVIDENCE_COUNTERS], naks;
+    const uint64_t *total = diagnose->total;
+    uint64_t naks;
     bool all;
     uint32_t switches = switches_read(evidence, &all);
 
-    evidence_totals(evidence, total);
     uint64_t resent = total[EVIDENCE_RETRANSMITTED] ? total[EVIDENCE_RETRANSMITTED] : total[EVIDENCE_SEQUENCE_NAKS];
     uint64_t packets = total[EVIDENCE_TX_DATA_PACKETS];
     if (!total[EVIDENCE_SEQUENCE_NAKS] || something_was_lost(total)) return;

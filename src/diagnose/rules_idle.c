@@ -101,9 +101,8 @@ static void add_link(const struct diagnose *diagnose, struct diagnose_idle *idle
 static void add_links(const struct diagnose *diagnose, struct diagnose_idle *idle)
 {
     const struct evidence *evidence = diagnose->evidence;
-    uint64_t total[EVIDENCE_COUNTERS];
+    const uint64_t *total = diagnose->total;
 
-    evidence_totals(evidence, total);
     for (uint32_t i = 0; i < evidence->objects; i++)
         idle->up[i].port = idle->down[i].port = EVIDENCE_NONE;
     idle->core.port = idle->hosts.port = EVIDENCE_NONE;

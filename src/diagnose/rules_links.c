@@ -148,7 +148,7 @@ static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool dow
     ret->congested = congested(diagnose, siblings->busiest);
     if (!ret->congested && !all_is_counted(diagnose, siblings)) return false;
     ret->flows = hashing_flows(diagnose, device);
-    ret->ideal = hashing_most(ret->flows, siblings->count);
+    ret->ideal = hashing_most(diagnose, ret->flows, siblings->count);
     ret->limit = ret->ideal.expected * diagnose->limits.uneven_ratio;
     if (ret->limit < ret->ideal.rare) ret->limit = ret->ideal.rare;
     return ret->congested || !is_chance(ret);

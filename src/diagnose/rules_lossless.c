@@ -298,6 +298,16 @@ static void not_agreed(struct diagnose *diagnose, uint32_t port)
     if (finding && !finding->victims) finding->severity = DIAGNOSE_WARNING;
 }
 
+static bool something_dropped(const struct diagnose *diagnose)
+{
+    static const enum evidence_counter drops[] = {EVIDENCE_GROUP_DROPS, EVIDENCE_QUEUE_DROPS, EVIDENCE_PORT_DROPS,
+                                                  EVIDENCE_PORT_RX_DROPS};
+
+    for (size_t i = 0; i < sizeof drops / sizeof drops[0]; i++)
+        if (diagnose->total[drops[i]]) return true;
+    return false;
+}
+
 void rule_D08(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -307,11 +317,18 @@ void rule_D08(struct diagnose *diagnose)
         lossless[p] = is_lossless(diagnose, p);
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
+        if (!something_dropped(diagnose)) break;
         if (device_is_host(evidence, device) || watchdog_acted(evidence, device)) continue;
         EVIDENCE_EACH_PORT(evidence, device, port)
         {
             if (!link_is_down(evidence, port)) look_at(diagnose, port, lossless);
         }
     }
+    static const enum evidence_counter frames[] = {EVIDENCE_TX_PAUSE_FRAMES, EVIDENCE_RX_PAUSE_FRAMES,
+                                                   EVIDENCE_PORT_TX_PAUSE_FRAMES, EVIDENCE_PORT_RX_PAUSE_FRAMES};
+    bool paused = false;
+    for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++)
+        paused |= diagnose->total[frames[i]] != 0;
+    if (!paused) return;
     EACH_PORT(evidence, device, port) not_agreed(diagnose, port);
 }

@@ -272,7 +272,7 @@ static void in_common(struct diagnose *diagnose, struct lost *lost)
 /* --- the rule --- */
 
 /* Something that makes timers run out without a path being gone: loss elsewhere, a deadlock. */
-static bool is_explained(const struct diagnose *diagnose, const uint64_t total[EVIDENCE_COUNTERS])
+static bool is_explained(const struct diagnose *diagnose, const uint64_t *total)
 {
     static const enum evidence_counter causes[] = {
         EVIDENCE_GROUP_DROPS,   EVIDENCE_QUEUE_DROPS,       EVIDENCE_MTU_DROPS,       EVIDENCE_WATCHDOG_DROPS,
@@ -306,10 +306,9 @@ static bool stands_still(const struct diagnose *diagnose, double share)
 void rule_D14(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
-    uint64_t total[EVIDENCE_COUNTERS];
+    const uint64_t *total = diagnose->total;
     struct lost lost = {.nics_read = nics_were_read(evidence)};
 
-    evidence_totals(evidence, total);
     lost.timeouts = total[EVIDENCE_ACK_TIMEOUTS] + total[EVIDENCE_RETRY_EXCEEDED];
     /* Routes that follow before a timer runs out: what is left is lost capacity. */
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, job) lost.stuck |= port_get(evidence, job, EVIDENCE_JOB_STUCK) != 0;

@@ -393,6 +393,30 @@ void evidence_set(struct evidence *evidence, uint32_t object, unsigned priority,
     evidence_put(evidence, object, priority, counter, value, (double)value, source, false);
 }
 
+void evidence_grew(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
+                   uint64_t value, const struct evidence_source *first, const struct evidence_source *last)
+{
+    bool fresh = object < evidence->objects && (priority < EVIDENCE_PRIORITIES || priority == EVIDENCE_NO_PRIORITY) &&
+                 first->at_s < last->at_s && evidence_counters[counter].kind == EVIDENCE_COUNT &&
+                 !value_find(evidence, object, priority, counter);
+    struct evidence_value *new = fresh ? value_new(evidence, object, priority, counter) : NULL;
+
+    if (!new) {
+        evidence_set(evidence, object, priority, counter, 0, first);
+        evidence_set(evidence, object, priority, counter, value, last);
+        return;
+    }
+    noticed(evidence, object, first->at_s);
+    noticed(evidence, object, last->at_s);
+    new->looks = 2;
+    new->first_s = new->before_s = first->at_s;
+    new->last_s = last->at_s;
+    new->last = new->grown = value;
+    new->real = (double)value;
+    new->file = last->file;
+    new->line = last->line;
+}
+
 void evidence_sum(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                   uint64_t value, const struct evidence_source *source)
 {

@@ -178,6 +178,9 @@ struct evidence_source {
  * at a later time it is another look.  evidence_sum() adds to what this look has already (queues of a port, lanes). */
 void evidence_set(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                   uint64_t value, const struct evidence_source *source);
+/* A counter that was 0 at the first look and is `value` at the last: two looks at once. */
+void evidence_grew(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
+                   uint64_t value, const struct evidence_source *first, const struct evidence_source *last);
 void evidence_sum(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                   uint64_t value, const struct evidence_source *source);
 /* Sets it only where this look has not said it: a source that knows it less well. */

@@ -498,13 +498,16 @@ static void test_link_lost(void **state)
 
 static void test_hashing(void **state)
 {
+    struct diagnose_graph graph = {0};
+    const struct diagnose diagnose = {.graph = &graph};
     (void)state;
-    assert_true(hashing_most(8, 4).expected > 1.7 && hashing_most(8, 4).expected < 1.95);
-    assert_true(hashing_most(8, 4).rare > 2.4);
-    assert_true(hashing_most(1, 4).expected == 4);
-    assert_true(hashing_most(4000, 4).rare < 1.15);
-    assert_true(hashing_most(100000, 64).expected > 1.05 && hashing_most(100000, 64).expected < 1.1);
-    assert_true(hashing_most(5, 1).rare == 1);
+    assert_true(hashing_most(&diagnose, 8, 4).expected > 1.7 && hashing_most(&diagnose, 8, 4).expected < 1.95);
+    assert_true(hashing_most(&diagnose, 8, 4).rare > 2.4);
+    assert_true(hashing_most(&diagnose, 1, 4).expected == 4);
+    assert_true(hashing_most(&diagnose, 4000, 4).rare < 1.15);
+    assert_true(hashing_most(&diagnose, 100000, 64).expected > 1.05 &&
+                hashing_most(&diagnose, 100000, 64).expected < 1.1);
+    assert_true(hashing_most(&diagnose, 5, 1).rare == 1);
     assert_true(hashing_empty(4, 2) > 0.124 && hashing_empty(4, 2) < 0.126);
 }
 

@@ -40,8 +40,10 @@ static void port_level(struct filling *f, uint32_t object, enum evidence_counter
 
 static void count(struct filling *f, uint32_t object, unsigned priority, enum evidence_counter counter, uint64_t value)
 {
-    if (f->result->virtual_ps) evidence_set(f->evidence, object, priority, counter, 0, &f->begin);
-    level(f, object, priority, counter, value);
+    if (f->result->virtual_ps)
+        evidence_grew(f->evidence, object, priority, counter, value, &f->begin, &f->end);
+    else
+        level(f, object, priority, counter, value);
 }
 
 static void port_count(struct filling *f, uint32_t object, enum evidence_counter counter, uint64_t value)
