@@ -12,6 +12,7 @@
  * follows a # that has white space before it.
  */
 #include "config/lines.h"
+#include "config/statements.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -465,4 +466,65 @@ const char *lines_interface_name(struct arena *arena, const struct line *line, c
         if (!isspace((unsigned char)*from)) *to++ = *from;
     *to = 0;
     return name;
+}
+
+/* --- lists of statements --- */
+
+static bool says(const struct statement *as, struct line *line, struct line_match *ret)
+{
+    switch (as->how) {
+    case STATEMENT_WHOLE:
+        return line_take(line, as->pattern, ret);
+    case STATEMENT_PART:
+        return line_take_part(line, as->pattern, ret);
+    case STATEMENT_LOOK:
+        return line_is(line, as->pattern, ret);
+    }
+    CHECK(false);
+}
+
+static void put(void *to, size_t bytes, uint64_t value)
+{
+    uint32_t half = (uint32_t)value;
+    uint8_t byte = (uint8_t)value;
+
+    CHECK(bytes == sizeof value || bytes == sizeof half || bytes == sizeof byte);
+    memcpy(to,
+           bytes == sizeof value  ? (const void *)&value
+           : bytes == sizeof half ? (const void *)&half
+                                  : &byte,
+           bytes);
+}
+
+static bool done(const struct statement *as, void *system, void *object, struct line *line,
+                 const struct line_match *match)
+{
+    char *to = (char *)object + as->at;
+
+    if (as->kind == STATEMENT_NUMBER && (match->number[0] < as->least || match->number[0] > as->most)) return false;
+    if (as->kind == STATEMENT_REST && line->words == 1) return true;
+    if (as->kind == STATEMENT_CALL && !as->call(system, object, line, match)) return false;
+    if (as->kind == STATEMENT_CONSTANT) put(to, as->bytes, as->least);
+    if (as->kind == STATEMENT_NUMBER) put(to, as->bytes, match->number[0]);
+    if (as->kind == STATEMENT_TEXT) memcpy(to, &as->text, sizeof as->text);
+    if (as->kind == STATEMENT_REST) {
+        const char *rest = line->text + strcspn(line->text, " \t") + 1;
+        memcpy(to, &rest, sizeof rest);
+    }
+    if (as->clears != 0) *(bool *)((char *)object + (as->clears - 1)) = false;
+    if (as->line_at != 0) put((char *)object + (as->line_at - 1), sizeof line->number, line->number);
+    if (as->also != 0) *(bool *)((char *)object + (as->also - 1)) = true;
+    return true;
+}
+
+bool statements_read(const struct statement *list, size_t count, void *system, void *object, struct line *line)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct line tried = *line; /* what turns out to be another statement leaves no mark */
+        struct line_match match;
+        if (!says(&list[i], &tried, &match) || !done(&list[i], system, object, &tried, &match)) continue;
+        *line = tried;
+        return true;
+    }
+    return false;
 }

@@ -79,8 +79,16 @@ class Lists(Case):
         page = self.file("json.md", (SOURCE / "docs" / "json.md").read_bytes())
         subprocess.run([sys.executable, rows / "document.py", page], check=True)
         self.assertEqual(page.read_text(), (SOURCE / "docs" / "json.md").read_text(), "run src/report/rows/document.py")
-        tables = set(re.findall(r"<!-- rows: (\w+) -->", page.read_text()))
+        tables = set(re.findall(r"<!--rows:(\w+)-->", page.read_text()))
         self.assertEqual(tables, {path.stem for path in rows.glob("*.def")})
+
+    def test_pages_of_systems_are_made_of_their_statements(self):
+        for name in ("config-nxos.md", "config-eos.md"):
+            text = (SOURCE / "docs" / name).read_bytes()
+            page = self.file(name, text)
+            subprocess.run([sys.executable, SOURCE / "src" / "config" / "statements.py", page], check=True)
+            self.assertEqual(page.read_bytes(), text, "run src/config/statements.py")
+            self.assertIn(b"| `shutdown`, `no shutdown` | `up` |", text)
 
     def test_completions_name_all_and_nothing_else(self):
         named = {

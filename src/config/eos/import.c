@@ -19,11 +19,13 @@
 
 #include "config/eos/eos_int.h"
 #include "config/lines_rest.h"
+#include "config/statements.h"
 #include "fabric/qos/models.h"
 
 #define REFERENCES_MAX 256u
 #define SIBLINGS_LEAST 3u /* ports with PFC, before one without is odd */
 #define HEAD_BYTES 4096
+#define CHANNELS_MOST 999999u
 
 struct ports {
     struct eos *eos;
@@ -145,8 +147,11 @@ static void read_watchdog(struct eos *eos, struct line *line)
     }
 }
 
-static void read_speed(struct eos_port *port, const struct line *line)
+static bool read_speed(void *system, void *object, struct line *line, const struct line_match *match)
 {
+    struct eos_port *port = object;
+
+    (void)system, (void)match;
     for (uint32_t w = 1; w < line->words; w++) {
         unsigned rate = 0;
         const char *c = line->word[w];
@@ -156,55 +161,27 @@ static void read_speed(struct eos_port *port, const struct line *line)
         port->rate_gbps = rate;
         port->rate_line = line->number;
     }
+    return true;
 }
 
-static void read_interface_line(struct eos_port *port, struct line *line)
+static bool address(void *system, void *object, struct line *line, const struct line_match *match)
 {
-    struct line_match match;
-    uint32_t n = line->number;
+    struct eos_port *port = object;
+    bool six = line->word[0][2] == 'v';
 
-    if (line_is(line, "mtu # ...", &match) && match.number[0] >= EOS_MTU_LEAST && match.number[0] <= EOS_FRAME_MOST) {
-        line_take_part(line, "mtu #", NULL);
-        port->mtu = (uint32_t)match.number[0];
-        port->mtu_line = n;
-    } else if (line_take(line, "ip address * ...", &match) || line_take(line, "ipv6 address * ...", &match)) {
-        port->routed = port->layer_said = true;
-        bool six = line->word[0][2] == 'v';
-        if (strcmp(line->word[line->words - 1], "secondary") == 0) return;
-        port->address[six] = match.word[0];
-        port->address_line[six] = n;
-    } else if (line_take(line, "no switchport", NULL) || line_take(line, "ipv6 enable", NULL)) {
-        port->routed = port->layer_said = true;
-    } else if (line_take(line, "switchport", NULL) || line_is(line, "switchport mode * ...", NULL) ||
-               line_is(line, "switchport access vlan * ...", NULL)) {
-        port->layer_said = true;
-        port->used |= line->words > 2;
-    } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
-        port->down = line->words == 1;
-        port->down_said = true;
-        port->down_line = n;
-    } else if (line_take(line, "description ...", NULL) && line->words > 1) {
-        port->described = line->text + strcspn(line->text, " \t") + 1;
-        port->described_line = n;
-    } else if (line_take(line, "speed ...", NULL)) {
-        read_speed(port, line);
-    } else if (line_take(line, "flowcontrol receive on", NULL) || line_take(line, "flowcontrol send on", NULL)) {
-        port->pause_line = n;
-    } else if (line_take(line, "no flowcontrol ...", NULL) || line_take(line, "default error-correction ...", NULL) ||
-               line_take(line, "no error-correction reed-solomon bypass", NULL) ||
-               line_take(line, "flowcontrol * off", NULL)) {
-        return; /* as it is by default */
-    } else if (line_take_part(line, "error-correction encoding *", &match)) {
-        port->fec = strcmp(match.word[0], "reed-solomon") == 0 ? "rs" : "fc";
-        port->fec_line = n;
-    } else if (line_take(line, "no error-correction ...", NULL)) {
-        port->fec = "none";
-        port->fec_line = n;
-    } else if (line_take(line, "channel-group # ...", &match)) {
-        port->channel = match.number[0] <= 999999 ? (uint32_t)match.number[0] : 0;
-        port->channel_line = n;
-    }
+    (void)system;
+    port->routed = port->layer_said = true;
+    if (strcmp(line->word[line->words - 1], "secondary") == 0) return true;
+    port->address[six] = match->word[0];
+    port->address_line[six] = line->number;
+    return true;
 }
+
+#define OBJECT struct eos_port
+static const struct statement port_says[] = {
+#include "config/eos/interface.def"
+};
+#undef OBJECT
 
 /* interface defaults / mtu 9000 / ethernet / shutdown */
 static void read_defaults(struct eos *eos, uint32_t index)
@@ -253,7 +230,7 @@ static void read_interface(struct ports *ports, uint32_t index)
         struct eos_port *port = &ports->port[ports->member[m]];
         config_blocks_add(eos->set, &port->blocks, line->number, eos->lines.line[line->end - 1].number, index);
         for (uint32_t i = index + 1; i < line->end; i++)
-            if (eos->lines.line[i].parent == index) read_interface_line(port, &eos->lines.line[i]);
+            if (eos->lines.line[i].parent == index) STATEMENTS_READ(port_says, eos, port, &eos->lines.line[i]);
     }
 }
 

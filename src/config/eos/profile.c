@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "config/eos/eos_int.h"
+#include "config/statements.h"
 
 #define CELL_ASSUMED 254u
 #define PROFILES_MAX 1024u
@@ -25,11 +26,14 @@ static uint64_t bytes_of(const struct eos *eos, uint64_t number, const char *uni
     return scale == 0 || number > UINT32_MAX / scale ? 0 : number * scale;
 }
 
-static void read_ecn(struct eos *eos, struct line *line, struct eos_queue *queue)
+static bool read_ecn(void *system, void *object, struct line *line, const struct line_match *match)
 {
+    struct eos *eos = system;
+    struct eos_queue *queue = object;
     uint64_t min = 0, max = 0, probability = 100, weight = 0, number;
     bool exact = true, good = true;
 
+    (void)match;
     line->known = true;
     for (uint32_t w = 2; w < line->words; w++) {
         const char *word = line->word[w];
@@ -71,11 +75,16 @@ static void read_ecn(struct eos *eos, struct line *line, struct eos_queue *queue
                     "weight %u averages the queue: bursts end before they are seen", (unsigned)weight);
     queue->min_bytes = min;
     queue->max_bytes = max;
+    return true;
 }
 
 /* By the time a packet waits: not to be had in bytes. */
-static void read_delay(struct eos *eos, struct line *line, struct eos_queue *queue)
+static bool read_delay(void *system, void *object, struct line *line, const struct line_match *match)
 {
+    struct eos *eos = system;
+    struct eos_queue *queue = object;
+
+    (void)match;
     line->known = true;
     queue->ecn = true;
     queue->ecn_line = line->number;
@@ -84,53 +93,25 @@ static void read_delay(struct eos *eos, struct line *line, struct eos_queue *que
     queue->probability_ppm = 1000000;
     config_note(eos->set, EOS_AT(eos, line->number), "ECN007", eos->device, CONFIG_NONE,
                 "thresholds that are no amount of bytes: 150KB and 3MB are taken");
+    return true;
 }
 
-static void read_queue_line(struct eos *eos, struct line *line, struct eos_queue *queue)
+static bool share(void *system, void *object, struct line *line, const struct line_match *match)
 {
-    struct line_match match;
+    struct eos_queue *queue = object;
 
-    if (line_take(line, "no priority", NULL)) {
-        queue->round_robin = true;
-        queue->strict = false;
-        queue->sched_line = line->number;
-    } else if (line_take_part(line, "priority strict", NULL)) {
-        queue->strict = true;
-        queue->round_robin = false;
-        queue->sched_line = line->number;
-    } else if (line_is(line, "bandwidth percent # ...", &match) && match.number[0] <= 100) {
-        line_take_part(line, "bandwidth percent #", NULL);
-        queue->share_ppm = (uint32_t)match.number[0] * 10000;
-        queue->share_line = line->number;
-        if (!queue->sched_line) queue->sched_line = line->number;
-    } else if (line_is(line, "shape rate # percent", &match) && match.number[0] && match.number[0] <= 100) {
-        line->known = true;
-        queue->shape_percent = (uint32_t)match.number[0];
-        queue->shape_line = line->number;
-    } else if (line_take(line, "no shape rate ...", NULL)) {
-        queue->shape_percent = 0;
-    } else if (line_take(line, "bandwidth guaranteed ...", NULL)) {
-        queue->guaranteed = true;
-    } else if (line_take(line, "no bandwidth guaranteed ...", NULL)) {
-        queue->guaranteed = false;
-    } else if (line_take(line, "no bandwidth percent ...", NULL) ||
-               line_take(line, "no random-detect drop ...", NULL)) {
-        return; /* as it is by default */
-    } else if (line_take(line, "random-detect ecn count", NULL) ||
-               line_take(line, "no random-detect ecn count", NULL)) {
-        queue->counted = line->word[0][0] != 'n';
-    } else if (line_take(line, "no random-detect ecn ...", NULL)) {
-        queue->ecn = false;
-        queue->ecn_line = line->number;
-    } else if (line_is(line, "random-detect ecn minimum-threshold ...", NULL)) {
-        read_ecn(eos, line, queue);
-    } else if (line_is(line, "random-detect ecn delay ...", NULL)) {
-        read_delay(eos, line, queue);
-    } else if (line_take(line, "random-detect drop ...", NULL)) {
-        queue->drop = true;
-        queue->ecn_line = line->number;
-    }
+    (void)system;
+    if (match->number[0] > 100) return false;
+    queue->share_ppm = (uint32_t)match->number[0] * 10000;
+    if (!queue->sched_line) queue->sched_line = line->number;
+    return true;
 }
+
+#define OBJECT struct eos_queue
+static const struct statement queue_says[] = {
+#include "config/eos/queue.def"
+};
+#undef OBJECT
 
 static bool read_queue(struct eos *eos, struct eos_qos *qos, struct line *line)
 {
@@ -149,13 +130,16 @@ static bool read_queue(struct eos *eos, struct eos_qos *qos, struct line *line)
     struct eos_queue *queue = &qos->queue[match.number[0]];
     if (!queue->line) queue->line = line->number; /* what is missing is missing where the queue was opened first */
     for (struct line *inner = line + 1; inner < eos->lines.line + line->end; inner++)
-        read_queue_line(eos, inner, queue);
+        STATEMENTS_READ(queue_says, eos, queue, inner);
     return true;
 }
 
 /* port timer timeout T polling-interval P|auto recovery-time R [forced] */
-static void read_timer(struct eos_qos *qos, const struct line *line)
+static bool read_timer(void *system, void *object, struct line *line, const struct line_match *match)
 {
+    struct eos_qos *qos = object;
+
+    (void)system, (void)match;
     for (uint32_t w = 5; w + 1 < line->words; w++) {
         uint64_t ns;
         if (!line_decimal(line->word[w + 1], &ns)) continue;
@@ -165,78 +149,68 @@ static void read_timer(struct eos_qos *qos, const struct line *line)
     }
     qos->watch_on = true;
     qos->watch_line = qos->timer_line = line->number;
-}
-
-/* What the port does with packets before they have a class. */
-static bool read_classify(struct eos *eos, struct eos_qos *qos, struct line *line)
-{
-    struct line_match match;
-
-    if (line_take_part(line, "qos trust dscp", NULL) || line_take_part(line, "qos trust cos", NULL)) {
-        qos->trust = line->word[2][0] == 'd' ? EOS_TRUST_DSCP : EOS_TRUST_COS;
-        qos->trust_line = line->number;
-    } else if (line_take(line, "no qos trust", NULL)) {
-        qos->trust = EOS_TRUST_NONE;
-        qos->trust_line = line->number;
-    } else if (line_is(line, "qos cos #", &match) && match.number[0] < 8) {
-        qos->usual_cos = (uint8_t)match.number[0];
-        line->known = true;
-    } else if (line_is(line, "qos dscp #", &match) && match.number[0] < 64) {
-        qos->usual_dscp = (uint8_t)match.number[0];
-        line->known = true;
-    } else if (line_take(line, "service-policy type qos input *", &match) ||
-               line_take(line, "service-policy input *", &match)) {
-        qos->policy = eos_policy(eos, match.word[0], line->number);
-    } else {
-        /* what it announces; it takes nothing from its peer */
-        return line_take(line, "dcbx ...", NULL) || line_take(line, "no dcbx ...", NULL) ||
-               line_take(line, "no shape rate ...", NULL);
-    }
     return true;
 }
+
+static bool classify(void *system, void *object, struct line *line, const struct line_match *match)
+{
+    ((struct eos_qos *)object)->policy = eos_policy(system, match->word[0], line->number);
+    return true;
+}
+
+static bool no_drop(void *system, void *object, struct line *line, const struct line_match *match)
+{
+    struct eos_qos *qos = object;
+
+    (void)system;
+    if (match->number[0] >= EOS_PRIOS) return false;
+    qos->no_drop |= (uint8_t)(1u << match->number[0]);
+    qos->no_drop_line[match->number[0]] = line->number;
+    return true;
+}
+
+static bool take_back(void *system, void *object, struct line *line, const struct line_match *match)
+{
+    struct eos_qos *qos = object;
+
+    (void)system;
+    if (match->number[0] >= EOS_PRIOS) return false;
+    qos->no_drop &= (uint8_t) ~(1u << match->number[0]);
+    if (qos->no_drop_line[match->number[0]]) qos->pfc_line = line->number;
+    return true;
+}
+
+/* There by default, where all is shown; and without a time it does nothing. */
+static bool watch(void *system, void *object, struct line *line, const struct line_match *match)
+{
+    struct eos_qos *qos = object;
+
+    (void)line, (void)match;
+    if (!((struct eos *)system)->all) qos->watch_on = true;
+    qos->watch_off = false;
+    return true;
+}
+
+static bool act(void *system, void *object, struct line *line, const struct line_match *match)
+{
+    struct eos *eos = system;
+
+    (void)object;
+    if (strcmp(match->word[0], "drop") != 0)
+        config_hint(eos->set, EOS_AT(eos, line->number), "WD005", eos->device, CONFIG_NONE,
+                    "action %.20s of a port: only drop contains a storm and keeps the link", match->word[0]);
+    return true;
+}
+
+#define OBJECT struct eos_qos
+static const struct statement qos_says[] = {
+#include "config/eos/qos.def"
+};
+#undef OBJECT
 
 bool eos_qos_line(struct eos *eos, struct eos_qos *qos, struct line *line)
 {
-    struct line_match match;
-    uint32_t n = line->number;
-
-    if (read_classify(eos, qos, line)) return true;
-    if (line_take_part(line, "priority-flow-control on", NULL)) {
-        qos->pfc = true;
-        qos->pfc_line = n;
-    } else if (line_take(line, "no priority-flow-control", NULL) ||
-               line_take(line, "priority-flow-control off", NULL)) {
-        qos->pfc = false;
-        qos->pfc_line = n;
-    } else if (line_is(line, "priority-flow-control priority # no-drop ...", &match) && match.number[0] < EOS_PRIOS) {
-        line_take_part(line, "priority-flow-control priority # no-drop", NULL);
-        qos->no_drop |= (uint8_t)(1u << match.number[0]);
-        qos->no_drop_line[match.number[0]] = n;
-    } else if ((line_is(line, "priority-flow-control priority # drop ...", &match) ||
-                line_is(line, "no priority-flow-control priority # ...", &match)) &&
-               match.number[0] < EOS_PRIOS) {
-        line->known = true;
-        qos->no_drop &= (uint8_t) ~(1u << match.number[0]);
-        if (qos->no_drop_line[match.number[0]]) qos->pfc_line = n; /* it takes back what a profile says */
-    } else if (line_take(line, "priority-flow-control pause watchdog", NULL)) {
-        if (!eos->all) qos->watch_on = true; /* there by default, and without a time it does nothing */
-        qos->watch_off = false;
-        qos->watch_line = n;
-    } else if (line_take(line, "no priority-flow-control pause watchdog port ...", NULL)) {
-        return true; /* no time and no action of its own */
-    } else if (line_take(line, "no priority-flow-control pause watchdog ...", NULL)) {
-        qos->watch_off = true;
-        qos->watch_line = n;
-    } else if (line_take(line, "priority-flow-control pause watchdog port timer ...", NULL)) {
-        read_timer(qos, line);
-    } else if (line_take(line, "priority-flow-control pause watchdog port action *", &match)) {
-        if (strcmp(match.word[0], "drop") != 0)
-            config_hint(eos->set, EOS_AT(eos, n), "WD005", eos->device, CONFIG_NONE,
-                        "action %.20s of a port: only drop contains a storm and keeps the link", match.word[0]);
-    } else {
-        return read_queue(eos, qos, line);
-    }
-    return true;
+    return STATEMENTS_READ(qos_says, eos, qos, line) || read_queue(eos, qos, line);
 }
 
 static struct eos_profile *find_profile(const struct eos *eos, const char *name)

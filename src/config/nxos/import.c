@@ -13,6 +13,7 @@
 
 #include "config/lines_rest.h"
 #include "config/nxos/nxos_int.h"
+#include "config/statements.h"
 #include "fabric/errors.h"
 
 #define CHANNELS 4096u
@@ -48,139 +49,79 @@ static void add_port(void *to, const char *name)
     ports->member[ports->members++] = ports->count++;
 }
 
-/* service-policy type TYPE DIRECTION NAME, in system qos or on an interface. */
-static bool read_service(struct nxos *nxos, struct line *line, struct nxos_policy **qos, struct nxos_policy **out,
-                         struct nxos_policy **in, struct nxos_policy **network)
+static bool look_only(void *system, void *object, struct line *line, const struct line_match *match)
+{
+    struct nxos *nxos = system;
+    struct nxos_port *port = object;
+
+    (void)match;
+    port->watch = true;
+    config_note(nxos->set, NXOS_AT(nxos, line->number), "WD005", nxos->device, CONFIG_NONE,
+                "the watchdog looks at %.40s and does nothing", port->name);
+    return true;
+}
+
+static bool address(void *system, void *object, struct line *line, const struct line_match *match)
+{
+    struct nxos_port *port = object;
+    bool six = line->word[0][2] == 'v';
+
+    (void)system;
+    if (strcmp(line->word[line->words - 1], "secondary") == 0) return true;
+    port->address[six] = match->word[0];
+    port->address_line[six] = line->number;
+    port->used = true;
+    return true;
+}
+
+/* service-policy [type qos] input NAME, service-policy type queuing input|output NAME */
+static bool service(void *system, void *object, struct line *line, const struct line_match *match)
+{
+    struct nxos *nxos = system;
+    struct nxos_port *port = object;
+    bool queuing = strcmp(line->word[1], "type") == 0 && strcmp(line->word[2], "queuing") == 0;
+    bool out = queuing && strcmp(line->word[3], "output") == 0;
+    struct nxos_policy **io_policy = out ? &port->out : queuing ? &port->in : &port->qos;
+    struct nxos_policy *policy =
+        nxos_policy(nxos, queuing ? NXOS_QUEUING : NXOS_QOS, match->word[0], line->number, CONFIG_NONE);
+
+    if (nxos->missing) *(queuing ? &port->out_missing : &port->qos_missing) = line->number;
+    if (policy != *io_policy) *(out ? &port->out_line : queuing ? &port->in_line : &port->qos_line) = line->number;
+    *io_policy = policy;
+    return true;
+}
+
+#define OBJECT struct nxos_port
+static const struct statement port_says[] = {
+#include "config/nxos/interface.def"
+};
+#undef OBJECT
+
+/* What does not matter at the end of a service-policy: counters. */
+static void drop_statistics(struct line *line)
+{
+    if (line->words > 1 && strcmp(line->word[line->words - 1], "no-stats") == 0) line->words--;
+}
+
+/* In system qos; false: it is none. */
+static bool read_service(struct nxos *nxos, struct line *line)
 {
     struct line_match match;
     uint32_t n = line->number;
 
-    if (line->words > 1 && strcmp(line->word[line->words - 1], "no-stats") == 0) line->words--; /* counters: no say */
+    drop_statistics(line);
     if (line_take_part(line, "service-policy type qos input *", &match) ||
         line_take_part(line, "service-policy input *", &match))
-        *qos = nxos_policy(nxos, NXOS_QOS, match.word[0], n, CONFIG_NONE);
+        nxos->qos = nxos_policy(nxos, NXOS_QOS, match.word[0], n, CONFIG_NONE);
     else if (line_take_part(line, "service-policy type queuing output *", &match))
-        *out = nxos_policy(nxos, NXOS_QUEUING, match.word[0], n, CONFIG_NONE);
+        nxos->queuing_out = nxos_policy(nxos, NXOS_QUEUING, match.word[0], n, CONFIG_NONE);
     else if (line_take_part(line, "service-policy type queuing input *", &match))
-        *in = nxos_policy(nxos, NXOS_QUEUING, match.word[0], n, CONFIG_NONE);
-    else if (network && line_take_part(line, "service-policy type network-qos *", &match))
-        *network = nxos_policy(nxos, NXOS_NETWORK, match.word[0], n, CONFIG_NONE);
+        nxos->queuing_in = nxos_policy(nxos, NXOS_QUEUING, match.word[0], n, CONFIG_NONE);
+    else if (line_take_part(line, "service-policy type network-qos *", &match))
+        nxos->network = nxos_policy(nxos, NXOS_NETWORK, match.word[0], n, CONFIG_NONE);
     else
         return false;
     return true;
-}
-
-/* PFC and its watchdog. */
-static bool read_pauses(struct nxos *nxos, struct line *line, struct nxos_port *port)
-{
-    uint32_t n = line->number;
-
-    if (line_take(line, "priority-flow-control mode on send-tlv", NULL) ||
-        line_take_part(line, "priority-flow-control mode on", NULL)) {
-        port->pfc = PFC_ON;
-        port->pfc_line = n;
-    } else if (line_take_part(line, "priority-flow-control mode off", NULL)) {
-        port->pfc = PFC_OFF;
-        port->pfc_line = n;
-    } else if (line_take(line, "no priority-flow-control mode ...", NULL)) {
-        port->pfc = PFC_UNSAID;
-        port->pfc_line = n;
-    } else if (line_take_part(line, "priority-flow-control mode auto", NULL)) {
-        port->pfc = PFC_AUTO;
-        port->pfc_line = n;
-    } else if (line_take(line, "priority-flow-control watch-dog-interval on disable-action", NULL)) {
-        port->watch = true;
-        port->watch_line = n;
-        config_note(nxos->set, NXOS_AT(nxos, n), "WD005", nxos->device, CONFIG_NONE,
-                    "the watchdog looks at %.40s and does nothing", port->name);
-    } else if (line_take(line, "priority-flow-control watch-dog-interval on interface-multiplier #", NULL) ||
-               line_take_part(line, "priority-flow-control watch-dog-interval on", NULL)) {
-        port->watch = true;
-        port->watch_line = n;
-    } else if (line_take_part(line, "priority-flow-control watch-dog-interval off", NULL) ||
-               line_take(line, "no priority-flow-control watch-dog-interval ...", NULL)) {
-        port->watch = false;
-        port->watch_line = n;
-    } else if (line_take(line, "flowcontrol receive on", NULL) || line_take(line, "flowcontrol send on", NULL)) {
-        port->pause_line = n;
-    } else {
-        return line_take(line, "flowcontrol * off", NULL);
-    }
-    return true;
-}
-
-/* The link, and what it is cabled to. */
-static bool read_link(struct line *line, struct nxos_port *port)
-{
-    struct line_match match;
-    uint32_t n = line->number;
-
-    if (line_is(line, "mtu # ...", &match) && match.number[0] >= NXOS_MTU_LEAST && match.number[0] <= NXOS_MTU_MOST) {
-        line_take_part(line, "mtu #", NULL);
-        port->mtu = (uint32_t)match.number[0];
-        port->mtu_line = n;
-    } else if (line_is(line, "speed # ...", &match) && match.number[0] >= 100 && match.number[0] <= 1600000) {
-        line_take_part(line, "speed #", NULL);
-        port->rate_mbps = (uint32_t)match.number[0];
-        port->rate_line = n;
-    } else if (line_take(line, "fec rs-fec ...", NULL) || line_take(line, "fec fc-fec ...", NULL) ||
-               line_take(line, "fec rs-cons16 ...", NULL) || line_take(line, "fec rs-ieee ...", NULL) ||
-               line_take(line, "fec off", NULL)) {
-        port->fec = line->word[1][0] == 'r' ? "rs" : line->word[1][0] == 'f' ? "fc" : "none";
-        port->fec_line = n;
-    } else if (line_take(line, "fec auto", NULL) || line_take(line, "speed auto ...", NULL)) {
-        return true;
-    } else if (line_take(line, "description ...", NULL) && line->words > 1) {
-        port->described = line->text + strcspn(line->text, " \t") + 1;
-        port->described_line = n;
-        port->used = true;
-    } else if (line_take(line, "ip address * ...", &match) || line_take(line, "ipv6 address * ...", &match)) {
-        bool six = line->word[0][2] == 'v';
-        if (strcmp(line->word[line->words - 1], "secondary") == 0) return true;
-        port->address[six] = match.word[0];
-        port->address_line[six] = n;
-    } else if (line_take(line, "channel-group # ...", &match)) {
-        port->channel = match.number[0] && match.number[0] < CHANNELS ? (uint32_t)match.number[0] : 0;
-        port->channel_line = n;
-        port->used = true;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static void read_interface_line(struct nxos *nxos, struct line *line, struct nxos_port *port)
-{
-    struct nxos_policy *qos = port->qos, *out = port->out, *in = port->in;
-    uint32_t n = line->number;
-
-    if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
-        port->down = line->words == 1;
-        port->down_line = n;
-    } else if (line_take(line, "no switchport", NULL) || line_take(line, "switchport", NULL)) {
-        port->routed = line->words == 2;
-        port->layer_said = true;
-    } else if (line_is(line, "switchport * ...", NULL)) {
-        port->layer_said = true;
-        port->used = true;
-    } else if (read_pauses(nxos, line, port)) {
-        port->used |= port->pfc == PFC_ON || port->watch || port->pause_line;
-    } else if (read_link(line, port)) {
-        port->used |= port->address[0] || port->address[1];
-    } else if (read_service(nxos, line, &qos, &out, &in, NULL)) {
-        bool queuing = strstr(line->text, "type queuing") != NULL;
-        if (nxos->missing && !queuing) port->qos_missing = n;
-        if (nxos->missing && queuing) port->out_missing = n;
-        if (qos != port->qos) port->qos_line = n;
-        if (out != port->out) port->out_line = n;
-        if (in != port->in) port->in_line = n;
-        port->qos = qos;
-        port->out = out;
-        port->in = in;
-        port->used = true;
-    } else if (line_is(line, "ip * ...", NULL) || line_is(line, "ipv6 * ...", NULL)) {
-        port->used = true;
-    }
 }
 
 /* `interface Ethernet1/1-64` and `interface Ethernet 1/1`. */
@@ -211,8 +152,11 @@ static void read_interface(struct ports *ports, uint32_t index)
         config_blocks_add(nxos->set, &ports->port[ports->member[m]].blocks, line->number,
                           nxos->lines.line[line->end - 1].number, index);
     for (uint32_t i = index + 1; i < line->end; i++)
-        for (uint32_t m = 0; m < ports->members; m++)
-            read_interface_line(nxos, &nxos->lines.line[i], &ports->port[ports->member[m]]);
+        for (uint32_t m = 0; m < ports->members; m++) {
+            struct line *inner = &nxos->lines.line[i];
+            if (strcmp(inner->word[0], "service-policy") == 0) drop_statistics(inner);
+            STATEMENTS_READ(port_says, nxos, &ports->port[ports->member[m]], inner);
+        }
 }
 
 /* What a port-channel says holds for its members. */
@@ -363,8 +307,7 @@ static void read_globals(struct nxos *nxos, struct ports *ports)
                     nxos->network_line = service->number;
                 if (line_is(service, "service-policy type queuing output * ...", NULL))
                     nxos->queuing_line = service->number;
-                if (read_service(nxos, service, &nxos->qos, &nxos->queuing_out, &nxos->queuing_in, &nxos->network) &&
-                    nxos->missing)
+                if (read_service(nxos, service) && nxos->missing)
                     nxos_unknown(nxos, service->number,
                                  strstr(service->text, "network-qos") ? NXOS_NETWORK
                                  : strstr(service->text, "queuing")   ? NXOS_QUEUING

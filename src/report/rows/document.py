@@ -4,7 +4,7 @@
 
     document.py [DOCUMENT]
 
-A table below a line <!-- rows: NAME --> is that of NAME.def.
+A table below a line <!--rows:NAME--> is that of NAME.def.
 """
 import pathlib
 import re
@@ -60,7 +60,7 @@ def table(name):
 def main():
     path = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else DOCUMENT
     text = path.read_text(encoding="utf-8")
-    text = re.sub(r"(<!-- rows: (\w+) -->\n\n(?:\|[^\n]*\n){2})(?:\|[^\n]*\n)*",
+    text = re.sub(r"(<!--rows:(\w+)-->\n\n(?:\|[^\n]*\n){2})(?:\|[^\n]*\n)*",
                   lambda found: found.group(1) + table(found.group(2)), text)
     path.write_text(text, encoding="utf-8")
 
