@@ -150,7 +150,8 @@ static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool dow
     ret->flows = hashing_flows(diagnose, device);
     ret->ideal = hashing_most(diagnose, ret->flows, siblings->count);
     ret->limit = ret->ideal.expected * diagnose->limits.uneven_ratio;
-    if (ret->limit < ret->ideal.rare) ret->limit = ret->ideal.rare;
+    if (ret->limit < ret->ideal.rare * diagnose->limits.rare_ratio)
+        ret->limit = ret->ideal.rare * diagnose->limits.rare_ratio;
     return ret->congested || !is_chance(ret);
 }
 
