@@ -2,28 +2,9 @@
 /*
  * An endpoint: one port's transport, as a host sees it.  RoCE is one (roce.h); other transports have the same calls.
  *
- * The seam is a template, as engine/visit.h is: a host is made for one kind of endpoint by defining ENDPOINT() and
- * HOST() and including host_fast.h and host_rest.h.  All calls are then direct, and inlined where the endpoint's header
- * has them inline; a second transport costs the first nothing.
- *
- * ENDPOINT(call) names these, of which `io` is struct node_io and `now` the time:
- *
- *   void   post(adapter, connection, struct app_post, now, io)  a message is to be sent
- *   void   rx(adapter, pkt_t, now, io)                          a packet is there; it is the endpoint's
- *   pkt_t  tx(adapter, now, io)                                 the port is free: what it sends, or PKT_NONE
- *   void   tick(adapter, now, io)                               the deadline is here
- *   void   gate(adapter, word, now, io)                         the other end of the line said this: pauses, credits
- *   void   link(adapter, up, now, io)                           the line failed or came back
- *   void   receive_rate(adapter, bps, now, io)                  the host takes no more than this from now on
- *   ps_t   deadline(adapter)                                    the earliest tick wanted
- *   bool   waits(adapter)                                       completions wait
- *   bool   completion(adapter, struct endpoint_completion *)    the next one; false: none
- *   void   take(adapter, connection, now, io)                   a message was received: there is room for the next
- *   void   drained(adapter)                                     the host has seen all completions
- *   uint64_t acked_bytes(struct node_end)                       of a sending end: known to have arrived
- *   void   observe(adapter, now, struct node_view *)            counters of its port
- *   bool   kicked(io), completed(io), wants_word(io, uint32_t *), ps_t deadline_of(io)
- *                                                               what the last call answered; the first three forget it
+ * The seam is a struct of calls that is a constant wherever it is used, as engine/visit.h's is: host_calls.h has a host
+ * over any of them.  Its functions are inlined where they are given one, so that all calls are direct, and inlined
+ * where the endpoint's header has them inline.  A second transport costs the first nothing.
  *
  * What a call answers lies in room of its own in node_io: nic_io for RoCE, endpoint_io for those without one.
  */
@@ -100,6 +81,42 @@ struct node_connection { /* by the application's number */
     struct node_end from, to;
     uint16_t adapter; /* of the sending end, within its host */
     bool notifies;    /* the receiver is told of each message */
+};
+
+struct app_post;
+struct node_adapter;
+struct node_host;
+struct node_io;
+struct node_view;
+
+struct endpoint_calls { /* `now` is the time */
+    /* A message is to be sent. */
+    void (*post)(struct node_adapter *, const struct node_connection *, const struct app_post *, ps_t now,
+                 struct node_io *);
+    void (*rx)(struct node_adapter *, pkt_t, ps_t now, struct node_io *); /* a packet is there; it is the endpoint's */
+    pkt_t (*tx)(struct node_adapter *, ps_t now, struct node_io *);  /* the port is free: what it sends, PKT_NONE */
+    void (*tick)(struct node_adapter *, ps_t now, struct node_io *); /* the deadline is here */
+    /* The other end of the line said this: pauses, credits; the line failed or came back. */
+    void (*gate)(struct node_adapter *, uint32_t word, ps_t now, struct node_io *);
+    void (*link)(struct node_adapter *, bool up, ps_t now, struct node_io *);
+    /* The host takes no more than this from now on. */
+    void (*receive_rate)(struct node_adapter *, uint64_t bps, ps_t now, struct node_io *);
+    ps_t (*deadline)(const struct node_adapter *);                           /* the earliest tick wanted */
+    bool (*waits)(const struct node_adapter *);                              /* completions wait */
+    bool (*completion)(struct node_adapter *, struct endpoint_completion *); /* the next one; false: none */
+    /* A message was received: there is room for the next. */
+    void (*take)(struct node_adapter *, const struct node_connection *, uint32_t number, ps_t now, struct node_io *);
+    void (*drained)(struct node_adapter *);                               /* the host has seen all completions */
+    uint64_t (*acked_bytes)(const struct node_end *);                     /* of a sending end: known to have arrived */
+    void (*observe)(struct node_adapter *, ps_t now, struct node_view *); /* counters of its port */
+    /* What the last call answered; those that take what may be written forget it. */
+    bool (*kicked)(struct node_io *);
+    bool (*completed)(struct node_io *);
+    bool (*wants_word)(struct node_io *, uint32_t *ret);
+    bool (*answered)(const struct node_io *); /* completed, or wants_word */
+    ps_t (*deadline_of)(const struct node_io *);
+    /* host_answers() with these calls, in a function of its own: it is seldom called from where all else is inlined. */
+    void (*host_answers)(struct node_host *, uint32_t port, ps_t now, struct node_io *);
 };
 
 #endif

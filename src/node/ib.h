@@ -57,17 +57,4 @@ static inline void ib_receive_rate(struct node_adapter *adapter, uint64_t bps, p
     nic_credit_rate(adapter->nic, bps, now, &io->nic);
 }
 
-/* All that has nothing to do with the line. */
-#define ib_post roce_post
-#define ib_kicked roce_kicked
-#define ib_deadline_of roce_deadline_of
-#define ib_completed roce_completed
-#define ib_deadline roce_deadline
-#define ib_waits roce_waits
-#define ib_completion roce_completion
-#define ib_take roce_take
-#define ib_drained roce_drained
-#define ib_acked_bytes roce_acked_bytes
-#define ib_observe roce_observe
-
 #endif

@@ -9,6 +9,7 @@
 #ifndef ROCELAB_NODE_MIXED_H
 #define ROCELAB_NODE_MIXED_H
 
+#include "node/host_calls.h"
 #include "node/roce.h"
 #include "node/tcp.h"
 
@@ -197,18 +198,40 @@ void mixed_host_tick(void *node, ps_t now, struct node_io *io);
 void mixed_host_link(void *node, uint32_t port, bool up, ps_t now, struct node_io *io);
 void mixed_host_observe(void *node, uint32_t port, ps_t now, struct node_view *ret);
 void mixed_host_answers(struct node_host *self, uint32_t port, ps_t now, struct node_io *io);
-void mixed_host_deadline(struct node_host *self, struct node_io *io);
-void mixed_host_wake(struct node_host *self);
 void mixed_host_receive_rate(struct node_host *self, uint32_t port, uint64_t bps, ps_t now, struct node_io *io);
-extern const struct node_ops mixed_host_ops;
 
-#ifndef HOST_INLINE
-#define HOST_INLINE static inline __attribute__((always_inline))
-#endif
-#define ENDPOINT(call) mixed_end_##call
-#define HOST(call) mixed_host_##call
-#include "node/host_fast.h"
-#undef ENDPOINT
-#undef HOST
+static const struct endpoint_calls mixed_end_calls = {
+    .post = mixed_end_post,
+    .rx = mixed_end_rx,
+    .tx = mixed_end_tx,
+    .tick = mixed_end_tick,
+    .gate = mixed_end_gate,
+    .link = mixed_end_link,
+    .receive_rate = mixed_end_receive_rate,
+    .deadline = mixed_end_deadline,
+    .waits = mixed_end_waits,
+    .completion = mixed_end_completion,
+    .take = mixed_end_take,
+    .drained = mixed_end_drained,
+    .acked_bytes = mixed_end_acked_bytes,
+    .observe = mixed_end_observe,
+    .kicked = mixed_end_kicked,
+    .completed = mixed_end_completed,
+    .wants_word = mixed_end_wants_word,
+    .answered = mixed_end_answered,
+    .deadline_of = mixed_end_deadline_of,
+    .host_answers = mixed_host_answers,
+};
+
+HOST_CALL uint32_t mixed_host_rx(void *node, uint32_t port, pkt_t id, const struct node_turn *turn, ps_t now,
+                                 struct node_io *io)
+{
+    return host_rx(&mixed_end_calls, node, port, id, turn, now, io);
+}
+
+HOST_CALL pkt_t mixed_host_tx(void *node, uint32_t port, ps_t now, struct node_io *io)
+{
+    return host_tx(&mixed_end_calls, node, port, now, io);
+}
 
 #endif

@@ -8,7 +8,7 @@
 #define ROCELAB_NODE_UET_H
 
 #include "base/check.h"
-#include "node/host.h"
+#include "node/host_calls.h"
 #include "uet/uet.h"
 
 #define UET_CALL static inline __attribute__((always_inline))
@@ -210,18 +210,40 @@ void uet_host_tick(void *node, ps_t now, struct node_io *io);
 void uet_host_link(void *node, uint32_t port, bool up, ps_t now, struct node_io *io);
 void uet_host_observe(void *node, uint32_t port, ps_t now, struct node_view *ret);
 void uet_host_answers(struct node_host *self, uint32_t port, ps_t now, struct node_io *io);
-void uet_host_deadline(struct node_host *self, struct node_io *io);
-void uet_host_wake(struct node_host *self);
 void uet_host_receive_rate(struct node_host *self, uint32_t port, uint64_t bps, ps_t now, struct node_io *io);
-extern const struct node_ops uet_host_ops;
 
-#ifndef HOST_INLINE
-#define HOST_INLINE static inline __attribute__((always_inline))
-#endif
-#define ENDPOINT(call) uet_end_##call
-#define HOST(call) uet_host_##call
-#include "node/host_fast.h"
-#undef ENDPOINT
-#undef HOST
+static const struct endpoint_calls uet_end_calls = {
+    .post = uet_end_post,
+    .rx = uet_end_rx,
+    .tx = uet_end_tx,
+    .tick = uet_end_tick,
+    .gate = uet_end_gate,
+    .link = uet_end_link,
+    .receive_rate = uet_end_receive_rate,
+    .deadline = uet_end_deadline,
+    .waits = uet_end_waits,
+    .completion = uet_end_completion,
+    .take = uet_end_take,
+    .drained = uet_end_drained,
+    .acked_bytes = uet_end_acked_bytes,
+    .observe = uet_end_observe,
+    .kicked = uet_end_kicked,
+    .completed = uet_end_completed,
+    .wants_word = uet_end_wants_word,
+    .answered = uet_end_answered,
+    .deadline_of = uet_end_deadline_of,
+    .host_answers = uet_host_answers,
+};
+
+HOST_CALL uint32_t uet_host_rx(void *node, uint32_t port, pkt_t id, const struct node_turn *turn, ps_t now,
+                               struct node_io *io)
+{
+    return host_rx(&uet_end_calls, node, port, id, turn, now, io);
+}
+
+HOST_CALL pkt_t uet_host_tx(void *node, uint32_t port, ps_t now, struct node_io *io)
+{
+    return host_tx(&uet_end_calls, node, port, now, io);
+}
 
 #endif

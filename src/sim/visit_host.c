@@ -58,7 +58,7 @@ void sim_visit_host(struct worker *worker, struct node *node, ps_t end)
 {
     static const struct visit_calls calls = {.node = {.rx = node_host_rx,
                                                       .tx = node_host_tx,
-                                                      .more = node_host_more,
+                                                      .more = host_more,
                                                       .control = node_host_control,
                                                       .tick = node_host_tick},
                                              .before_tick = host_before_tick,

@@ -2,7 +2,7 @@
 /*
  * Hosts in the engine, what is the same for every transport: faults, and the deadline after a visit.
  *
- * A file that has the host's calls inlined (node/host_fast.h) includes this, and makes its visit function of both with
+ * A file that has the host's calls inlined (node/host_calls.h) includes this, and makes its visit function of both with
  * engine/visit.h: visit_host.c is RoCE's.
  */
 #ifndef ROCELAB_SIM_VISIT_HOST_H

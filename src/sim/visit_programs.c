@@ -108,30 +108,57 @@ static void programs_tick(struct node_adapter *adapter, ps_t now, struct node_io
     tell_completed(adapter->owner, now, io);
 }
 
-#define programs_kicked roce_kicked
-#define programs_deadline_of roce_deadline_of
-#define programs_answered roce_answered
-#define programs_completed roce_completed
-#define programs_wants_word roce_wants_word
-#define programs_post roce_post
-#define programs_gate roce_gate
-#define programs_link roce_link
-#define programs_receive_rate roce_receive_rate
-#define programs_deadline roce_deadline
-#define programs_waits roce_waits
-#define programs_completion roce_completion
-#define programs_take roce_take
-#define programs_drained roce_drained
-#define programs_acked_bytes roce_acked_bytes
-#define programs_observe roce_observe
+static void programs_host_answers(struct node_host *self, uint32_t port, ps_t now, struct node_io *io);
 
-#define ENDPOINT(call) programs_##call
-#define HOST(call) programs_host_##call
-#define HOST_SCOPE __attribute__((unused)) static
-HOST_SCOPE void HOST(deadline)(struct node_host *self, struct node_io *io);
-HOST_SCOPE void HOST(answers)(struct node_host *self, uint32_t port, ps_t now, struct node_io *io);
-#include "node/host_fast.h"
-#include "node/host_rest.h"
+static const struct endpoint_calls programs_calls = {
+    .post = roce_post,
+    .rx = programs_rx,
+    .tx = programs_tx,
+    .tick = programs_tick,
+    .gate = roce_gate,
+    .link = roce_link,
+    .receive_rate = roce_receive_rate,
+    .deadline = roce_deadline,
+    .waits = roce_waits,
+    .completion = roce_completion,
+    .take = roce_take,
+    .drained = roce_drained,
+    .acked_bytes = roce_acked_bytes,
+    .observe = roce_observe,
+    .kicked = roce_kicked,
+    .completed = roce_completed,
+    .wants_word = roce_wants_word,
+    .answered = roce_answered,
+    .deadline_of = roce_deadline_of,
+    .host_answers = programs_host_answers,
+};
+
+HOST_CALL uint32_t programs_host_rx(void *node, uint32_t port, pkt_t id, const struct node_turn *turn, ps_t now,
+                                    struct node_io *io)
+{
+    return host_rx(&programs_calls, node, port, id, turn, now, io);
+}
+
+HOST_CALL pkt_t programs_host_tx(void *node, uint32_t port, ps_t now, struct node_io *io)
+{
+    return host_tx(&programs_calls, node, port, now, io);
+}
+
+static __attribute__((noinline)) void programs_host_answers(struct node_host *self, uint32_t port, ps_t now,
+                                                            struct node_io *io)
+{
+    host_answers(&programs_calls, self, port, now, io);
+}
+
+static void programs_host_control(void *node, uint32_t port, uint32_t word, ps_t now, struct node_io *io)
+{
+    host_control(&programs_calls, node, port, word, now, io);
+}
+
+static void programs_host_tick(void *node, ps_t now, struct node_io *io)
+{
+    host_tick(&programs_calls, node, now, io);
+}
 
 /* --- the application: jobs, and beside them programs --- */
 
@@ -154,7 +181,7 @@ static void give_turns(struct sim_host *host, ps_t now, struct node_io *io)
     for (uint32_t i = 0; i < host->node.adapters; i++) {
         struct node_adapter *adapter = &host->node.adapter[i];
         adapter->deadline = roce_deadline(adapter);
-        if (kick) HOST(ask)(&host->node, i, io);
+        if (kick) host_ask(&host->node, i, io);
     }
     tell_completed(host, now, io);
 }
@@ -204,10 +231,13 @@ static void before_tick(struct worker *worker, struct node *node, ps_t now)
 
 void sim_visit_programs(struct worker *worker, struct node *node, ps_t end)
 {
-    static const struct visit_calls calls = {
-        .node = {.rx = HOST(rx), .tx = HOST(tx), .more = HOST(more), .control = HOST(control), .tick = HOST(tick)},
-        .before_tick = before_tick,
-        .settle = settle};
+    static const struct visit_calls calls = {.node = {.rx = programs_host_rx,
+                                                      .tx = programs_host_tx,
+                                                      .more = host_more,
+                                                      .control = programs_host_control,
+                                                      .tick = programs_host_tick},
+                                             .before_tick = before_tick,
+                                             .settle = settle};
 
     node_visit(worker, node, end, &calls);
 }

@@ -18,7 +18,7 @@
 #include "engine/visit.h"
 #include "fabric/fabric.h"
 #include "load/load.h"
-#include "node/host.h"
+#include "node/host_calls.h"
 #include "node/switch_inline.h"
 #include "plant/plant.h"
 
@@ -229,14 +229,57 @@ static ps_t dgram_deadline_of(const struct node_io *io)
     return io->endpoint.deadline;
 }
 
-#define HOST_INLINE static inline __attribute__((always_inline))
-#define HOST_SCOPE static __attribute__((unused))
-#define ENDPOINT(call) dgram_##call
-#define HOST(call) dgram_host_##call
-HOST_SCOPE void HOST(deadline)(struct node_host *self, struct node_io *io);
-HOST_SCOPE void HOST(answers)(struct node_host *self, uint32_t port, ps_t now, struct node_io *io);
-#include "node/host_fast.h"
-#include "node/host_rest.h"
+static void dgram_host_answers(struct node_host *self, uint32_t port, ps_t now, struct node_io *io);
+
+static const struct endpoint_calls dgram_calls = {
+    .post = dgram_post,
+    .rx = dgram_rx,
+    .tx = dgram_tx,
+    .tick = dgram_tick,
+    .gate = dgram_gate,
+    .link = dgram_link,
+    .receive_rate = dgram_receive_rate,
+    .deadline = dgram_deadline,
+    .waits = dgram_waits,
+    .completion = dgram_completion,
+    .take = dgram_take,
+    .drained = dgram_drained,
+    .acked_bytes = dgram_acked_bytes,
+    .observe = dgram_observe,
+    .kicked = dgram_kicked,
+    .completed = dgram_completed,
+    .wants_word = dgram_wants_word,
+    .answered = dgram_answered,
+    .deadline_of = dgram_deadline_of,
+    .host_answers = dgram_host_answers,
+};
+
+HOST_CALL uint32_t dgram_host_rx(void *node, uint32_t port, pkt_t id, const struct node_turn *turn, ps_t now,
+                                 struct node_io *io)
+{
+    return host_rx(&dgram_calls, node, port, id, turn, now, io);
+}
+
+HOST_CALL pkt_t dgram_host_tx(void *node, uint32_t port, ps_t now, struct node_io *io)
+{
+    return host_tx(&dgram_calls, node, port, now, io);
+}
+
+static __attribute__((noinline)) void dgram_host_answers(struct node_host *self, uint32_t port, ps_t now,
+                                                         struct node_io *io)
+{
+    host_answers(&dgram_calls, self, port, now, io);
+}
+
+static void dgram_host_control(void *node, uint32_t port, uint32_t word, ps_t now, struct node_io *io)
+{
+    host_control(&dgram_calls, node, port, word, now, io);
+}
+
+static void dgram_host_tick(void *node, ps_t now, struct node_io *io)
+{
+    host_tick(&dgram_calls, node, now, io);
+}
 
 struct script { /* what runs on a host: each message is posted when the one before it is sent */
     uint32_t posted, sent, received[2], in_order;
@@ -296,7 +339,7 @@ static void visit_host(struct worker *worker, struct node *node, ps_t end)
 {
     static const struct visit_calls calls = {.node = {.rx = dgram_host_rx,
                                                       .tx = dgram_host_tx,
-                                                      .more = dgram_host_more,
+                                                      .more = host_more,
                                                       .control = dgram_host_control,
                                                       .tick = dgram_host_tick},
                                              .settle = settle};
@@ -355,7 +398,7 @@ static void lab_engine(struct lab *lab, uint32_t threads)
                                    .model = LINE_MODEL_ETHERNET};
     assert_int_equal(engine_create(&config, &lab->engine), 0);
     for (uint32_t h = 0; h < HOSTS; h++) {
-        dgram_host_wake(&lab->host[h]);
+        node_host_wake(&lab->host[h]);
         if (lab->host[h].deadline == PS_NEVER) continue;
         node_deadline(engine_node(lab->engine, h), lab->host[h].deadline, 0);
         engine_wake(lab->engine, h, lab->host[h].deadline);

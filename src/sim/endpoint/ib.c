@@ -20,7 +20,7 @@ void sim_visit_ib(struct worker *worker, struct node *node, ps_t end)
 {
     static const struct visit_calls calls = {.node = {.rx = node_ib_rx,
                                                       .tx = node_ib_tx,
-                                                      .more = node_ib_more,
+                                                      .more = host_more,
                                                       .control = node_ib_control,
                                                       .tick = node_ib_tick},
                                              .cuts = true,

@@ -148,7 +148,7 @@ static void visit(struct worker *worker, struct node *node, ps_t end)
 {
     static const struct visit_calls calls = {.node = {.rx = mixed_host_rx,
                                                       .tx = mixed_host_tx,
-                                                      .more = mixed_host_more,
+                                                      .more = host_more,
                                                       .control = mixed_host_control,
                                                       .tick = mixed_host_tick},
                                              .before_tick = host_before_tick,

@@ -18,7 +18,7 @@ void sim_visit_tcp(struct worker *worker, struct node *node, ps_t end)
 {
     static const struct visit_calls calls = {.node = {.rx = node_tcp_rx,
                                                       .tx = node_tcp_tx,
-                                                      .more = node_tcp_more,
+                                                      .more = host_more,
                                                       .control = node_tcp_control,
                                                       .tick = node_tcp_tick},
                                              .before_tick = host_before_tick,

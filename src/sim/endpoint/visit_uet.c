@@ -19,7 +19,7 @@ void sim_visit_uet(struct worker *worker, struct node *node, ps_t end)
 {
     static const struct visit_calls calls = {.node = {.rx = uet_host_rx,
                                                       .tx = uet_host_tx,
-                                                      .more = uet_host_more,
+                                                      .more = host_more,
                                                       .control = uet_host_control,
                                                       .tick = uet_host_tick},
                                              .before_tick = host_before_tick,
