@@ -26,7 +26,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static void complete(bool receive, bool solicited, enum nic_status status)
+static void complete(bool receive, bool solicited, uint8_t status)
 {
     ring.slot[ring.tail++ & ring.mask] = (struct nic_cqe){.receive = receive, .solicited = solicited, .status = status};
 }
