@@ -116,7 +116,6 @@ struct capture *capture_new(const struct capture_options *options)
 {
     struct capture *capture = calloc(1, sizeof *capture);
     void *at[MEMORIES];
-    if (!capture) return NULL;
     if (memory_reserve(capture, options, at) < 0) {
         capture_free(capture);
         return NULL;

@@ -15,7 +15,7 @@
 
 static void begin(struct cli_given *given)
 {
-    if (!given->begun) arena_init(&given->arena, (size_t)1 << 30);
+    if (!given->begun) arena_init_or_end(&given->arena, (size_t)1 << 30);
     given->begun = true;
 }
 
@@ -110,7 +110,6 @@ static bool read_beside(struct arena *arena, struct lists *lists, const struct c
         last = set->path[s];
         folder = length;
         char *path = arena_alloc(arena, length + sizeof(FACTS_FILE), 1, 1);
-        if (!path) return false;
         snprintf(path, length + sizeof(FACTS_FILE), "%.*s" FACTS_FILE, (int)length, set->path[s]);
         bool known = access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
         for (int i = 0; i < lists->count; i++)

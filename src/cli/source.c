@@ -45,21 +45,17 @@ bool cli_read_replaceable(const char *path, size_t most, char **ret_text, size_t
         cli_error("%s: %s", path, strerror(errno));
         return false;
     }
-    while (text && got > 0 && length <= most) {
+    while (got > 0 && length <= most) {
         got = fread(text + length, 1, room - 1 - length, in);
         length += got;
         if (length + 1 < room) continue;
-        char *more = realloc(text, room * 2);
-        if (!more) free(text);
-        text = more;
         room *= 2;
+        text = realloc(text, room);
     }
     int failed = ferror(in) ? EIO : 0;
     if (in != stdin) fclose(in);
-    if (!text || failed || length > most) {
-        if (!text)
-            cli_error("%s: not enough memory", path);
-        else if (failed)
+    if (failed || length > most) {
+        if (failed)
             cli_error("%s: cannot be read", path);
         else
             cli_error("%s: larger than %zu MiB, the most that is read", path, most >> 20);
@@ -209,9 +205,8 @@ static bool read_one(struct cli_source *source, const struct cli_inputs *inputs,
 static bool read_all(struct cli_source *source, const struct cli_inputs *inputs)
 {
     enum when *when = calloc((size_t)inputs->paths + 1, sizeof(*when));
-    bool good = when != NULL;
+    bool good = true;
 
-    if (!good) cli_error("not enough memory");
     for (int i = 0; good && i < inputs->paths; i++)
         good = read_one(source, inputs, inputs->path[i], &when[i]);
     for (int i = 0; good && i < inputs->paths; i++)

@@ -41,8 +41,8 @@ struct diff {
     char first_rounded[256];
 };
 
-/* Compares every device of both.  False: no memory. */
-bool diff_run(struct diff *diff);
+/* Compares every device of both. */
+void diff_run(struct diff *diff);
 /* Are the ports of this device the same by number, as nothing about their names agrees?  Nodes of the two fabrics. */
 bool diff_by_number(const struct fabric *one, const struct fabric *two, uint32_t approved, uint32_t running);
 /* The running port that an approved one is; FABRIC_NONE: missing. */

@@ -105,7 +105,6 @@ bool compare_make(const struct sweep *sweep, uint32_t set, const struct fabric_d
     struct comparison comparison = {.systems = systems, .decision = *decision};
 
     comparison.system = calloc(systems, sizeof *comparison.system);
-    if (comparison.system == NULL) return false;
     for (uint32_t s = 0; s < systems; s++) {
         struct compared *system = &comparison.system[s];
         system->point = s * sets + set;

@@ -202,7 +202,6 @@ static bool find_targets(struct each *each)
     bool links = each->options->what == EACH_LINK, any = each->options->what == EACH_SWITCH;
 
     each->one = calloc((links ? fabric->ports : fabric->nodes) + 1u, sizeof(*each->one) * each->seeds);
-    if (each->one == NULL) return study_fail(each->error, "not enough memory");
     add_target(each, FABRIC_NONE, FABRIC_NONE);
     for (uint32_t p = 0; links && p < fabric->ports; p++) {
         if (each_is_link(fabric, p)) try_target(each, fabric->port[p].node, p);
@@ -444,7 +443,6 @@ bool each_run(struct each *each)
     CHECK(each->seeds > 0);
     each->converge = each->fabric->converge.on ? each->fabric->converge : usual;
     each->used = malloc(each->seeds * used_bytes(each->fabric));
-    if (each->used == NULL) return study_fail(each->error, "not enough memory");
     memset(each->used, 0xff, each->seeds * used_bytes(each->fabric));
     if (!find_targets(each) || !run_some(each, 0, each->seeds)) return false;
     for (uint32_t k = 0; k < each->seeds; k++) {

@@ -66,7 +66,6 @@ bool each_summarise(const struct each *each, uint32_t target, struct each_summar
     uint64_t *value = calloc(each->seeds, sizeof *value);
 
     *ret = (struct each_summary){.name = one->name, .runs = each->seeds};
-    if (value == NULL) return false;
     for (uint32_t k = 0; k < each->seeds; k++) {
         ret->ran += one[k].ran;
         ret->completed += one[k].completed;

@@ -35,7 +35,6 @@ static struct placed place(uint64_t flows, uint64_t links, uint64_t trials)
     struct placed total = {0};
     struct rng rng;
 
-    if (on == NULL) return (struct placed){NAN, NAN, NAN};
     rng_init(&rng, SEED, links);
     for (uint64_t t = 0; t < trials; t++) {
         struct link_loads loads = {0};

@@ -184,7 +184,6 @@ static void read_run(struct loader *loader, const struct tree *item, struct expe
         } else {
             parameter->name = arena_strndup(loader->keep, value->key, strlen(value->key));
             parameter->text = arena_strndup(loader->keep, value->text, strlen(value->text));
-            if (!parameter->name || !parameter->text) loader->no_memory = true;
             run->parameters++;
         }
     }
@@ -255,16 +254,11 @@ int experiment_load(const char *path, struct experiment **ret, struct study_erro
     size_t length = 0;
 
     *errors = (struct fabric_errors){.path = path};
-    if (experiment == NULL) {
-        fabric_errors_add(errors, (struct fabric_at){0}, "no memory");
-        return -ENOMEM;
-    }
-    arena_init(&experiment->arena, FILE_MEMORY_MAX);
+    arena_init_or_end(&experiment->arena, FILE_MEMORY_MAX);
     arena_init(&loader.scratch, FILE_MEMORY_MAX);
     loader.keep = &experiment->arena;
     experiment->sample = DEFAULT_SAMPLE;
     experiment->path = arena_strndup(loader.keep, path, strlen(path));
-    if (experiment->path == NULL) loader.no_memory = true;
     const char *text = file_read(&loader, path, (struct fabric_at){0}, &length);
     if (text && tree_parse(text, length, &loader.scratch, &root, errors) == 0) {
         loader.root = root;

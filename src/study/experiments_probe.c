@@ -149,7 +149,6 @@ static double flows_percentile(const struct probe *probe, const struct probe_see
     double *value = calloc(seen->result->flows + 1u, sizeof(*value));
     size_t count = 0;
 
-    if (value == NULL) return NAN;
     for (uint32_t i = 0; i < seen->result->flows; i++) {
         const struct sim_flow *flow = &seen->result->flow[i];
         if (of_job(probe, seen, flow) && of_size(probe, flow) && has_value(flow, what))

@@ -207,7 +207,6 @@ static int begin_watches(struct session *session)
     const struct experiment *experiment = session->experiment;
 
     session->watch = calloc(experiment->probes + 1u, sizeof(*session->watch));
-    if (session->watch == NULL) return -ENOMEM;
     for (uint32_t i = 0; i < experiment->probes; i++) {
         const struct probe *probe = &experiment->probe[i];
         if (probe->kind->calculate || &experiment->run[probe->run] != session->run) continue;
@@ -430,7 +429,6 @@ static bool list_points(struct execution *execution)
     for (uint32_t i = 0; i < experiment->runs; i++)
         most += experiment->run[i].seeds;
     execution->point = calloc(most + 1u, sizeof *execution->point);
-    if (execution->point == NULL) return study_fail(execution->error, "%s: not enough memory", experiment->path);
     for (uint32_t i = 0; i < experiment->probes; i++) {
         struct probe *probe = &experiment->probe[i];
         probe->values = probe->kind->calculate ? 1 : experiment->run[probe->run].seeds;

@@ -118,7 +118,6 @@ bool sweep_run(struct sweep *sweep)
 
     CHECK(sweep->seeds > 0);
     sweep->row = calloc((size_t)sweep->points * sweep->seeds, sizeof *sweep->row);
-    if (sweep->row == NULL) return study_fail(sweep->error, "not enough memory");
     return pool_run(&work, &sweep->done);
 }
 

@@ -21,7 +21,6 @@ static bool push(struct sweep_grid *grid, struct sweep_axis *axis, const char *t
 {
     if (axis->values == VALUES) return study_fail(grid->error, "--vary %s: more than %u values", axis->path, VALUES);
     char *copy = arena_strndup(&grid->arena, text, length);
-    if (copy == NULL) return study_fail(grid->error, "not enough memory");
     axis->value[axis->values++] = copy;
     return true;
 }
@@ -42,7 +41,6 @@ static bool push_named(struct sweep_grid *grid, struct sweep_axis *axis, const c
         return study_fail(grid->error, "--vary %s: '%s': a value is missing behind its name", axis->path, item);
     if (!push(grid, axis, value, strlen(value))) return false;
     const char *copy = arena_strndup(&grid->arena, item, name);
-    if (copy == NULL) return study_fail(grid->error, "not enough memory");
     for (uint32_t i = 0; i + 1 < axis->values; i++)
         if (axis->name[i] && strcmp(axis->name[i], copy) == 0)
             return study_fail(grid->error, "--vary %s: two values are named '%s'", axis->path, copy);

@@ -147,7 +147,6 @@ static bool list_tasks(struct batch *batch)
     for (uint32_t p = 0; batch->task && p < work->points; p++) {
         struct tune_point *point = work->point[p];
         if (point->row == NULL) point->row = calloc((size_t)tune->scenarios * TUNE_SEEDS, sizeof *point->row);
-        if (point->row == NULL) return false;
         for (uint32_t seed = work->from; seed < work->to; seed++)
             for (uint32_t s = 0; s < tune->scenarios; s++)
                 if ((tune->scenario[s].searched || work->every_scenario) && !tune_row(point, s, seed) &&

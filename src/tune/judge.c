@@ -254,7 +254,6 @@ bool tune_probe(struct tune *tune)
 
     if (!tune->helps || tune->plan.robust == 0) return true;
     tune->under = calloc(tune->scenarios, sizeof *tune->under);
-    if (tune->under == NULL) return study_fail(tune->error, "not enough memory");
     if (!tune_evaluate(tune, &own) || !tune_evaluate(tune, &work)) return false;
     for (uint32_t s = 1; s < tune->scenarios; s++) {
         uint32_t end = tune->scenario[s].searched ? from + tune->plan.fresh_seeds : to;

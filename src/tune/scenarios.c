@@ -137,7 +137,6 @@ static void add_failures(struct tune *tune)
 bool scenarios_make(struct tune *tune)
 {
     tune->scenario = calloc(SCENARIOS, sizeof *tune->scenario);
-    if (tune->scenario == NULL) return study_fail(tune->error, "not enough memory");
     add(tune, "the file as it is", true)->searched = true;
     add_loads(tune);
     add_alone(tune);

@@ -31,7 +31,6 @@ struct tune_point *tune_add(struct tune *tune, const struct tune_point *point)
 {
     GROW(tune->point, tune->points, tune->room);
     struct tune_point *added = malloc(sizeof *added);
-    if (added == NULL) return NULL;
     *added = *point;
     added->score = INFINITY;
     tune->point[tune->points++] = added;

@@ -62,7 +62,6 @@ char *endpoint_list(const struct fabric *fabric, const uint32_t *endpoint, uint3
     size_t length = 0;
     FILE *to = open_memstream(&text, &length);
 
-    if (to == NULL) return NULL;
     fputc('[', to);
     for (uint32_t i = 0; i < count; i++)
         fprintf(to, "%s\"%s\"", i ? ", " : "", endpoint_name(fabric, endpoint[i], name));

@@ -67,12 +67,13 @@ static void judge_diff(struct validate_case *of)
                         .running = {.fabric = of->fabric, .places = here},
                         .each = keep_first,
                         .to = why};
-    if (enough && diff_run(&diff))
+    if (enough) diff_run(&diff);
+    if (enough)
         validate_judge(
             of, &(struct validate_finding){
                     .subject = subject, .criterion = CRITERION_DIFFERENCES, .value = (double)diff.drifts, .why = why});
     else
-        validate_tell(of, VALIDATE_FAIL, subject, "it can be compared", "not enough memory");
+        validate_tell(of, VALIDATE_FAIL, subject, "it can be compared", "its text cannot be read again");
     fabric_places_free(here);
     fabric_places_free(there);
 }

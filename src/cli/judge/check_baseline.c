@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "cli/cli.h"
 #include "cli/outputs.h"
 
@@ -26,7 +27,7 @@ bool check_baseline_read(const char *path, uint64_t **ret, size_t *ret_count)
 {
     FILE *from = fopen(path, "r");
     uint64_t *known = NULL;
-    size_t knowns = 0, room = 0;
+    uint32_t knowns = 0, room = 0;
     char line[512];
 
     if (!from) {
@@ -37,21 +38,13 @@ bool check_baseline_read(const char *path, uint64_t **ret, size_t *ret_count)
         char *end;
         if (line[0] == '#' || line[0] == '\n') continue;
         uint64_t one = strtoull(line, &end, 16);
-        uint64_t *more = known;
-        if (knowns == room) {
-            room = room ? room * 2 : 256;
-            more = realloc(known, room * sizeof(*more));
-        }
-        if (end != line + 16 || !more) {
-            if (more)
-                cli_error("%s: not a baseline: '%.40s'", path, line);
-            else
-                cli_error("%s: not enough memory", path);
+        if (end != line + 16) {
+            cli_error("%s: not a baseline: '%.40s'", path, line);
             fclose(from);
-            free(more ? more : known);
+            free(known);
             return false;
         }
-        known = more;
+        GROW(known, knowns, room);
         known[knowns++] = one;
     }
     int error = ferror(from) ? errno : 0;

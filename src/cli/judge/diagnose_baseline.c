@@ -55,10 +55,6 @@ bool diagnose_baseline_write(const struct diagnose *diagnose, const char *path)
     }
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, id) count++;
     job = calloc(count ? count : 1, sizeof *job);
-    if (!job) {
-        cli_error("--write-baseline '%s': not enough memory", path);
-        return false;
-    }
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, id) baseline.jobs += baseline_of(evidence, id, &job[baseline.jobs]);
     baseline.job = job;
     bool good = diagnose_baseline_save(&baseline, path);

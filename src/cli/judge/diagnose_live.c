@@ -182,10 +182,6 @@ bool diagnose_live(struct evidence *evidence, ps_t interval)
     struct reading *in = calloc(1, sizeof *in);
     char host[64] = "this machine";
 
-    if (!in) {
-        cli_error("live: no memory");
-        return false;
-    }
     gethostname(host, sizeof host - 1);
     in->evidence = evidence;
     in->source = (struct evidence_source){evidence_file(evidence, "live"), 0, 0};

@@ -45,10 +45,6 @@ static bool write_document(const void *context, FILE *out)
     const struct document *document = context;
     struct jout *jout = malloc(sizeof *jout);
 
-    if (!jout) {
-        cli_error("not enough memory for the page");
-        return false;
-    }
     jout_init(jout, out);
     jout_open(jout, NULL, '{');
     diagnose_json(jout, document->report);

@@ -85,10 +85,6 @@ bool validate_print_json(const struct validate *validate, FILE *out)
 {
     struct jout *jout = malloc(sizeof *jout);
 
-    if (jout == NULL) {
-        cli_error("not enough memory for the report");
-        return false;
-    }
     jout_init(jout, out);
     json_document(jout, validate);
     free(jout);

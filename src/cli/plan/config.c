@@ -147,8 +147,8 @@ static bool make(const struct config_settings *settings, const struct fabric *fa
     struct config_emit emit = {.fabric = fabric, .node = file->node, .comments = comments, .mixed = !settings->nos};
 
     emit.to = open_memstream(&file->text, &file->length);
-    int result = emit.to ? file->format->emit(&emit) : -ENOMEM;
-    if (emit.to && fclose(emit.to) != 0 && result == 0) result = -ENOMEM;
+    int result = file->format->emit(&emit);
+    fclose(emit.to);
     if (result == 0) return true;
     cli_error("'%s' as %s: %s", file->device, file->format->name,
               result == -EINVAL ? "it has no ports" : strerror(-result));
@@ -187,9 +187,8 @@ static int print_configs(const struct config_settings *settings, const struct fa
     struct config_file *file = calloc(fabric->nodes, sizeof *file);
     uint32_t count = 0;
     unsigned warnings = 0;
-    bool good = file && choose(settings, fabric, file, &count);
+    bool good = choose(settings, fabric, file, &count);
 
-    if (!file) cli_error("not enough memory");
     if (good && count > 1 && !settings->out && !settings->common.json) {
         cli_error("config: %u devices; say which one with --device, or where to with --out", count);
         good = false;

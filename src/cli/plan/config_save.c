@@ -82,13 +82,12 @@ bool config_save(const char *out, const struct config_file *file, uint32_t count
         return false;
     }
     struct cli_file *to = calloc(count + 1u, sizeof *to);
-    int made = to ? make_folders(folder) : -1;
-    if (to == NULL) cli_error("not enough memory");
+    int made = make_folders(folder);
     for (uint32_t f = 0; f < count && made >= 0 && good; f++)
         good = write_one(&to[f], folder, &file[f]);
     for (uint32_t f = 0; f < count && made >= 0 && good; f++)
         good = cli_file_close(&to[f]);
-    for (uint32_t f = 0; f < count && to; f++)
+    for (uint32_t f = 0; f < count; f++)
         cli_file_drop(&to[f]);
     free(to);
     if (made >= 0 && !good) unmake(folder, (unsigned)made);

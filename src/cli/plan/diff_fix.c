@@ -44,23 +44,22 @@ static char *emitted(const struct fixing *fixing, const struct fabric *fabric, u
     FILE *to = open_memstream(&text, &length);
 
     struct config_emit emit = {.fabric = fabric, .node = node, .to = to};
-    int result = to ? format->emit(&emit) : -ENOMEM;
-    if (to && fclose(to) != 0 && result == 0) result = -ENOMEM;
+    int result = format->emit(&emit);
+    fclose(to);
     if (result == 0) return text;
     cli_error("%s: %s", fixing->device, strerror(-result));
     free(text);
     return NULL;
 }
 
-/* The approved fabric with the ports of this device called as they run; 0 or -ENOMEM.  *ret_names is to be freed. */
-static int with_running_names(const struct fixing *fixing, struct fabric *ret, const char ***ret_names)
+/* The approved fabric with the ports of this device called as they run.  *ret_names is to be freed. */
+static void with_running_names(const struct fixing *fixing, struct fabric *ret, const char ***ret_names)
 {
     const struct fabric *one = fixing->list->approved->fabric, *two = fixing->list->running->fabric;
     const struct fabric_node *node = &one->node[fixing->approved];
     bool by_number = diff_by_number(one, two, fixing->approved, fixing->running);
     const char **name = calloc(one->ports + 1u, sizeof(*name));
 
-    if (!name) return -ENOMEM;
     for (uint32_t p = 0; p < one->ports; p++) {
         bool own = p >= node->first_port && p < node->first_port + node->ports;
         uint32_t same = own ? diff_same_port(one, two, fixing->running, p, by_number) : FABRIC_NONE;
@@ -71,7 +70,6 @@ static int with_running_names(const struct fixing *fixing, struct fabric *ret, c
     *ret = *one;
     ret->operations.port_name = name;
     *ret_names = name;
-    return 0;
 }
 
 /* Names that the running text or the approved file gives ports go into what root runs. */
@@ -85,10 +83,7 @@ static bool good_names(const struct diff_list *list, const char *device)
     struct fabric wanted;
 
     if (fixing.approved == FABRIC_NONE || fixing.running == FABRIC_NONE) return true;
-    if (with_running_names(&fixing, &wanted, &names) != 0) {
-        cli_error("%s: not enough memory", device);
-        return false;
-    }
+    with_running_names(&fixing, &wanted, &names);
     bool good = config_good_names(&wanted, fixing.approved);
     free(names);
     return good;
@@ -101,8 +96,8 @@ static int write_commands(struct fix *fix, FILE *out)
     size_t length = 0;
 
     fix->to = open_memstream(&text, &length);
-    int result = fix->to ? fix->format->fix(fix) : -ENOMEM;
-    if (fix->to && fclose(fix->to) != 0 && result == 0) result = -ENOMEM;
+    int result = fix->format->fix(fix);
+    fclose(fix->to);
     if (result == 0) text_outside_lines(out, &(struct text_style){.utf8 = true}, text); /* commands quote what runs */
     free(text);
     return result;
@@ -127,8 +122,9 @@ static bool write_one(const struct fixing *fixing, FILE *out)
     uint32_t device = config_device_find(set, fixing->device);
     const char **names = NULL;
     struct fabric wanted;
-    bool named = with_running_names(fixing, &wanted, &names) == 0;
-    char *approved = named ? emitted(fixing, &wanted, fixing->approved) : NULL;
+
+    with_running_names(fixing, &wanted, &names);
+    char *approved = emitted(fixing, &wanted, fixing->approved);
     char *seen = approved ? emitted(fixing, running->fabric, fixing->running) : NULL, *text = NULL;
     size_t length = 0;
     bool good = seen && cli_read_file(set->path[set->device[device].at.source], CONFIG_TEXT_MAX_BYTES, &text, &length);
@@ -137,7 +133,6 @@ static bool write_one(const struct fixing *fixing, FILE *out)
     int result = good ? write_commands(&fix, out) : 0;
 
     if (result != 0) tell_refused(fixing, set->path[set->device[device].at.source], result, &refused);
-    if (!named) cli_error("%s: not enough memory", fixing->device);
     free(names);
     free(approved);
     free(seen);
@@ -178,11 +173,10 @@ static bool make_file(const struct fixing *fixing, bool titled, struct config_fi
         (struct config_file){.device = fixing->device, .node = fixing->approved, .format = commands_of(fixing->format)};
     FILE *to = open_memstream(&ret->text, &ret->length);
 
-    if (to && titled) print_title(fixing, to);
-    bool good = to && write_one(fixing, to);
-    if (to && fclose(to) == 0) return good;
-    cli_error("%s: not enough memory", fixing->device);
-    return false;
+    if (titled) print_title(fixing, to);
+    bool good = write_one(fixing, to);
+    fclose(to);
+    return good;
 }
 
 static bool fix_device(const struct diff_list *list, const char *device, bool titled, struct config_file *ret)
@@ -262,10 +256,9 @@ bool diff_fix(const struct diff_list *list, const char *into, bool quiet, FILE *
 {
     if (!can_fix(list, into != NULL)) return false;
     struct config_file *file = calloc(list->count + 1u, sizeof *file);
-    bool good = file != NULL;
+    bool good = true;
     uint32_t count = 0;
 
-    if (!good) cli_error("diff: not enough memory");
     for (uint32_t d = 0; good && d < list->count; d++) {
         if (!first_of_device(list, d)) continue;
         good = fix_device(list, list->drift[d].device, !into, &file[count]);

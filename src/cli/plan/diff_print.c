@@ -18,10 +18,7 @@
 
 static const char *kept(struct diff_list *list, const char *text)
 {
-    const char *copy = text ? arena_strndup(&list->arena, text, strlen(text)) : NULL;
-
-    if (text && !copy) list->no_memory = true;
-    return copy;
+    return text ? arena_strndup(&list->arena, text, strlen(text)) : NULL;
 }
 
 void diff_list_add(void *to, const struct drift *drift)
@@ -33,7 +30,6 @@ void diff_list_add(void *to, const struct drift *drift)
     *as = *drift;
     as->port = kept(list, drift->port);
     as->key = kept(list, drift->key);
-    if (list->no_memory) list->count--;
 }
 
 bool diff_refused(const struct diff_list *list, const struct drift *drift)
@@ -174,7 +170,7 @@ static void print_cause(const struct diff_list *list, struct group *group, uint3
     } else {
         fprintf(out, " %s", drift->port ? drift->port : drift->device);
     }
-    for (uint32_t c = 1; name && c < count; c++) {
+    for (uint32_t c = 1; c < count; c++) {
         const struct drift *other = &list->drift[cause[c].drift];
         name[names++] = other->name ? other->name : other->port;
     }
@@ -199,29 +195,25 @@ static void print_cause(const struct diff_list *list, struct group *group, uint3
     free(name);
 }
 
-/* Groups in the order of the first drift of each; NULL: no memory.  To be freed. */
+/* Groups in the order of the first drift of each.  To be freed. */
 static struct group *groups_of(struct cause *cause, uint32_t count, uint32_t *ret_groups)
 {
     const struct cause **first = calloc(count + 1u, sizeof(const struct cause *));
     struct group *group = calloc(count + 1u, sizeof(*group));
     uint32_t groups = 0;
 
-    if (cause && first && group) {
-        if (count) qsort(cause, count, sizeof(*cause), by_shape);
-        for (uint32_t c = 0; c < count; c++)
-            if (!c || cause[c].shape != cause[c - 1].shape) first[groups++] = &cause[c];
-        if (groups) qsort(first, groups, sizeof(*first), by_drift);
-        for (uint32_t g = 0; g < groups; g++) {
-            group[g] = (struct group){.cause = first[g], .count = 1};
-            while (first[g] + group[g].count < cause + count && first[g][group[g].count].shape == first[g]->shape)
-                group[g].count++;
-        }
+    if (count) qsort(cause, count, sizeof(*cause), by_shape);
+    for (uint32_t c = 0; c < count; c++)
+        if (!c || cause[c].shape != cause[c - 1].shape) first[groups++] = &cause[c];
+    if (groups) qsort(first, groups, sizeof(*first), by_drift);
+    for (uint32_t g = 0; g < groups; g++) {
+        group[g] = (struct group){.cause = first[g], .count = 1};
+        while (first[g] + group[g].count < cause + count && first[g][group[g].count].shape == first[g]->shape)
+            group[g].count++;
     }
-    bool good = cause && first && group;
     free(first);
-    if (!good) free(group);
     *ret_groups = groups;
-    return good ? group : NULL;
+    return group;
 }
 
 uint32_t diff_print_text(const struct diff_list *list, bool all, FILE *out)
@@ -229,15 +221,14 @@ uint32_t diff_print_text(const struct diff_list *list, bool all, FILE *out)
     struct cause *cause = calloc(list->count + 1u, sizeof(*cause));
     uint32_t groups = 0, lines = 0;
 
-    for (uint32_t d = 0; cause && d < list->count; d++)
+    for (uint32_t d = 0; d < list->count; d++)
         cause[d] = (struct cause){all ? d : shape_of(&list->drift[d]), d};
     struct group *group = groups_of(cause, list->count, &groups);
-    for (uint32_t g = 0; group && g < groups; g++) {
+    for (uint32_t g = 0; g < groups; g++) {
         if (group[g].printed) continue;
         print_cause(list, &group[g], all ? 1 : groups - g, out);
         lines++;
     }
-    if (!group) cli_error("diff: not enough memory");
     free(cause);
     free(group);
     return lines;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "cli/plan/diff_print.h"
 #include "fabric/file/tree.h"
 #include "fabric/owners.h"
@@ -94,8 +95,6 @@ static void report(struct words *words, const char *path, struct side approved, 
                           .number = FABRIC_NONE,
                           .approved_at = approved.at,
                           .running_at = running.at};
-    words->list->no_memory |= drift.device == NULL;
-    if (drift.device == NULL) return;
     show(approved.tree, drift.approved);
     show(running.tree, drift.running);
     if (strcmp(drift.approved, drift.running) == 0) snprintf(drift.running, sizeof drift.running, "another");
@@ -189,7 +188,7 @@ static void compare(struct words *words, const char *path, struct side a, struct
     }
 }
 
-bool diff_words(struct diff *diff, struct diff_list *list)
+void diff_words(struct diff *diff, struct diff_list *list)
 {
     const char *text[] = {list->approved->text, list->running->text};
     struct words words = {.diff = diff, .list = list, .told = list->count};
@@ -197,7 +196,6 @@ bool diff_words(struct diff *diff, struct diff_list *list)
     struct tree *tree[2];
 
     for (int side = 0; side < 2; side++)
-        if (tree_parse(text[side], strlen(text[side]), &list->arena, &tree[side], &errors) != 0) return false;
+        CHECK(tree_parse(text[side], strlen(text[side]), &list->arena, &tree[side], &errors) == 0); /* it was loaded */
     compare(&words, "", (struct side){tree[0], tree[0]->at}, (struct side){tree[1], tree[1]->at});
-    return !list->no_memory;
 }

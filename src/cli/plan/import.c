@@ -263,9 +263,9 @@ static int import_simulator(const struct settings *settings, char **file, FILE *
     char *text = NULL;
     size_t length = 0;
     FILE *to = open_memstream(&text, &length);
-    int result = to ? import(settings, file, to, &errors) : -ENOMEM;
+    int result = import(settings, file, to, &errors);
 
-    if (to && fclose(to) != 0 && result == 0) result = -ENOMEM;
+    fclose(to);
     if (result == 0 && settings->common.json)
         print_json(settings, text, out);
     else if (result == 0)

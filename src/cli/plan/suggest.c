@@ -73,11 +73,9 @@ static struct fabric *load_with(const struct cli_source *source, const struct su
     struct fabric_errors errors = {0};
     struct fabric *fabric = NULL;
 
-    for (uint32_t l = 0; override && l < suggest->lines; l++)
+    for (uint32_t l = 0; l < suggest->lines; l++)
         override[l] = (struct fabric_override){suggest->line[l].path, suggest->line[l].value};
-    if (!override)
-        cli_error("not enough memory");
-    else if (cli_fabric_load(source->path, source->text, override, suggest->lines, &fabric, &errors) != 0)
+    if (cli_fabric_load(source->path, source->text, override, suggest->lines, &fabric, &errors) != 0)
         fabric_errors_print(&errors, stderr);
     free(override);
     return fabric;

@@ -81,7 +81,6 @@ static bool compare(struct top *top)
 {
     struct shown *shown = realloc(top->shown, (top->now.rows + 1u) * sizeof *shown);
 
-    if (shown == NULL) return false;
     top->shown = shown;
     for (uint32_t i = 0; i < top->now.rows; i++) {
         const struct top_row *now = &top->now.row[i], *last = row_before(top, i);

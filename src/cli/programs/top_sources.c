@@ -67,7 +67,6 @@ int top_of_fabric(void *context, struct top_sample *ret)
     if (error == -ENOENT) return end(CLI_WRONG, "no fabric '%s' is up; start it with 'rocelab up'", from->fabric);
     if (error) return end(CLI_WRONG, "%s", strerror(-error));
     FILE *out = open_memstream(&text, &bytes);
-    if (out == NULL) return end(CLI_WRONG, "%s", strerror(ENOMEM));
     snprintf(words, sizeof words, "top %s", from->which ? from->which : "");
     int answer = control_ask(path, words, CONTROL_PATIENCE_MS, out);
     if (fclose(out) != 0) answer = -ENOMEM;

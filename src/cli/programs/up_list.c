@@ -44,7 +44,6 @@ static void ask(const char *path, struct one *ret)
     size_t bytes = 0;
     FILE *heard = open_memstream(&text, &bytes);
 
-    if (heard == NULL) return;
     int answer = control_ask(path, "about", PATIENCE_MS, heard);
     if (fclose(heard) == 0 && answer == 0)
         ret->answers = sscanf(text, "%" SCNu64 "\t%15[^\t]\t%" SCNu32 "\t%" SCNu64, &ret->since_s, ret->clock,
@@ -57,10 +56,6 @@ static int add(void *context, const char *path)
     struct all *all = context;
     struct one *more = realloc(all->one, (all->count + 1) * sizeof *more), one = {.pid = control_pid(path)};
 
-    if (more == NULL) {
-        all->no_memory = true;
-        return 1;
-    }
     all->one = more;
     up_name(path, one.name);
     ask(path, &one);

@@ -132,10 +132,6 @@ bool compare_json(const struct compare_view *view, FILE *out)
 {
     struct jout *jout = malloc(sizeof *jout);
 
-    if (jout == NULL) {
-        cli_error("not enough memory for the report");
-        return false;
-    }
     jout_init(jout, out);
     json_document(jout, view);
     free(jout);

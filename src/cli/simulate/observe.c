@@ -69,10 +69,6 @@ bool cli_observe_begin(struct cli_observe *observe, struct sim *sim)
     }
     uint32_t connections = series_objects(observe->series, OBSERVE_OBJECT_CONNECTION);
     observe->connection = calloc(connections + 1u, sizeof(*observe->connection));
-    if (observe->connection == NULL) {
-        cli_error("not enough memory for the series");
-        return false;
-    }
     for (uint32_t i = 0; i < connections; i++)
         sim_sample_connection(sim, i, &observe->connection[i]);
     sim_watch(sim, observe->series);

@@ -124,7 +124,6 @@ static bool print_json(const struct each *each, bool seeds, FILE *out)
     struct jout *jout = malloc(sizeof(*jout));
     bool enough = jout != NULL;
 
-    if (jout == NULL) return false;
     jout_init(jout, out);
     jout_open(jout, NULL, '{');
     jout_u64(jout, "version", 1);

@@ -101,10 +101,6 @@ static bool print_json(const void *context, FILE *out)
     const struct seeds_report *report = context;
     struct jout *jout = malloc(sizeof *jout);
 
-    if (jout == NULL) {
-        cli_error("not enough memory for the report");
-        return false;
-    }
     jout_init(jout, out);
     jout_open(jout, NULL, '{');
     jout_u64(jout, "version", 1);

@@ -79,10 +79,6 @@ bool sweep_json(const struct sweep *sweep, const struct sweep_view *view, FILE *
 {
     struct jout *jout = malloc(sizeof *jout);
 
-    if (jout == NULL) {
-        cli_error("not enough memory for the report");
-        return false;
-    }
     jout_init(jout, out);
     jout_open(jout, NULL, '{');
     jout_u64(jout, "version", 1);

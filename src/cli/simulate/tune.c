@@ -137,10 +137,6 @@ int verb_tune(int argc, char **argv, FILE *out)
     struct cli_common common;
     int first, answer;
 
-    if (settings == NULL) {
-        cli_error("not enough memory");
-        return CLI_WRONG;
-    }
     settings->tune.stopped = &cli_stopped;
     settings->tune.error = &settings->error;
     answer = cli_options(&command, argc, argv, out, &common, settings, &first);

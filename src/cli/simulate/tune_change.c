@@ -33,7 +33,6 @@ static bool write_yaml(const void *context, FILE *to)
     struct fabric_errors errors = {0};
     struct tune_overrides *with = malloc(sizeof *with);
 
-    if (with == NULL) return false;
     tune_overrides(change->tune, change->answer, with);
     fprintf(to, "# Written by rocelab tune%s\n", with->count ? "; values changed:" : ": nothing is to be changed.");
     for (uint32_t i = 0; i < with->count; i++)

@@ -168,10 +168,6 @@ bool tune_json(const struct tune *tune, FILE *out)
 {
     struct jout *jout = malloc(sizeof *jout);
 
-    if (jout == NULL) {
-        cli_error("not enough memory for the report");
-        return false;
-    }
     jout_init(jout, out);
     json_document(jout, tune);
     free(jout);

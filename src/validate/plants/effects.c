@@ -64,7 +64,6 @@ static bool is_uneven(const struct variant *variant, bool empty)
     struct upwards *up = calloc(fabric->nodes, sizeof *up);
     bool found = false;
 
-    if (!up) return false;
     count_upwards(variant, up);
     for (uint32_t n = fabric->hosts; n < fabric->nodes && !found; n++) {
         if (up[n].links < 2 || up[n].bytes == 0) continue;

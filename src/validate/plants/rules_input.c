@@ -62,7 +62,6 @@ static bool add_value(struct input *input, const char *value, long step)
     size_t need = input->values_used + (size_t)(step - input->step + 1) * (each > 2 ? each : 2) + 1;
     if (need > input->values_room) {
         char *grown = realloc(one->values, 2 * need);
-        if (grown == NULL) return false;
         one->values = grown;
         input->values_room = 2 * need;
     }
@@ -180,7 +179,6 @@ static bool leave_out(struct input *input)
     size_t keys = 0;
     bool sent = false;
 
-    if (!key) return false;
     for (uint32_t i = 0; i < input->count; i++) {
         struct one *one = &input->one[i];
         one->left_out = is_mute(one);
