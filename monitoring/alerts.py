@@ -3,8 +3,12 @@
 
 Expressions are shares and ratios, so that rate and scale cancel.  Which priorities are lossless, and which are meant to be used, the
 exposition says itself (rocelab_class_*), so that the rules fit any fabric.  Durations are written as Prometheus has them; make.py can make all of
-them shorter by one factor.
+them shorter by one factor.  What an alert has in common with a rule of diagnosis it takes from src/diagnose/limits.def.
 """
+import pathlib
+import re
+
+LIMITS = dict(re.findall(r"^LIMIT\((\w+), ([0-9.]+),", (pathlib.Path(__file__).parents[1] / "src/diagnose/limits.def").read_text(encoding="utf-8"), re.M))
 
 TEAMS = {
     "fabric": "thresholds of ECN and PFC, buffers, the watchdog, class maps, cables and optics",
@@ -50,7 +54,7 @@ ALERTS = [
      "increase(rocelab_switch_watchdog_detected_total[1m]) > 0",
      "the pause watchdog has cut off {{ $labels.port }}, priority {{ $labels.priority }}"),
     ("PauseStorm", "critical", "2m", "RB02", "network",
-     "rate(rocelab_switch_rx_pause_seconds_total[1m]) > 0.95 unless on (fabric, switch, port, priority) "
+     f"rate(rocelab_switch_rx_pause_seconds_total[1m]) > {LIMITS['storm_share']} unless on (fabric, switch, port, priority) "
      "rate(rocelab_switch_tx_bytes_total[1m]) > 0 unless on (fabric, switch, port, priority) "
      "rate(rocelab_switch_watchdog_seconds_total[1m]) > 0",
      "{{ $labels.port }} has been paused without end and sends nothing in priority {{ $labels.priority }}"),
@@ -66,23 +70,23 @@ ALERTS = [
      "{{ $labels.switch }} pauses in priority {{ $labels.priority }} and marks nothing"),
     ("CnpLost", "warning", "5m", "RB06", "network",
      "1 - (sum by (fabric) (rate(rdma_rp_cnp_handled_total[5m])) or 0 * sum by (fabric) (rate(rdma_np_cnp_sent_total[5m]))) / "
-     "(sum by (fabric) (rate(rdma_np_cnp_sent_total[5m])) > 0) > 0.02",
+     f"(sum by (fabric) (rate(rdma_np_cnp_sent_total[5m])) > 0) > {LIMITS['cnp_lost_share']}",
      "{{ $value | humanizePercentage }} of the CNPs that were sent were not handled"),
     ("Retransmissions", "warning", "1m", "RB07", "network",
-     "rate(rdma_retransmitted_packets_total[5m]) / (rate(rdma_tx_data_packets_total[5m]) > 0) > 1e-5",
+     f"rate(rdma_retransmitted_packets_total[5m]) / (rate(rdma_tx_data_packets_total[5m]) > 0) > {LIMITS['resent_share']}",
      "{{ $labels.device }} sends {{ $value | humanizePercentage }} of its packets again"),
     ("AckTimeouts", "critical", "0s", "RB07", "network",
      "increase(rdma_local_ack_timeout_err_total[1m]) > 0",
      "acknowledgements to {{ $labels.device }} do not come: a path is lost"),
     ("UplinksUneven", "info", "10m", "RB08", "network",
-     "rocelab:tier_uneven:ratio / on (fabric, from, to) (rocelab_tier_uneven_expected_ratio > 0) > 1.2",
+     f"rocelab:tier_uneven:ratio / on (fabric, from, to) (rocelab_tier_uneven_expected_ratio > 0) > {LIMITS['uneven_ratio']}",
      "links from {{ $labels.from }} to {{ $labels.to }} are {{ $value | humanize }} times as uneven as the hash explains"),
     ("HeadroomNearlyUsed", "warning", "5m", "RB01", "network",
      "rocelab:headroom_used:ratio > 0.8",
      "{{ $labels.port }} has used {{ $value | humanizePercentage }} of its headroom"),
     ("WrongClass", "warning", "5m", "RB09", "network",
      "sum by (fabric, switch) (rate(rocelab_switch_tx_bytes_total[1m]) and on (fabric, priority) rocelab_class_planned == 0) / "
-     "(sum by (fabric, switch) (rate(rocelab_switch_tx_bytes_total[1m])) > 0) > 0.01",
+     f"(sum by (fabric, switch) (rate(rocelab_switch_tx_bytes_total[1m])) > 0) > {LIMITS['wrong_class_share']}",
      "{{ $value | humanizePercentage }} of what {{ $labels.switch }} sends is in classes that nothing is meant to use"),
     ("MtuDrop", "critical", "0s", "RB09", "network",
      'increase(rocelab_switch_port_drops_total{reason="mtu"}[1m]) > 0',
@@ -97,22 +101,22 @@ ALERTS = [
      f"increase(rocelab_link_crc_errors_total[1m]) {HERE} > 0",
      "frames with wrong bits arrive at {{ $labels.port }} from {{ $labels.peer }}"),
     ("LinkFlaps", "warning", "0s", "RB11", "network",
-     f"increase(rocelab_link_down_total[1d]) {HERE} >= 5",
+     f"increase(rocelab_link_down_total[1d]) {HERE} >= {LIMITS['flaps_day']}",
      "the link from {{ $labels.port }} to {{ $labels.peer }} went down {{ $value | humanize }} times in a day"),
     ("OpticsHot", "warning", "15m", "RB11", "network",
-     f"rocelab_optic_temperature_celsius {HERE} > 70",
+     f"rocelab_optic_temperature_celsius {HERE} > {LIMITS['optic_hot']}",
      "the optic at {{ $labels.port }} has {{ $value | humanize }} C"),
     ("PreFecErrors", "warning", "10m", "RB11", "network",
-     f"rocelab_optic_pre_fec_ber {HERE} > 2.4e-4",
+     f"rocelab_optic_pre_fec_ber {HERE} > {LIMITS['fec_ber']}",
      "more bits are wrong at {{ $labels.port }} than FEC puts right"),
     ("SlowRank", "warning", "5m", "RB10", "host",
      "rocelab_gpu_step_compute_seconds > on (fabric, job_name) group_left () "
      "1.2 * quantile by (fabric, job_name) (0.5, rocelab_gpu_step_compute_seconds)",
      "the GPU {{ $labels.gpu }} computes longer than the others of {{ $labels.job_name }}, which wait for it"),
     ("TrainingDegraded", "critical", "5m", "RB10", "job",
-     f"{STEP} / {BEST} >= 1.05 and on (fabric, job_name) "
+     f"{STEP} / {BEST} >= {LIMITS['slow_ratio']} and on (fabric, job_name) "
      f"(rocelab:gpu_step_wait:seconds - on (fabric, job_name) min_over_time(rocelab:gpu_step_wait:seconds[1d])) >= on (fabric, job_name) "
-     f"0.7 * {ADDED} and on (fabric, job_name) rocelab:gpu_step_skew:seconds < on (fabric, job_name) 0.3 * {ADDED} and on (fabric) "
+     f"{LIMITS['exposed_share']} * {ADDED} and on (fabric, job_name) rocelab:gpu_step_skew:seconds < on (fabric, job_name) {LIMITS['straggler_share']} * {ADDED} and on (fabric) "
      'count by (fabric) (ALERTS{alertstate="firing", layer="network", severity!="info"}) > 0',
      "steps of {{ $labels.job_name }} take {{ $value | humanize }} times as long as they did, for the network"),
 ]
