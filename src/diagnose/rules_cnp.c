@@ -46,7 +46,7 @@ void rule_D10(struct diagnose *diagnose)
         {
             const struct evidence_value *sent = port_find(evidence, port, EVIDENCE_CNP_SENT);
             uint64_t marked = port_get(evidence, port, EVIDENCE_NP_MARKED);
-            if (!sent || (double)marked < diagnose->limits.marks_least ||
+            if (!sent || port_get(evidence, port, EVIDENCE_OUTSIDE) || (double)marked < diagnose->limits.marks_least ||
                 (double)sent->grown >= diagnose->limits.answered_share * (double)marked)
                 continue;
             if (pass) {
@@ -262,7 +262,7 @@ void rule_D11(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
     const uint64_t *total = diagnose->total;
-    struct cnps cnps = {.all_read = true};
+    struct cnps cnps = {.all_read = !diagnose->total[EVIDENCE_OUTSIDE]};
 
     if (total[EVIDENCE_CNP_IGNORED]) ignored(diagnose);
     cnps.sent = total[EVIDENCE_CNP_SENT];

@@ -238,7 +238,7 @@ void rule_D12(struct diagnose *diagnose)
 
     uint64_t resent = total[EVIDENCE_RETRANSMITTED] ? total[EVIDENCE_RETRANSMITTED] : total[EVIDENCE_SEQUENCE_NAKS];
     uint64_t packets = total[EVIDENCE_TX_DATA_PACKETS];
-    if (!total[EVIDENCE_SEQUENCE_NAKS] || something_was_lost(total)) return;
+    if (!total[EVIDENCE_SEQUENCE_NAKS] || something_was_lost(total) || total[EVIDENCE_OUTSIDE]) return;
     if (packets && (double)resent < diagnose->limits.resent_share * (double)packets) return;
     if (!switches || !all)
         missing_add(diagnose,
@@ -371,6 +371,7 @@ void rule_D15(struct diagnose *diagnose)
     bool lossless[EVIDENCE_PRIORITIES];
     unsigned many = 0, only = 0;
 
+    if (diagnose->total[EVIDENCE_OUTSIDE]) return; /* it sends in whatever class it likes */
     data_priorities(diagnose, lossless);
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
         if (lossless[p]) many++, only = p;

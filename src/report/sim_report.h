@@ -136,6 +136,8 @@ uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus);
 uint32_t sim_ideal_milli(const struct sim_job *job);
 /* Whether it did not end, and nothing is left that could end it. */
 bool sim_job_is_stuck(const struct sim_result *result, const struct sim_job *job);
+/* Whether an interface of this machine stands for the adapter. */
+bool sim_nic_is_outside(const struct sim_report *report, const struct sim_nic *nic);
 /* Whether the congestion control of an adapter goes by CNPs. */
 bool sim_nic_wants_cnps(const struct sim_report *report, const struct sim_nic *nic);
 /* What a port dropped, by reason: of sw_drop_name where it is a switch's, else of nic_drop_name. */

@@ -38,6 +38,13 @@ bool sim_job_is_stuck(const struct sim_result *result, const struct sim_job *job
     return result->state == SIM_STUCK && job->end == PS_NEVER;
 }
 
+bool sim_nic_is_outside(const struct sim_report *report, const struct sim_nic *nic)
+{
+    for (uint32_t i = 0; i < report->foreign_ports; i++)
+        if (report->foreign_port[i].endpoint == nic->endpoint) return true;
+    return false;
+}
+
 bool sim_nic_wants_cnps(const struct sim_report *report, const struct sim_nic *nic)
 {
     const struct fabric *fabric = report->fabric;

@@ -263,6 +263,22 @@ static void test_sprayed_has_a_counter(void **state)
     bed_close(&bed);
 }
 
+/* What an outside host sends, loses and handles is not counted: nobody is blamed for what does not add up. */
+static void test_outside(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    reordered(&bed);
+    cnps(&bed, 10000, 5000);
+    grew(&bed, bed.host[3], NONE, EVIDENCE_NP_MARKED, 5000);
+    is(&bed, bed.host[3], NONE, EVIDENCE_OUTSIDE, 1);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D10) + bed_count(&bed, DIAGNOSE_D11) + bed_count(&bed, DIAGNOSE_D12), 0);
+    bed_close(&bed);
+}
+
 /* What a line lost, or a switch cut off, is sent again, and nothing came out of order. */
 static void test_lost_on_the_line_or_trimmed(void **state)
 {
@@ -391,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_sprayed),
         cmocka_unit_test(test_sprayed_has_a_counter),
         cmocka_unit_test(test_lost_on_the_line_or_trimmed),
+        cmocka_unit_test(test_outside),
         cmocka_unit_test(test_lost_not_sprayed),
         cmocka_unit_test(test_wrong_class),
         cmocka_unit_test(test_right_class),

@@ -484,6 +484,7 @@ static void put_nic(struct filling *f, const struct sim_nic *nic)
     port_count(f, port, EVIDENCE_RX_DISCARDS, c ? c->drop[NIC_DROP_rx_buffer] : common->drops);
     port_count(f, port, EVIDENCE_RETRY_EXCEEDED, c ? c->retry_exceeded : 0);
     port_level(f, port, EVIDENCE_CNPS_WANTED, sim_nic_wants_cnps(f->report, nic));
+    if (sim_nic_is_outside(f->report, nic)) port_level(f, port, EVIDENCE_OUTSIDE, 1);
     port_count(f, port, EVIDENCE_TRIMMED, common->trimmed);
     if (c) port_level(f, port, EVIDENCE_RX_BUFFER_PEAK, c->rx_buffer_max_bytes);
     port_count(f, port, EVIDENCE_IDLE_RATE_NS, c ? c->idle_rate_ps / 1000 : 0);

@@ -241,6 +241,8 @@ static void read_nic(struct document *document)
         if (json_key_is(&document->json, "cnps_wanted"))
             document_level(document, port, EVIDENCE_NO_PRIORITY, EVIDENCE_CNPS_WANTED,
                            document->json.type == JSON_TRUE);
+        if (json_key_is(&document->json, "outside") && document->json.type == JSON_TRUE)
+            document_level(document, port, EVIDENCE_NO_PRIORITY, EVIDENCE_OUTSIDE, 1);
         document_u64(document, "rx_packets", &seen.rx_packets);
         if (document_u64(document, "rx_bytes", &seen.rx_bytes)) seen.rx = true;
     }
