@@ -28,7 +28,7 @@ static void round_once(struct sip *sip)
     sip->c = turned(sip->c, 32);
 }
 
-static void take(struct sip *sip, uint64_t word)
+static void mix_word(struct sip *sip, uint64_t word)
 {
     sip->d ^= word;
     round_once(sip);
@@ -48,14 +48,14 @@ uint64_t hash_secret(const struct hash_secret *secret, uint64_t first, const voi
                       secret->word[0] ^ 0x6c7967656e657261u, secret->word[1] ^ 0x7465646279746573u};
     uint64_t word, last = (uint64_t)(length + sizeof first) << 56;
 
-    take(&sip, first);
+    mix_word(&sip, first);
     for (; length >= sizeof word; at += sizeof word, length -= sizeof word) {
         memcpy(&word, at, sizeof word);
-        take(&sip, word);
+        mix_word(&sip, word);
     }
     for (size_t i = 0; i < length; i++)
         last |= (uint64_t)at[i] << 8 * i;
-    take(&sip, last);
+    mix_word(&sip, last);
     sip.c ^= 0xff;
     for (unsigned i = 0; i < 3; i++)
         round_once(&sip);

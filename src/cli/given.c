@@ -19,7 +19,7 @@ static void begin(struct cli_given *given)
     given->begun = true;
 }
 
-static bool add(struct cli_given *given, enum fact_kind kind, const char *argument)
+static bool add_given(struct cli_given *given, enum fact_kind kind, const char *argument)
 {
     char wrong[FACTS_WRONG];
 
@@ -31,12 +31,12 @@ static bool add(struct cli_given *given, enum fact_kind kind, const char *argume
 
 bool cli_given_model(void *given, const char *argument)
 {
-    return add(given, FACT_MODEL, argument);
+    return add_given(given, FACT_MODEL, argument);
 }
 
 bool cli_given_cable(void *given, const char *argument)
 {
-    return add(given, FACT_CABLE, argument);
+    return add_given(given, FACT_CABLE, argument);
 }
 
 bool cli_given_file(void *to, const char *path)

@@ -22,7 +22,7 @@ struct finding {
     struct cli_files configs, links, fabrics, others;
 };
 
-static bool add(struct cli_files *files, const char *path)
+static bool add_file(struct cli_files *files, const char *path)
 {
     if (files->paths == files->room) {
         int room = files->room ? files->room * 2 : 64;
@@ -63,20 +63,20 @@ static bool sort_file(struct finding *finding, const char *path)
     bool fabric = false;
 
     if (stat(path, &found) != 0) {
-        if (errno == ENOENT) return add(&finding->others, path); /* a link to nothing */
+        if (errno == ENOENT) return add_file(&finding->others, path); /* a link to nothing */
         cli_error("%s: %s", path, strerror(errno)); /* what it is, and whether it belongs to the fabric, nobody knows */
         return false;
     }
-    if (!S_ISREG(found.st_mode) || found.st_size > CONFIG_TEXT_MAX_BYTES) return add(&finding->others, path);
+    if (!S_ISREG(found.st_mode) || found.st_size > CONFIG_TEXT_MAX_BYTES) return add_file(&finding->others, path);
     if (!cli_read_replaceable(path, CONFIG_TEXT_MAX_BYTES, &text, &length)) return false;
     if (!memchr(text, 0, length)) {
         fabric = cli_is_fabric(text);
         format = fabric ? NULL : config_format_guess(text, length);
     }
     free(text);
-    if (fabric) return add(&finding->fabrics, path);
-    if (!format || !format->import) return add(&finding->others, path);
-    return add(format == &config_clab || format == &config_lldp ? &finding->links : &finding->configs, path);
+    if (fabric) return add_file(&finding->fabrics, path);
+    if (!format || !format->import) return add_file(&finding->others, path);
+    return add_file(format == &config_clab || format == &config_lldp ? &finding->links : &finding->configs, path);
 }
 
 static int not_hidden(const struct dirent *entry)
@@ -102,7 +102,7 @@ static bool look_into(struct finding *finding, const char *folder, int depth)
             good = false;
         }
         if (good && is_folder(path))
-            good = depth > 0 ? look_into(finding, path, depth - 1) : add(&finding->others, path);
+            good = depth > 0 ? look_into(finding, path, depth - 1) : add_file(&finding->others, path);
         else if (good)
             good = sort_file(finding, path);
         free(entry[i]);
@@ -125,12 +125,12 @@ static void list_others(const struct cli_files *others, const char *why)
     fputc('\n', stderr);
 }
 
-static bool take(struct cli_files *to, const struct cli_files *from)
+static bool take_files(struct cli_files *to, const struct cli_files *from)
 {
     bool good = true;
 
     for (int i = 0; good && i < from->paths; i++)
-        good = add(to, from->path[i]);
+        good = add_file(to, from->path[i]);
     return good;
 }
 
@@ -143,11 +143,11 @@ bool cli_files_find(char *const *operand, int operands, bool quiet, struct cli_f
     for (int i = 0; good && i < operands; i++) {
         bool folder = is_folder(operand[i]);
         folders |= folder;
-        good = folder ? look_into(&finding, operand[i], 1) : add(&files, operand[i]);
+        good = folder ? look_into(&finding, operand[i], 1) : add_file(&files, operand[i]);
     }
     bool configs = files.paths || finding.configs.paths;
-    if (good) good = take(&files, &finding.configs) && take(&files, &finding.links);
-    if (good && !configs && !finding.links.paths) good = take(&files, &finding.fabrics);
+    if (good) good = take_files(&files, &finding.configs) && take_files(&files, &finding.links);
+    if (good && !configs && !finding.links.paths) good = take_files(&files, &finding.fabrics);
     if (good && folders && !quiet) {
         list_others(&finding.others, "no configuration of a known format");
         if (configs) list_others(&finding.fabrics, "a fabric file among configurations");

@@ -27,7 +27,7 @@
 #define FACTS_MAX 65536u
 #define ALL_NAMES 600
 
-static bool add(struct arena *arena, struct facts *facts, struct fact fact)
+static bool add_fact(struct arena *arena, struct facts *facts, struct fact fact)
 {
     if (facts->count == facts->room) {
         uint32_t room = facts->room ? facts->room * 2 : 16;
@@ -91,7 +91,7 @@ const char *facts_add(struct arena *arena, struct facts *facts, enum fact_kind k
     }
     const char *wrong = wrong_value(kind, value, buf);
     if (wrong) return wrong;
-    if (add(arena, facts, (struct fact){.kind = kind, .pattern = pattern, .value = value, .option = argument}))
+    if (add_fact(arena, facts, (struct fact){.kind = kind, .pattern = pattern, .value = value, .option = argument}))
         return NULL;
     snprintf(buf, FACTS_WRONG, "too many");
     return buf;
@@ -124,7 +124,7 @@ static bool read_value(const struct reader *in, enum fact_kind kind, const char 
 {
     if (!is_right(in, kind, value)) return false;
     struct fabric_at at = pattern && value->key ? value->key_at : value->at;
-    return add(
+    return add_fact(
         in->arena, in->facts,
         (struct fact){.kind = kind, .pattern = pattern, .value = value->text, .at = at, .may_miss = in->may_miss});
 }
@@ -161,7 +161,7 @@ static bool read_link(const struct reader *in, const struct tree *link)
     struct fact fact = {.kind = FACT_LINK, .pattern = a->text, .value = b->text, .at = a->at, .may_miss = in->may_miss};
     if (cable && !is_right(in, FACT_CABLE, cable)) return false;
     fact.cable = cable ? cable->text : NULL;
-    return add(in->arena, in->facts, fact);
+    return add_fact(in->arena, in->facts, fact);
 }
 
 int facts_read(struct arena *arena, const char *text, size_t length, bool may_miss, struct facts *facts,

@@ -54,7 +54,7 @@ struct effective {
     double sum, squares;
 };
 
-static void add(struct effective *effective, double bytes)
+static void add_flow(struct effective *effective, double bytes)
 {
     effective->sum += bytes;
     effective->squares += bytes * bytes;
@@ -82,13 +82,14 @@ static void from_hosts(struct diagnose *diagnose, struct effective *leaving)
         const struct evidence_flow *flow = &evidence->flow[i];
         uint32_t from = edge_of(evidence, flow->from);
         if (from == EVIDENCE_NONE || from == edge_of(evidence, flow->to)) continue;
-        add(&leaving[from], flow->bytes ? (double)flow->bytes : 1);
+        add_flow(&leaving[from], flow->bytes ? (double)flow->bytes : 1);
     }
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         struct effective nics = {0};
         EVIDENCE_EACH_PORT(evidence, device, port)
-        if (graph_peer_is_host(diagnose, port)) add(&nics, share_busy(diagnose, evidence->object[port].peer).value);
+        if (graph_peer_is_host(diagnose, port))
+            add_flow(&nics, share_busy(diagnose, evidence->object[port].peer).value);
         double flows = number(&leaving[device]), hosts = number(&nics);
         diagnose->graph->flows[device] = flows > hosts ? flows : hosts;
     }

@@ -53,7 +53,7 @@ static uint64_t offset(const struct moment *m, uint32_t port, unsigned prio, con
     return hash % 64; /* of what should not happen */
 }
 
-static void add(const struct moment *m, uint32_t port, unsigned prio, const char *name, void *object, size_t at)
+static void add_offset(const struct moment *m, uint32_t port, unsigned prio, const char *name, void *object, size_t at)
 {
     uint64_t value;
 
@@ -122,11 +122,11 @@ static void read_switch_port(const struct moment *m, uint32_t port, struct momen
     ret->sw = *ret->raw;
     split_drops(ret->raw, drops);
     for (const struct sw_counter *c = sw_port_counter_list; c->name; c++)
-        if (c->kind == SW_COUNTER_COUNT) add(m, port, NO_PRIO, c->name, &ret->sw, c->offset);
+        if (c->kind == SW_COUNTER_COUNT) add_offset(m, port, NO_PRIO, c->name, &ret->sw, c->offset);
     for (unsigned p = 0; p < DUMP_PRIOS; p++) {
         const struct sw_prio_counters *raw = &ret->raw->prio[p];
         for (const struct sw_counter *c = sw_prio_counter_list; c->name; c++)
-            if (c->kind == SW_COUNTER_COUNT) add(m, port, p, c->name, &ret->sw.prio[p], c->offset);
+            if (c->kind == SW_COUNTER_COUNT) add_offset(m, port, p, c->name, &ret->sw.prio[p], c->offset);
         ret->queue_drops[p] = drops->queue[p] + offset(m, port, p, "queue_drops");
         ret->queue_drop_bytes[p] = drops->queue_bytes[p] + offset(m, port, p, "queue_drop_bytes");
         ret->watchdog_drops[p] = drops->watchdog[p] + offset(m, port, p, "watchdog_drops");
@@ -145,10 +145,11 @@ static void read_nic(const struct moment *m, uint32_t endpoint, struct moment_ni
     ret->raw = m->result->nic[endpoint].counters ? m->result->nic[endpoint].counters : &nothing;
     ret->counters = *ret->raw;
     for (const struct nic_counter *c = nic_counter_list; c->name; c++)
-        if (strcmp(c->name, "rx_buffer_max_bytes") != 0) add(m, port, NO_PRIO, c->name, &ret->counters, c->offset);
+        if (strcmp(c->name, "rx_buffer_max_bytes") != 0)
+            add_offset(m, port, NO_PRIO, c->name, &ret->counters, c->offset);
     for (unsigned p = 0; p < DUMP_PRIOS; p++)
         for (const struct nic_counter *c = nic_prio_counter_list; c->name; c++)
-            add(m, port, p, c->name, &ret->counters.prio[p], c->offset);
+            add_offset(m, port, p, c->name, &ret->counters.prio[p], c->offset);
 }
 
 static int count_hosts(const struct fabric *fabric, uint32_t *ret)

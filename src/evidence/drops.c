@@ -27,7 +27,7 @@ enum drops_kind drops_kind(unsigned reason)
     return reasons[reason].kind;
 }
 
-static uint64_t take(struct drops *drops, unsigned priority, enum drops_kind kind)
+static uint64_t take_drops(struct drops *drops, unsigned priority, enum drops_kind kind)
 {
     uint64_t part = drops->of[priority] < drops->by[kind] ? drops->of[priority] : drops->by[kind];
 
@@ -43,12 +43,12 @@ void drops_share(struct drops *drops, uint8_t lossless, uint32_t port, drops_put
     for (unsigned pass = 0; pass < 2; pass++)
         for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
             if ((lossless >> p & 1) || pass) {
-                group[p] += take(drops, p, DROPS_HEADROOM);
-                watchdog[p] += take(drops, p, DROPS_WATCHDOG);
+                group[p] += take_drops(drops, p, DROPS_HEADROOM);
+                watchdog[p] += take_drops(drops, p, DROPS_WATCHDOG);
             }
             if (!(lossless >> p & 1) || pass) {
-                group[p] += take(drops, p, DROPS_BUFFER);
-                queue[p] += take(drops, p, DROPS_EGRESS);
+                group[p] += take_drops(drops, p, DROPS_BUFFER);
+                queue[p] += take_drops(drops, p, DROPS_EGRESS);
             }
         }
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {

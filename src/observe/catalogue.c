@@ -40,8 +40,8 @@ static bool ends_in(const char *name, const char *end)
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-static struct observe_metric *add(struct observe_catalogue *into, enum observe_object object, const char *counter,
-                                  const char *help, size_t offset)
+static struct observe_metric *add_metric(struct observe_catalogue *into, enum observe_object object,
+                                         const char *counter, const char *help, size_t offset)
 {
     CHECK(into->count < OBSERVE_METRICS_MAX);
     struct observe_metric *metric = &into->metric[into->count++];
@@ -65,7 +65,8 @@ static void add_nic(struct observe_catalogue *into)
 {
     for (const struct nic_counter *counter = nic_counter_list; counter->name; counter++) {
         bool mark = ends_in(counter->name, "_max_bytes");
-        struct observe_metric *metric = add(into, OBSERVE_OBJECT_NIC, counter->name, counter->help, counter->offset);
+        struct observe_metric *metric =
+            add_metric(into, OBSERVE_OBJECT_NIC, counter->name, counter->help, counter->offset);
         if (mark) metric->kind = OBSERVE_GAUGE;
         if (strncmp(counter->name, "drop_", 5) == 0)
             name_drop(metric, "rdma_drops_total", counter->name);
@@ -89,7 +90,8 @@ static const struct {
 
 static void add_nic_priority(struct observe_catalogue *into, const struct nic_counter *counter)
 {
-    struct observe_metric *metric = add(into, OBSERVE_OBJECT_NIC_PRIO, counter->name, counter->help, counter->offset);
+    struct observe_metric *metric =
+        add_metric(into, OBSERVE_OBJECT_NIC_PRIO, counter->name, counter->help, counter->offset);
 
     metric->label = "direction";
     metric->word = counter->name[0] == 'r' ? "rx" : "tx";
@@ -119,7 +121,8 @@ static void add_nic_priorities(struct observe_catalogue *into)
 static void add_switch_ports(struct observe_catalogue *into)
 {
     for (const struct sw_counter *counter = sw_port_counter_list; counter->name; counter++) {
-        struct observe_metric *metric = add(into, OBSERVE_OBJECT_PORT, counter->name, counter->help, counter->offset);
+        struct observe_metric *metric =
+            add_metric(into, OBSERVE_OBJECT_PORT, counter->name, counter->help, counter->offset);
         if (strncmp(counter->name, "drop_", 5) == 0)
             name_drop(metric, "rocelab_switch_port_drops_total", counter->name);
         else
@@ -133,7 +136,7 @@ static void add_switch_priorities(struct observe_catalogue *into)
         bool is_time = ends_in(counter->name, "_ps"), mark = counter->kind == SW_COUNTER_MAX;
         int kept = (int)strlen(counter->name) - (is_time ? 3 : 0);
         struct observe_metric *metric =
-            add(into, OBSERVE_OBJECT_PORT_COUNTERS, counter->name, counter->help, counter->offset);
+            add_metric(into, OBSERVE_OBJECT_PORT_COUNTERS, counter->name, counter->help, counter->offset);
         if (is_time) metric->unit = OBSERVE_SECONDS;
         if (mark) metric->kind = OBSERVE_GAUGE;
         snprintf(metric->name, sizeof metric->name, "rocelab_switch_%.*s%s%s", kept, counter->name,
@@ -143,7 +146,7 @@ static void add_switch_priorities(struct observe_catalogue *into)
 
 static void add_infiniband_counter(struct observe_catalogue *into, const char *name, const char *help, size_t offset)
 {
-    struct observe_metric *metric = add(into, OBSERVE_OBJECT_INFINIBAND, name, help, offset);
+    struct observe_metric *metric = add_metric(into, OBSERVE_OBJECT_INFINIBAND, name, help, offset);
 
     if (ends_in(name, "_bytes_total")) metric->unit = OBSERVE_BYTES;
     snprintf(metric->name, sizeof metric->name, "%s", name);
@@ -162,7 +165,7 @@ static struct observe_metric *add_own(struct observe_catalogue *into, enum obser
                                       const char *field, const char *help, size_t offset)
 {
     bool is_time = ends_in(field, "_ps");
-    struct observe_metric *metric = add(into, object, field, help, offset);
+    struct observe_metric *metric = add_metric(into, object, field, help, offset);
 
     if (is_time) metric->unit = OBSERVE_SECONDS;
     snprintf(metric->name, sizeof metric->name, "%s_%.*s%s_total", prefix, (int)strlen(field) - (is_time ? 3 : 0),

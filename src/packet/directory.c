@@ -67,7 +67,7 @@ static struct directory_entry *look(const struct directory *directory, const str
     }
 }
 
-static int add(struct directory *directory, const struct pkt_addr *addr, uint32_t kind, uint32_t endpoint)
+static int add_address(struct directory *directory, const struct pkt_addr *addr, uint32_t kind, uint32_t endpoint)
 {
     struct directory_entry *entry = look(directory, addr, kind);
     if (endpoint == DIRECTORY_NOBODY) return -EINVAL;
@@ -86,13 +86,13 @@ static uint32_t find(const struct directory *directory, const struct pkt_addr *a
 
 int directory_add(struct directory *directory, const struct pkt_addr *addr, uint32_t endpoint)
 {
-    return add(directory, addr, ADDRESS_IP, endpoint);
+    return add_address(directory, addr, ADDRESS_IP, endpoint);
 }
 
 int directory_add_mac(struct directory *directory, const uint8_t mac[6], uint32_t endpoint)
 {
     struct pkt_addr key = mac_key(mac);
-    return add(directory, &key, ADDRESS_MAC, endpoint);
+    return add_address(directory, &key, ADDRESS_MAC, endpoint);
 }
 
 uint32_t directory_find(const struct directory *directory, const struct pkt_addr *addr)

@@ -17,7 +17,7 @@ uint64_t report_naks(const struct capture_direction *direction)
     return sum;
 }
 
-static void add(struct report_sums *sums, const struct capture_direction *direction)
+static void add_direction(struct report_sums *sums, const struct capture_direction *direction)
 {
     sums->packets += direction->packets;
     sums->bytes += direction->bytes;
@@ -44,8 +44,8 @@ struct report_sums report_sums(const struct capture_connection *connection)
 {
     struct report_sums sums = {.first_ns = connection->forward->first_ns, .last_ns = connection->forward->last_ns};
 
-    add(&sums, connection->forward);
-    if (connection->reverse != NULL) add(&sums, connection->reverse);
+    add_direction(&sums, connection->forward);
+    if (connection->reverse != NULL) add_direction(&sums, connection->reverse);
     return sums;
 }
 

@@ -22,7 +22,7 @@ struct numbers { /* a list that grows */
     bool failed; /* no memory */
 };
 
-static void add(struct numbers *list, uint32_t number)
+static void add_number(struct numbers *list, uint32_t number)
 {
     if (list->failed) return;
     list->failed = !GROW(list->at, list->count, list->room);
@@ -40,7 +40,7 @@ static void name(struct roll *roll, uint32_t endpoint)
 {
     if (roll->named[endpoint] == roll->time) return;
     roll->named[endpoint] = roll->time;
-    add(&roll->list, endpoint);
+    add_number(&roll->list, endpoint);
 }
 
 static void name_ranks(const struct fabric *fabric, const struct fabric_job *job, struct roll *roll)
@@ -117,7 +117,7 @@ static void find_way(const struct sim *sim, uint32_t index, struct numbers *hops
 
     while (hops->count - first < HOPS_MAX && !hops->failed) {
         uint32_t peer = fabric->port[at].peer;
-        add(hops, at);
+        add_number(hops, at);
         if (peer == FABRIC_NONE) break;
         if (peer == fabric->endpoint[connection->dst].port) return;
         const struct fabric_node *node = &fabric->node[fabric->port[peer].node];

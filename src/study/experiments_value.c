@@ -43,7 +43,7 @@ static double wrong(struct walk *walk, const char *why)
     return 0;
 }
 
-static bool take(struct walk *walk, char c)
+static bool take_letter(struct walk *walk, char c)
 {
     blank(walk);
     if (*walk->at != c) return false;
@@ -207,16 +207,16 @@ static double named(struct walk *walk)
     bool least = length == 3 && memcmp(name, "min", 3) == 0, most = length == 3 && memcmp(name, "max", 3) == 0;
 
     walk->at += length;
-    if (!take(walk, '(')) return wrong(walk, "a name without its arguments");
+    if (!take_letter(walk, '(')) return wrong(walk, "a name without its arguments");
     bool whole = length == 5 && memcmp(name, "floor", 5) == 0;
     if (!least && !most && !whole) return call(walk, name, length);
     double value = sum(walk);
     if (whole) value = whole_below(value);
-    while (walk->why == NULL && !whole && take(walk, ',')) {
+    while (walk->why == NULL && !whole && take_letter(walk, ',')) {
         double next = sum(walk);
         if (isnan(next) || (least ? next < value : next > value)) value = next; /* and what is NaN stays so */
     }
-    return take(walk, ')') ? value : wrong(walk, "a ) is missing");
+    return take_letter(walk, ')') ? value : wrong(walk, "a ) is missing");
 }
 
 static double factor(struct walk *walk)
@@ -226,11 +226,11 @@ static double factor(struct walk *walk)
 
     blank(walk);
     if (walk->depth >= DEPTH_MAX) return wrong(walk, "nested too deep");
-    if (take(walk, '(')) {
+    if (take_letter(walk, '(')) {
         walk->depth++;
         value = sum(walk);
         walk->depth--;
-        return take(walk, ')') ? value : wrong(walk, "a ) is missing");
+        return take_letter(walk, ')') ? value : wrong(walk, "a ) is missing");
     }
     if (*walk->at >= 'a' && *walk->at <= 'z') {
         walk->depth++;
@@ -250,9 +250,9 @@ static double product(struct walk *walk)
     double value = factor(walk);
 
     while (walk->why == NULL) {
-        if (take(walk, '*'))
+        if (take_letter(walk, '*'))
             value *= factor(walk);
-        else if (take(walk, '/'))
+        else if (take_letter(walk, '/'))
             value /= factor(walk);
         else
             break;
@@ -265,9 +265,9 @@ static double sum(struct walk *walk)
     double value = product(walk);
 
     while (walk->why == NULL) {
-        if (take(walk, '+'))
+        if (take_letter(walk, '+'))
             value += product(walk);
-        else if (take(walk, '-'))
+        else if (take_letter(walk, '-'))
             value -= product(walk);
         else
             break;

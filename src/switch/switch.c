@@ -26,7 +26,7 @@ size_t sw_memory_bytes(const struct sw_config *config)
            balance_bytes(&config->balance) + voq_bytes(config) + credit_bytes(config);
 }
 
-static void *take(uint8_t **at, size_t bytes)
+static void *carve(uint8_t **at, size_t bytes)
 {
     void *taken = *at;
     *at += lines_up(bytes);
@@ -46,17 +46,17 @@ struct sw *sw_init(void *memory, const struct sw_config *config, const struct sw
     CHECK(sw_config_problem(config) == NULL);
     size_t ports = config->ports;
     uint8_t *at = memory;
-    struct sw *sw = take(&at, sizeof *sw);
-    sw->port = take(&at, ports * sizeof *sw->port);
-    sw->pg = take(&at, ports * SW_PRIOS * sizeof *sw->pg);
-    sw->queue = take(&at, ports * SW_PRIOS * sizeof *sw->queue);
-    sw->profile = take(&at, sw_profiles_count(config) * sizeof *sw->profile);
-    sw->due = take(&at, ports * sizeof *sw->due);
-    sw->slow = take(&at, ports * sizeof *sw->slow);
-    sw->counters = take(&at, ports * sizeof *sw->counters);
-    sw->balancer = balance_init(take(&at, balance_bytes(&config->balance)), &config->balance);
-    sw->voqs = voq_init(take(&at, voq_bytes(config)), config);
-    sw->credits = credit_init(take(&at, credit_bytes(config)), config);
+    struct sw *sw = carve(&at, sizeof *sw);
+    sw->port = carve(&at, ports * sizeof *sw->port);
+    sw->pg = carve(&at, ports * SW_PRIOS * sizeof *sw->pg);
+    sw->queue = carve(&at, ports * SW_PRIOS * sizeof *sw->queue);
+    sw->profile = carve(&at, sw_profiles_count(config) * sizeof *sw->profile);
+    sw->due = carve(&at, ports * sizeof *sw->due);
+    sw->slow = carve(&at, ports * sizeof *sw->slow);
+    sw->counters = carve(&at, ports * sizeof *sw->counters);
+    sw->balancer = balance_init(carve(&at, balance_bytes(&config->balance)), &config->balance);
+    sw->voqs = voq_init(carve(&at, voq_bytes(config)), config);
+    sw->credits = credit_init(carve(&at, credit_bytes(config)), config);
     CHECK((size_t)(at - (uint8_t *)memory) == sw_memory_bytes(config));
 
     sw->config = config;

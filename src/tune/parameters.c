@@ -195,7 +195,7 @@ static void name_path(const struct tune *tune, struct tune_parameter *parameter)
     }
 }
 
-static void add(struct tune *tune, uint32_t kind, uint32_t of_class)
+static void add_parameter(struct tune *tune, uint32_t kind, uint32_t of_class)
 {
     const struct tune_kind *as = &tune_kinds[kind];
     struct tune_parameter *parameter = &tune->parameter[tune->parameters];
@@ -331,9 +331,9 @@ bool parameters_find(struct tune *tune)
     uint32_t kept = 0;
 
     for (uint32_t kind = 0; kind < TUNE_KINDS; kind++) {
-        add(tune, kind, FABRIC_NONE);
+        add_parameter(tune, kind, FABRIC_NONE);
         for (uint32_t c = 0; c < tune->fabric->class_count; c++)
-            add(tune, kind, c);
+            add_parameter(tune, kind, c);
     }
     for (uint32_t i = 0; i < tune->parameters; i++)
         tune->parameter[i].varied = true; /* so that ecn.max follows ecn.min while we look */

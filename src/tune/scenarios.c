@@ -19,7 +19,7 @@
 #define HADOOP_BYTES 134e3 /* of the mean flow */
 #define STORAGE_BYTES 41e3
 
-static struct tune_scenario *add(struct tune *tune, const char *name, bool searched)
+static struct tune_scenario *add_scenario(struct tune *tune, const char *name, bool searched)
 {
     struct tune_scenario *scenario = &tune->scenario[tune->scenarios];
 
@@ -33,8 +33,8 @@ static struct tune_scenario *add(struct tune *tune, const char *name, bool searc
 
 static void add_loads(struct tune *tune)
 {
-    struct tune_scenario *half = add(tune, "half the sizes and loads", true);
-    struct tune_scenario *more = add(tune, "sizes and loads x1.5", true);
+    struct tune_scenario *half = add_scenario(tune, "half the sizes and loads", true);
+    struct tune_scenario *more = add_scenario(tune, "sizes and loads x1.5", true);
 
     if (half) half->size_milli = 500;
     if (more) more->size_milli = 1500;
@@ -47,7 +47,7 @@ static void add_alone(struct tune *tune)
 
     for (uint32_t j = 0; fabric->jobs > 1 && j < fabric->jobs && j < ALONE; j++) {
         snprintf(name, sizeof name, "%.40s alone", fabric->job[j].name);
-        struct tune_scenario *alone = add(tune, name, true);
+        struct tune_scenario *alone = add_scenario(tune, name, true);
         if (alone) alone->only = j;
         if (alone) alone->foreign = true;
     }
@@ -65,7 +65,7 @@ static unsigned long long window_us(const struct fabric *fabric, double mean_byt
 
 __attribute__((format(printf, 3, 4))) static void add_jobs(struct tune *tune, const char *name, const char *jobs, ...)
 {
-    struct tune_scenario *scenario = add(tune, name, tune->fabric->jobs == 1);
+    struct tune_scenario *scenario = add_scenario(tune, name, tune->fabric->jobs == 1);
     char text[TUNE_PATH];
     va_list args;
 
@@ -125,7 +125,7 @@ static void add_failures(struct tune *tune)
         number++;
         if (kinds & kind && (!tune->robust || before == after)) continue;
         snprintf(text, sizeof text, "%s down", fabric_port_name(fabric, p, name));
-        struct tune_scenario *scenario = add(tune, text, !(kinds & kind));
+        struct tune_scenario *scenario = add_scenario(tune, text, !(kinds & kind));
         if (scenario) scenario->port = p;
         kinds |= kind;
         taken++;
@@ -137,7 +137,7 @@ static void add_failures(struct tune *tune)
 bool scenarios_make(struct tune *tune)
 {
     tune->scenario = calloc(SCENARIOS, sizeof *tune->scenario);
-    add(tune, "the file as it is", true)->searched = true;
+    add_scenario(tune, "the file as it is", true)->searched = true;
     add_loads(tune);
     add_alone(tune);
     add_foreign(tune);

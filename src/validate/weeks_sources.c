@@ -30,7 +30,7 @@ struct effect {
 };
 
 /* NULL: there are none of them, or no room for more kinds than a fabric has. */
-static struct weeks_source *add(struct weeks *weeks, enum rate_part part, uint64_t parts, const char *where)
+static struct weeks_source *add_source(struct weeks *weeks, enum rate_part part, uint64_t parts, const char *where)
 {
     struct weeks_source *source = &weeks->source[weeks->sources];
     const struct fabric_rate *rate = &weeks->reliability.rate[part];
@@ -67,10 +67,10 @@ static void add_hosts(const struct fabric *fabric, struct weeks *weeks)
         hosts = fabric->hosts;
         nics = fabric->endpoints;
     }
-    add(weeks, RATE_GPU, fabric->gpus, "");
-    add(weeks, RATE_HOST, hosts, "");
-    add(weeks, RATE_SOFTWARE, weeks->gpus, "");
-    add(weeks, RATE_NIC, nics, "");
+    add_source(weeks, RATE_GPU, fabric->gpus, "");
+    add_source(weeks, RATE_HOST, hosts, "");
+    add_source(weeks, RATE_SOFTWARE, weeks->gpus, "");
+    add_source(weeks, RATE_NIC, nics, "");
 }
 
 static void add_links(const struct fabric *fabric, const struct effect *effect, struct weeks *weeks)
@@ -86,8 +86,8 @@ static void add_links(const struct fabric *fabric, const struct effect *effect, 
         char where[WEEKS_NAME];
         if (copper[k] + optical[k] == 0) continue;
         snprintf(where, sizeof where, "%s to %s", role_names[k % FABRIC_ROLES], role_names[k / FABRIC_ROLES]);
-        apply(add(weeks, RATE_OPTIC, 2 * optical[k], where), &effect[k]);
-        apply(add(weeks, RATE_COPPER, copper[k], where), &effect[k]);
+        apply(add_source(weeks, RATE_OPTIC, 2 * optical[k], where), &effect[k]);
+        apply(add_source(weeks, RATE_COPPER, copper[k], where), &effect[k]);
     }
 }
 
@@ -97,7 +97,7 @@ static void add_switches(const struct fabric *fabric, const struct effect *effec
         uint64_t count = 0;
         for (uint32_t n = fabric->hosts; n < fabric->nodes; n++)
             count += fabric->node[n].role == r;
-        apply(add(weeks, RATE_SWITCH, count, role_names[r]), &effect[FABRIC_ROLES * FABRIC_ROLES + r]);
+        apply(add_source(weeks, RATE_SWITCH, count, role_names[r]), &effect[FABRIC_ROLES * FABRIC_ROLES + r]);
     }
 }
 

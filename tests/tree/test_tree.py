@@ -32,6 +32,7 @@ BROKEN = {
     "seen_by": [{"src/fabric/fabric.h": SPDX, "src/fabric/more.h": SPDX + '#include "fabric/fabric.h"\n',
                  **{f"src/cli/{number}.c": SPDX + '#include "fabric/more.h"\n' for number in range(251)}}],
     "struct_names": [{"src/base/a.h": SPDX + "struct pool {\n    int x;\n};\n", "src/cli/b.h": SPDX + "struct pool {\n    int y;\n};\n"}],
+    "function_names": [{f"src/cli/{number}.c": SPDX + "static int take(int x)\n{\n    return x;\n}\n" for number in range(17)}],
     "folder_size": [{f"src/base/{number}.c": SPDX for number in range(26)}],
     "function_length": [{"src/base/a.c": SPDX + "void f(void)\n{\n" + "    g();\n" * 81 + "}\n"}],
     "file_length": [{"src/base/a.c": SPDX + "int x;\n" * 801}],

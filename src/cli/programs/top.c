@@ -136,7 +136,7 @@ static void draw(const struct top *top, FILE *out)
     fflush(out);
 }
 
-static bool take(struct top *top, top_source *source, void *context, int *ret_status)
+static bool sample_source(struct top *top, top_source *source, void *context, int *ret_status)
 {
     const bool wide = cli_style().utf8;
     struct top_sample old = top->last;
@@ -188,11 +188,11 @@ int top_run(top_source *source, void *context, enum top_sort sort, FILE *out)
     struct top top = {.sort = sort};
     int status = CLI_DONE;
 
-    bool good = take(&top, source, context, &status);
+    bool good = sample_source(&top, source, context, &status);
     bool screen = good && screen_enter();
     while (good) {
         if (screen) draw(&top, out);
-        good = (screen ? keys(&top, out) : print_plain(&top, out)) && take(&top, source, context, &status);
+        good = (screen ? keys(&top, out) : print_plain(&top, out)) && sample_source(&top, source, context, &status);
     }
     screen_leave();
     free(top.now.row);

@@ -24,7 +24,7 @@ static void step(struct words *words)
     }
 }
 
-static bool take(struct words *words, bool this_line)
+static bool take_word(struct words *words, bool this_line)
 {
     size_t used = 0;
 
@@ -41,12 +41,12 @@ static bool take(struct words *words, bool this_line)
 
 bool words_take(struct words *words)
 {
-    return take(words, false);
+    return take_word(words, false);
 }
 
 bool words_take_line(struct words *words)
 {
-    return take(words, true);
+    return take_word(words, true);
 }
 
 bool words_skip_line(struct words *words)

@@ -14,7 +14,7 @@
 
 #define PATTERNS_MAX 64u
 
-static void take(struct junos_node *value, const char **ret, uint32_t *ret_line)
+static void take_value(struct junos_node *value, const char **ret, uint32_t *ret_line)
 {
     if (!value) return;
     *ret = value->word;
@@ -26,12 +26,12 @@ static void read_level(struct junos *in, struct junos_node *node, struct junos_b
 {
     struct junos_tree *tree = &in->tree;
 
-    take(junos_value(tree, node, "congestion-notification-profile"), &as->pauses, &as->pauses_line);
-    take(junos_value(tree, node, "scheduler-map"), &as->map, &as->map_line);
-    take(junos_value(tree, node, "classifiers dscp"), &as->dscp, &as->dscp_line);
-    take(junos_value(tree, node, "classifiers ieee-802.1"), &as->ieee, &as->ieee_line);
-    take(junos_value(tree, node, "rewrite-rules dscp"), &as->rewrite, &as->rewrite_line);
-    take(junos_value(tree, node, "forwarding-class"), &as->fixed, &as->fixed_line);
+    take_value(junos_value(tree, node, "congestion-notification-profile"), &as->pauses, &as->pauses_line);
+    take_value(junos_value(tree, node, "scheduler-map"), &as->map, &as->map_line);
+    take_value(junos_value(tree, node, "classifiers dscp"), &as->dscp, &as->dscp_line);
+    take_value(junos_value(tree, node, "classifiers ieee-802.1"), &as->ieee, &as->ieee_line);
+    take_value(junos_value(tree, node, "rewrite-rules dscp"), &as->rewrite, &as->rewrite_line);
+    take_value(junos_value(tree, node, "forwarding-class"), &as->fixed, &as->fixed_line);
 }
 
 /* `output-traffic-control-profile T`, alone or of a forwarding-class-set: its scheduler map. */
@@ -51,7 +51,7 @@ static void read_control(struct junos *in, struct junos_node *cos, struct junos_
     if (!of)
         config_note(in->set, JUNOS_AT(in, profile->line), "MAP007", in->device, CONFIG_NONE,
                     "traffic-control-profile %.60s is not defined", profile->word);
-    take(map, &as->map, &as->map_line);
+    take_value(map, &as->map, &as->map_line);
 }
 
 static void read_entry(struct junos *in, struct junos_node *cos, struct junos_node *node, struct junos_binding *as)

@@ -48,7 +48,7 @@ static unsigned parts(struct nvue *in, const char *mode, const char **ret_rate)
     return (unsigned)count;
 }
 
-static void add(struct nvue *in, const char *name, const char *mode, uint32_t line)
+static void add_broken(struct nvue *in, const char *name, const char *mode, uint32_t line)
 {
     const char *rate;
 
@@ -81,7 +81,7 @@ void nvue_find_breakouts(struct nvue *in)
             if (*end == '-') last = strtoul(end + 1, &end, 10);
             for (unsigned long i = first; i <= last && i - first < BROKEN_MOST && tries < TRIES_MOST; i++, tries++) {
                 snprintf(name, sizeof(name), "swp%lu", i);
-                add(in, name, fact->word[4], fact->line);
+                add_broken(in, name, fact->word[4], fact->line);
             }
             at = end + (*end == ',');
             if (*end && *end != ',') break;

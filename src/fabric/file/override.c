@@ -83,7 +83,7 @@ static void say_nearest(const struct fabric_override *override, const struct tre
 }
 
 /* A new child of a map, a map without children for now. */
-static struct tree *add(struct tree *map, const char *key, struct arena *arena)
+static struct tree *add_child(struct tree *map, const char *key, struct arena *arena)
 {
     struct tree *child = ARENA_NEW(arena, struct tree, 1);
     const char *copy = arena_strndup(arena, key, strlen(key));
@@ -110,7 +110,7 @@ static int spell_out(struct tree *scalar, struct arena *arena)
 
     scalar->type = TREE_MAP;
     scalar->text = "";
-    struct tree *use = add(scalar, "use", arena);
+    struct tree *use = add_child(scalar, "use", arena);
     if (!use) return -ENOMEM;
     use->type = TREE_SCALAR;
     use->text = old.text;
@@ -123,7 +123,7 @@ static int add_classes(struct tree *root, struct arena *arena, struct tree **ret
 {
     const struct tree *model = tree_get(root, "model");
     struct tree *usual = classes_usual(arena, model && strcmp(model->text, "hpcc-ns3") == 0, tree_system(root));
-    struct tree *child = usual ? add(root, usual->key, arena) : NULL;
+    struct tree *child = usual ? add_child(root, usual->key, arena) : NULL;
 
     if (!child) return -ENOMEM;
     child->type = usual->type;
@@ -163,7 +163,7 @@ static int step(struct tree *node, const char *word, bool last, const struct fab
         fabric_errors_add(errors, nowhere, "%s: the file has no '%s' to vary one of", override->path, word);
         return -ENOENT;
     }
-    if (!child) child = add(node, word, arena);
+    if (!child) child = add_child(node, word, arena);
     if (!child) return -ENOMEM;
     *ret = child;
     return 0;

@@ -23,7 +23,7 @@ const struct outcome_kind outcome_kind[OUTCOME_IDS] = {
 #undef OUTCOME
 };
 
-static struct outcome *add(struct outcomes *to, enum outcome_id id)
+static struct outcome *add_outcome(struct outcomes *to, enum outcome_id id)
 {
     static const uint32_t first_room = 8;
 
@@ -76,7 +76,7 @@ static void stuck(struct outcomes *to, const struct sim_report *report)
     char reason[SIM_REASON];
 
     if (report->result->state != SIM_STUCK) return;
-    struct outcome *outcome = add(to, OUTCOME_STUCK);
+    struct outcome *outcome = add_outcome(to, OUTCOME_STUCK);
     sim_failure_reason(report, reason);
     say(outcome, "%s", reason[0] ? reason : "jobs are unfinished, and no event is left");
     if (outcome) outcome->job = first_job(report->result, false);
@@ -89,7 +89,7 @@ static void failed(struct outcomes *to, const struct sim_report *report)
     char reason[SIM_REASON], count[TEXT_COUNT];
 
     if (failure->at == PS_NEVER) return;
-    struct outcome *outcome = add(to, OUTCOME_FAILED);
+    struct outcome *outcome = add_outcome(to, OUTCOME_FAILED);
     sim_failure_reason(report, reason);
     say(outcome, "%s work request%s; first: %s", text_count(report->result->work_failed, count),
         text_plural(report->result->work_failed), reason);
@@ -126,7 +126,7 @@ static bool next_group(const struct sim_result *result, uint32_t *at, struct gro
 static void slow(struct outcomes *to, const struct fabric *fabric, const struct group *group, uint32_t milli)
 {
     char took[TEXT_COUNT], ideal[TEXT_COUNT], runs[TEXT_COUNT];
-    struct outcome *outcome = add(to, OUTCOME_SLOW);
+    struct outcome *outcome = add_outcome(to, OUTCOME_SLOW);
 
     if (!outcome) return;
     outcome->job = group->job;
@@ -155,7 +155,7 @@ static void add_well(struct well *well, const char *name, uint32_t milli)
 static void healthy(struct outcomes *to, const struct well *well)
 {
     if (!well->count) return;
-    struct outcome *outcome = add(to, OUTCOME_HEALTHY);
+    struct outcome *outcome = add_outcome(to, OUTCOME_HEALTHY);
     if (well->count > NAMES_SHOWN)
         say(outcome, "%u jobs", well->count);
     else
@@ -184,7 +184,7 @@ static void jobs(struct outcomes *to, const struct sim_report *report, double id
     }
     healthy(to, &well);
     if (!open || (result->state != SIM_UNTIL && result->state != SIM_RUNNING)) return;
-    say(add(to, OUTCOME_UNFINISHED), "%u of %u when the run was stopped at %s", open, result->jobs,
+    say(add_outcome(to, OUTCOME_UNFINISHED), "%u of %u when the run was stopped at %s", open, result->jobs,
         text_ps(result->virtual_ps, when));
 }
 
@@ -198,7 +198,7 @@ static void exposed(struct outcomes *to, const struct sim_report *report, double
         if (!training->mean_ps || (double)training->exposed_ps < least * (double)training->mean_ps) continue;
         for (uint32_t g = 1; g < FABRIC_GROUPS; g++)
             if (training->group[g].exposed_ps > training->group[most].exposed_ps) most = g;
-        struct outcome *outcome = add(to, OUTCOME_EXPOSED);
+        struct outcome *outcome = add_outcome(to, OUTCOME_EXPOSED);
         if (!outcome) return;
         outcome->job = report->result->job[training->job].job;
         outcome->weight = training->exposed_ps;
@@ -229,7 +229,7 @@ static void sent_again(struct outcomes *to, const struct sim_report *report)
         by = report->result->nic[i].endpoint;
     }
     if (again == 0) return;
-    struct outcome *outcome = add(to, OUTCOME_SENT_AGAIN);
+    struct outcome *outcome = add_outcome(to, OUTCOME_SENT_AGAIN);
     if (!outcome) return;
     outcome->object[0] = report->fabric->endpoint[by].port;
     outcome->objects = 1;

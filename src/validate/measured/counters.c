@@ -169,8 +169,8 @@ struct worst { /* of what is looked at */
     char name[FABRIC_NAME + 16], source[VALIDATE_TEXT];
 };
 
-static void take(const struct validate_case *of, struct worst *worst, double value, bool bound,
-                 const struct evidence_value *from, uint32_t port)
+static void keep_worst(const struct validate_case *of, struct worst *worst, double value, bool bound,
+                       const struct evidence_value *from, uint32_t port)
 {
     const struct evidence *evidence = &of->plan->measured->evidence;
 
@@ -216,7 +216,7 @@ static void judge_drops(struct validate_case *of)
         const struct evidence_value *value = evidence_find(evidence, port, prio, drops[d]);
         if (!value) continue;
         sum += (double)value->grown;
-        take(of, &worst, (double)value->grown, false, value, port);
+        keep_worst(of, &worst, (double)value->grown, false, value, port);
     }
     if (!worst.known || sum <= 0) { /* systems that do not count drops by queue say it otherwise */
         measured_rules(of, subject, "D08", CRITERION_DROPS, worst.from,
@@ -241,7 +241,7 @@ static void judge_headroom(struct validate_case *of)
         const struct evidence_value *peak = evidence_find(evidence, port, prio, EVIDENCE_HEADROOM_PEAK);
         uint64_t room = evidence_get(evidence, port, prio, EVIDENCE_HEADROOM_LIMIT);
         if (!room) room = settings_of(of, port)->pg[prio].headroom_bytes;
-        if (peak && room) take(of, &worst, (double)peak->last / (double)room, false, peak, port);
+        if (peak && room) keep_worst(of, &worst, (double)peak->last / (double)room, false, peak, port);
     }
     if (!worst.known) {
         validate_skip(of, subject, "no output has it: show priority-group watermark headroom");
@@ -267,14 +267,14 @@ static void take_pauses(const struct validate_case *of, uint32_t port, unsigned 
 
     if (!value && peer != EVIDENCE_NONE) value = evidence_find(evidence, peer, prio, EVIDENCE_TX_PAUSE_NS);
     if (value && value->looks > 1 && evidence_span_s(value) > 0) {
-        take(of, worst, (double)value->grown / 1e9 / evidence_span_s(value), false, value, port);
+        keep_worst(of, worst, (double)value->grown / 1e9 / evidence_span_s(value), false, value, port);
         return;
     }
     value = evidence_find(evidence, port, prio, EVIDENCE_RX_PAUSE_FRAMES);
     if (!value) value = evidence_find(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_PAUSE_FRAMES);
     if (!value || value->looks < 2 || evidence_span_s(value) <= 0 || rate <= 0) return;
     double share = (double)value->grown * PAUSE_BITS / rate / evidence_span_s(value);
-    take(of, worst, share < 1 ? share : 1, true, value, port);
+    keep_worst(of, worst, share < 1 ? share : 1, true, value, port);
 }
 
 static bool is_between_switches(const struct validate_case *of, uint32_t object)

@@ -68,7 +68,7 @@ static bool same_graph(const struct coll_graph *graph, const struct program *pro
     return own->kind == program->kind && (!rooted || own->root == program->root);
 }
 
-static void *take(struct coll_graph *graph, size_t count, size_t size, bool *failed)
+static void *graph_array(struct coll_graph *graph, size_t count, size_t size, bool *failed)
 {
     void *made = calloc(count + 1, size);
 
@@ -257,8 +257,8 @@ static void lay_lanes(struct workload *workload, struct coll_graph *graph, uint3
     struct collectives *coll = &workload->coll;
     uint32_t seats = graph->shape.ranks * graph->shape.channels, ins = 0, outs = 0, most = 0;
 
-    graph->in_first = take(graph, seats, sizeof(uint32_t), &workload->failed);
-    graph->out_first = take(graph, seats, sizeof(uint32_t), &workload->failed);
+    graph->in_first = graph_array(graph, seats, sizeof(uint32_t), &workload->failed);
+    graph->out_first = graph_array(graph, seats, sizeof(uint32_t), &workload->failed);
     graph->lanes = lanes_of(&graph->program);
     graph->first_lane = coll->lanes;
     for (uint32_t s = 0; s < seats && !workload->failed; s++) {
@@ -275,8 +275,8 @@ static void lay_lanes(struct workload *workload, struct coll_graph *graph, uint3
                 (struct coll_lane){.graph = index, .pos = pos, .channel = (uint16_t)channel, .number = (uint8_t)l};
         }
     }
-    graph->in = take(graph, ins, sizeof(uint32_t), &workload->failed);
-    graph->out = take(graph, outs, sizeof(uint32_t), &workload->failed);
+    graph->in = graph_array(graph, ins, sizeof(uint32_t), &workload->failed);
+    graph->out = graph_array(graph, outs, sizeof(uint32_t), &workload->failed);
     for (uint32_t c = 0; c < graph->shape.channels && !workload->failed; c++) {
         uint32_t count = 0;
         for (uint32_t p = 0; p < graph->shape.ranks; p++) {
@@ -342,7 +342,7 @@ static struct coll_graph *make_graph(struct workload *workload, uint32_t comm_in
 
     if (graph == NULL) return NULL;
     graph->comm = comm_index;
-    graph->head = take(graph, (size_t)comm->hosts * channels, sizeof(uint16_t), &workload->failed);
+    graph->head = graph_array(graph, (size_t)comm->hosts * channels, sizeof(uint16_t), &workload->failed);
     graph->shape = (struct program_shape){.ranks = comm->ranks,
                                           .hosts = comm->hosts,
                                           .channels = channels,

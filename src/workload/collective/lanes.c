@@ -59,7 +59,7 @@ static bool step_ready(struct workload *workload, const struct program_step *ste
 }
 
 /* What is taken from a GPU of the same host gives its slot back at once. */
-static void take(struct workload *workload, uint32_t host, uint32_t pipe)
+static void take_message(struct workload *workload, uint32_t host, uint32_t pipe)
 {
     struct pipe_in *from = &workload->coll.in[pipe];
 
@@ -82,7 +82,7 @@ static void do_step(struct workload *workload, uint32_t host, const struct coll_
     uint32_t bytes = op->plan.wire_bytes[step->loop + 1 == op->plan.loops][step->slice];
 
     for (uint32_t i = step->in; i < step->in + step->ins; i++)
-        take(workload, host, in[i]);
+        take_message(workload, host, in[i]);
     for (uint32_t i = step->out + step->outs; i-- > step->out;) /* the first of a multicast goes last: it takes all */
         pipe_produce(workload, host, to[i], bytes, &op->plan, now, out);
 }

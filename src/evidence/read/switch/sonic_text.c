@@ -18,11 +18,11 @@
     }                                                                                                                  \
     static bool id##_line(struct reading *in, const char *line)                                                        \
     {                                                                                                                  \
-        return take(in, line, layout, id##_head(line));                                                                \
+        return read_table(in, line, layout, id##_head(line));                                                          \
     }                                                                                                                  \
     const struct text_reader reader_##id = {kind_, what_, id##_head, id##_line, NULL};
 
-static bool take(struct reading *in, const char *line, const struct text_column *layout, bool titles)
+static bool read_table(struct reading *in, const char *line, const struct text_column *layout, bool titles)
 {
     struct text_table *table = (struct text_table *)in->state;
 
@@ -239,7 +239,7 @@ static bool watchdog_line(struct reading *in, const char *line)
     struct text_field cell;
     uint64_t priority;
 
-    if (watchdog_head(line)) return take(in, line, watchdog, true);
+    if (watchdog_head(line)) return read_table(in, line, watchdog, true);
     if (table_is_rule(line, 2)) return table_line(in, table, line);
     if (!table_cell(table, line, table_column(table, "QUEUE"), &cell) || !cell.length) return false;
     const char *colon = cell.at + cell.length;
