@@ -36,7 +36,10 @@ static void count(struct bom *bom, const char *part, const char *what, struct va
         bom->row[r].watt_milli += each.watt;
         return;
     }
-    GROW(bom->row, bom->rows, bom->room);
+    if (!GROW(bom->row, bom->rows, bom->room)) {
+        bom->no_memory = true;
+        return;
+    }
     struct bom_row *row = &bom->row[bom->rows++];
     *row = (struct bom_row){.part = part, .count = 1, .usd_milli = each.usd, .watt_milli = each.watt};
     snprintf(row->what, sizeof(row->what), "%s", what);

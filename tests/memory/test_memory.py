@@ -222,7 +222,7 @@ def chooser(options, seed):
         rng = random.Random(seed)
         if options.at:
             return [options.at]
-        if not options.whole:
+        if not options.whole and name != "library":  # the program ends by itself, a library has to answer: all of it
             return sorted(rng.sample(range(1, count + 1), min(FEW if name in LONG else PART, count)))
         return list(range(1, count + 1)) if count < MOST else sorted(rng.sample(range(1, count + 1), SAMPLED))
     return choose
