@@ -439,10 +439,8 @@ void evidence_offer(struct evidence *evidence, uint32_t object, unsigned priorit
 void evidence_set_real(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                        double value, const struct evidence_source *source)
 {
-    uint64_t whole = value > 0 && value < 1.8e19 ? (uint64_t)value : 0;
-
-    if (!(value >= 0)) return; /* no counter is below 0, and NaN is none */
-    evidence_put(evidence, object, priority, counter, whole, value, source, false);
+    if (!(value >= 0 && value < 1.8e19)) return; /* no counter is below 0, or larger; NaN is none */
+    evidence_put(evidence, object, priority, counter, (uint64_t)value, value, source, false);
 }
 
 const struct evidence_value *evidence_find(const struct evidence *evidence, uint32_t object, unsigned priority,
