@@ -41,17 +41,6 @@ static const char *kind_of(uint8_t choice)
     return name_of((choice - 128u) % kinds);
 }
 
-static void hold(const struct evidence *evidence)
-{
-    for (uint32_t i = 0; i < evidence->values; i++) {
-        const struct evidence_value *value = &evidence->value[i];
-        CHECK(value->object < evidence->objects && value->counter < EVIDENCE_COUNTERS && value->looks);
-        CHECK(value->priority < EVIDENCE_PRIORITIES || value->priority == EVIDENCE_NO_PRIORITY);
-    }
-    for (uint32_t i = 0; i < evidence->objects; i++)
-        CHECK(evidence->object[i].peer == EVIDENCE_NONE || evidence->object[i].peer < evidence->objects);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct diagnose diagnose;
@@ -68,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (data[1] & 2)
         evidence_read_text(&evidence, device, "9/h0/text_eth0.txt", 9, from, text, bytes > cut ? bytes - cut : 0);
     evidence_finish(&evidence, NULL);
-    hold(&evidence);
+    evidence_audit(&evidence);
     diagnose_run(&diagnose, &evidence, NULL);
     diagnose_release(&diagnose);
     evidence_release(&evidence);

@@ -215,6 +215,9 @@ void evidence_tie(struct evidence *evidence, uint32_t a, uint32_t b);
  * which devices of the fabric were not looked at, and where names cannot be tied. */
 void evidence_finish(struct evidence *evidence, const struct fabric *fabric);
 
+/* CHECKs what must hold of all tables after evidence_finish(), which calls it in builds that are not optimized. */
+void evidence_audit(const struct evidence *evidence);
+
 /* The port that a neighbour's words mean; EVIDENCE_NONE: no such device or port is known. */
 uint32_t evidence_neighbour_port(const struct evidence *evidence, const struct evidence_neighbour *said);
 

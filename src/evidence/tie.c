@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/audit.h"
 #include "config/config.h"
 #include "evidence/evidence_int.h"
 #include "fabric/fabric.h"
@@ -290,4 +291,5 @@ void evidence_finish(struct evidence *evidence, const struct fabric *fabric)
         evidence_remark(evidence, EVIDENCE_NONE, 0,
                         "which ports are cabled to each other is not known: each device is judged alone "
                         "(give --fabric FILE, or dumps of LLDP)");
+    AUDIT(evidence_audit(evidence));
 }

@@ -91,7 +91,8 @@ static void test_marks_unanswered(void **state)
     grew(&bed, bed.host[1], NONE, EVIDENCE_CNP_SENT, 40); /* CNPs are limited in their rate */
     grew(&bed, bed.host[2], NONE, EVIDENCE_NP_MARKED, 3);
     grew(&bed, bed.host[2], NONE, EVIDENCE_CNP_SENT, 0); /* on its way */
-    evidence_add_flow(&bed.evidence, &(struct evidence_flow){.from = bed.host[3], .to = bed.host[0]});
+    evidence_add_flow(&bed.evidence,
+                      &(struct evidence_flow){.job = EVIDENCE_NONE, .from = bed.host[3], .to = bed.host[0]});
     bed_run(&bed);
     const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D10);
     assert_culprit(&bed, finding, bed.host[0]);

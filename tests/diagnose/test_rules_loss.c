@@ -173,8 +173,10 @@ static void test_victims_by_flows(void **state)
     grew(&bed, bed.host[0], NONE, EVIDENCE_CRC_ERRORS, 5);
     for (unsigned h = 0; h < HOSTS; h++)
         resends(&bed, h);
-    evidence_add_flow(&bed.evidence, &(struct evidence_flow){.from = bed.host[2], .to = bed.host[0]});
-    evidence_add_flow(&bed.evidence, &(struct evidence_flow){.from = bed.host[3], .to = bed.host[1]});
+    evidence_add_flow(&bed.evidence,
+                      &(struct evidence_flow){.job = EVIDENCE_NONE, .from = bed.host[2], .to = bed.host[0]});
+    evidence_add_flow(&bed.evidence,
+                      &(struct evidence_flow){.job = EVIDENCE_NONE, .from = bed.host[3], .to = bed.host[1]});
     bed_run(&bed);
     const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D13);
     assert_culprit(&bed, finding, bed.host[0]);
@@ -348,7 +350,8 @@ static void test_in_common_has_a_counter(void **state)
     waits(&bed, 3);
     grew(&bed, bed.host[1], 3, EVIDENCE_TX_BYTES, 10);
     for (unsigned h = 2; h < HOSTS; h++)
-        evidence_add_flow(&bed.evidence, &(struct evidence_flow){.from = bed.host[h], .to = bed.host[1]});
+        evidence_add_flow(&bed.evidence,
+                          &(struct evidence_flow){.job = EVIDENCE_NONE, .from = bed.host[h], .to = bed.host[1]});
     bed_run(&bed);
     assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D14), bed.host[1]);
     bed_close(&bed);

@@ -93,6 +93,7 @@ int main(int argc, char **argv)
         }
     }
     evidence_finish(&evidence, fabric);
+    evidence_audit(&evidence);
     for (uint32_t i = 0; i < evidence.values; i++)
         if (evidence.object[evidence.value[i].object].same_as == EVIDENCE_NONE)
             print_value(&evidence, &evidence.value[i]);

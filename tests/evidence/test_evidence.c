@@ -300,7 +300,7 @@ static void what_does_not_fit_is_said(void **state)
         if (port == EVIDENCE_NONE) break;
         ports++;
         for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
-            evidence_set(evidence, port, p, EVIDENCE_TX_BYTES, i, &(struct evidence_source){0});
+            evidence_set(evidence, port, p, EVIDENCE_TX_BYTES, i, &(struct evidence_source){EVIDENCE_NONE, 0, 0});
     }
     assert_true(evidence->full);
     assert_in_range(ports, 400, 2000);

@@ -100,6 +100,7 @@ static void read_bytes(const char *path, const char *text, size_t bytes)
     evidence_read_text(&evidence, "this", path, 0, NULL, text, bytes);
     evidence_read_text(&evidence, "this", path, 1, NULL, text, bytes);
     evidence_finish(&evidence, NULL);
+    evidence_audit(&evidence);
     evidence_release(&evidence);
 }
 

@@ -124,6 +124,8 @@ static void compare(const struct sim_report *report, const struct fabric *names)
     if (!run_evidence(&direct, report) || !evidence_read_text(&read, NULL, "run.json", 0, NULL, text, length)) exit(2);
     evidence_finish(&direct, names);
     evidence_finish(&read, names);
+    evidence_audit(&direct);
+    evidence_audit(&read);
     same_objects(&direct, &read);
     same_values(&direct, &read);
     same_lists(&direct, &read);
