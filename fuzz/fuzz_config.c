@@ -92,6 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(result == 0 || errors.count > 0);
     if (result == 0) {
         config_write(&set, "fuzz", &written, &map);
+        config_audit(&set);
         uint64_t hash = hash_bytes(HASH_BEGIN, data, size);
         if (hash % EVERY == 0) load_and_emit(written, switch_format(hash / EVERY % formats));
     }

@@ -346,6 +346,8 @@ struct origin config_where_own(const struct config_set *set, const char *device,
 
 /* --- between set.c, judge.c and write/write.c --- */
 void config_judge(struct config_set *set); /* after all texts: links of neighbours, notes that hold for any system */
+/* CHECKs what must hold of a judged set.  config_write() calls it in builds that are not optimized. */
+void config_audit(const struct config_set *set);
 
 /* --- for emitters (emit.c) --- */
 struct config_alike { /* ports of a node, put together by what they have alike */

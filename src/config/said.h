@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a port or a device has said, by path; and the index of names under it.  Private to set.c, said.c, pairs.c and
- * write/write.c.
+ * write/: write.c and audit.c.
  */
 #ifndef ROCELAB_CONFIG_SAID_H
 #define ROCELAB_CONFIG_SAID_H

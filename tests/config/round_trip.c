@@ -336,6 +336,7 @@ static void run(struct trip *trip, const struct random_limits *limits)
             fail_msg("seed %llu: its own output is not understood: %s", (unsigned long long)trip->seed,
                      set.note[i].message);
     config_write(&set, "back", &trip->yaml, &map);
+    config_audit(&set);
     load(trip->seed, "the imported fabric", trip->yaml, &after);
     compare(trip, limits, format->host, before, after);
     fabric_free(after);

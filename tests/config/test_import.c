@@ -67,6 +67,7 @@ static void test_judged_with_hosts(void **state)
     assert_int_equal(config_read(&set, &config_nxos, "x.cfg", leaf, strlen(leaf), NULL, &errors), 0);
     assert_int_equal(config_read(&set, &config_host, "h.sh", "mlnx_qos -i eth0 --trust dscp\n", 30, NULL, &errors), 0);
     config_write(&set, "x", &yaml, &map);
+    config_audit(&set);
     for (uint32_t n = 0; n < set.notes; n++) /* what adapters send is known then, and the rule itself looks */
         assert_true(!set.note[n].rule || strcmp(set.note[n].rule, "MAP006") != 0);
     config_set_release(&set);

@@ -31,6 +31,7 @@ void import_text(struct imported *got, const struct config_format *format, const
         fail_msg("%s is not imported", path);
     }
     config_write(&got->set, "imported", &got->yaml, &got->map);
+    config_audit(&got->set);
     if (fabric_load(path, got->yaml, &got->fabric, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
         print_message("%s\n", got->yaml);

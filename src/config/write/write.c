@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/audit.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/units.h"
@@ -669,6 +670,7 @@ void config_write(struct config_set *set, const char *name, const char **ret_tex
     complete_lossless(set);
     config_judge(set);
     complete_host(set);
+    AUDIT(config_audit(set));
     w.typical = ARENA_NEW(&set->arena, uint32_t, set->devices + 1);
     w.rate = ARENA_NEW(&set->arena, const char *, set->devices + 1);
     complete_rates(&w);
