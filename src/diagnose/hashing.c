@@ -87,10 +87,16 @@ static void from_hosts(struct diagnose *diagnose, struct effective *leaving)
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         struct effective nics = {0};
+        double connections = 0;
         EVIDENCE_EACH_PORT(evidence, device, port)
-        if (graph_peer_is_host(diagnose, port))
-            add_flow(&nics, share_busy(diagnose, evidence->object[port].peer).value);
+        {
+            uint32_t nic = evidence->object[port].peer;
+            if (!graph_peer_is_host(diagnose, port)) continue;
+            add_flow(&nics, share_busy(diagnose, nic).value);
+            connections += (double)evidence_get(evidence, nic, EVIDENCE_NO_PRIORITY, EVIDENCE_CONNECTIONS);
+        }
         double flows = number(&leaving[device]), hosts = number(&nics);
+        if (evidence->flows == 0 && connections > hosts) hosts = connections;
         diagnose->graph->flows[device] = flows > hosts ? flows : hosts;
     }
 }

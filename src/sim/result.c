@@ -358,6 +358,10 @@ static int read_adapters(struct sim *sim, struct sim_result *ret)
         ret->rtt_ns[i] = sim->rtt_ns[i];
         ret->nic[i].rtt_ns = &ret->rtt_ns[i];
     }
+    for (uint32_t i = 0; i < workload_connections(sim->workload); i++) {
+        const struct workload_connection *way = workload_connection(sim->workload, i);
+        ret->nic[way->src].connections += sim->fabric->edge_of[way->src] != sim->fabric->edge_of[way->dst];
+    }
     ret->nics = count;
     return 0;
 }

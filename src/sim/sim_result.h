@@ -136,6 +136,7 @@ struct sim_nic {
     uint32_t endpoint;
     struct endpoint_counters common;     /* of any transport */
     const struct nic_counters *counters; /* RoCE's and InfiniBand's, into sim_result.nic_counters; NULL: of another */
+    uint32_t connections;                /* from it to adapters behind other switches */
     ps_t software_ps;                    /* something of it waited for its host's software for so long */
     bool has_tcp;                        /* TCP's or iWARP's: */
     struct tcp_counters tcp;

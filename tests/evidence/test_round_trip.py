@@ -25,7 +25,7 @@ MTU_OVER = 18  # SONiC's MTU is without the Ethernet header and FCS
 OTHER_WORDS = {"tx_data_packets", "retry_exceeded", "route_drops", "rx_pause_transitions", "pause_threshold", "lossless",
                "full_rate", "tx_pause_transitions", "retransmitted_packets"}
 # A run alone knows why a port was idle, what its line lost, what its NIC goes by.
-NO_DEVICE = {"idle_rate_time", "idle_fetch_time", "cnps_wanted", "trimmed", "rx_buffer_watermark", "line_lost", "credits_received", "outside"}
+NO_DEVICE = {"cnps_wanted", "connections", "credits_received", "idle_fetch_time", "idle_rate_time", "line_lost", "outside", "rx_buffer_watermark", "software_time", "trimmed"}
 NOWHERE = {"sonic": set(),
            "nxos": {"queue_watermark", "rx_packets", "rx_bytes", "group_watermark", "headroom_watermark", "tx_pause_time",
                     "rx_pause_time", "group_drops", "ecn_min", "ecn_max", "headroom"},
