@@ -65,6 +65,7 @@ struct diagnose_finding {
     uint32_t evidences;
     uint32_t consequence_of; /* index of the finding that explains it; EVIDENCE_NONE */
     bool now, old;           /* private: rows that say that it is so now; rows that may be years old */
+    bool disturbs;           /* private: who is sent to by one job, and is in another's way */
     bool rests;              /* private: the culprit was left unused for longer than it held anybody up */
 };
 

@@ -13,8 +13,10 @@
 #include <string.h>
 
 #include "diagnose/graph_int.h"
+#include "diagnose/nics_int.h"
 
 #define VICTIMS_SHARED 0.5
+#define VICTIMS_ALL 0.9
 
 #define RULES(...)                                                                                                     \
     {                                                                                                                  \
@@ -27,20 +29,20 @@ static const struct {
     {DIAGNOSE_D21, RULES(DIAGNOSE_D13, DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
     {DIAGNOSE_D13, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D19, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
-    {DIAGNOSE_D06,
-     RULES(DIAGNOSE_D24, DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D07, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D06, RULES(DIAGNOSE_D12, DIAGNOSE_D24, DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D07,
+                         DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D08, RULES(DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D24, RULES(DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D14, RULES(DIAGNOSE_D07, DIAGNOSE_D05, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D16, RULES(DIAGNOSE_D14, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D01, RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D03, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07,
                          DIAGNOSE_D18, DIAGNOSE_D22)},
-    {DIAGNOSE_D02,
-     RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18, DIAGNOSE_D22)},
-    {DIAGNOSE_D03, RULES(DIAGNOSE_D24, DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18,
-                         DIAGNOSE_D22, DIAGNOSE_D23)},
+    {DIAGNOSE_D02, RULES(DIAGNOSE_D12, DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07,
+                         DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D03, RULES(DIAGNOSE_D12, DIAGNOSE_D24, DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07,
+                         DIAGNOSE_D18, DIAGNOSE_D22, DIAGNOSE_D23)},
     {DIAGNOSE_D26, RULES(DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18, DIAGNOSE_D22)},
-    {DIAGNOSE_D04, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
+    {DIAGNOSE_D04, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D05, RULES(DIAGNOSE_D14, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D07, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D15, RULES(DIAGNOSE_D24, DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
@@ -103,6 +105,35 @@ static bool holds_by_victims(const struct diagnose_finding *cause)
            cause->rule == DIAGNOSE_D10 || cause->rule == DIAGNOSE_D11;
 }
 
+/* All of the finding's victims but few are the cause's. */
+static bool has_victims_of(const struct evidence *evidence, const struct diagnose_finding *cause,
+                           const struct diagnose_finding *finding)
+{
+    uint32_t shared = 0;
+
+    if (cause->victims < VICTIMS_ALL * finding->victims) return false;
+    for (uint32_t i = 0; i < finding->victims; i++)
+        shared += in_list(evidence, cause->victim, cause->victims, finding->victim[i]);
+    return finding->victims && shared >= VICTIMS_ALL * finding->victims;
+}
+
+/* A link that is down, elsewhere: it needs no other reason. */
+static bool is_lost_elsewhere(const struct evidence *evidence, const struct diagnose_finding *cause,
+                              const struct diagnose_finding *finding)
+{
+    uint32_t at = finding->culprit;
+
+    if (finding->rule != DIAGNOSE_D14 || at == EVIDENCE_NONE || evidence->object[at].scope != EVIDENCE_PORT)
+        return false;
+    return link_is_down(evidence, at) && !on_cable(evidence, cause->culprit, at);
+}
+
+static bool loses(const struct diagnose_finding *cause)
+{
+    return cause->rule == DIAGNOSE_D13 || cause->rule == DIAGNOSE_D14 || cause->rule == DIAGNOSE_D16 ||
+           cause->rule == DIAGNOSE_D19 || cause->rule == DIAGNOSE_D08;
+}
+
 static bool touch(const struct diagnose *diagnose, const struct diagnose_finding *cause,
                   const struct diagnose_finding *finding)
 {
@@ -117,6 +148,10 @@ static bool touch(const struct diagnose *diagnose, const struct diagnose_finding
     if (cause->rule == DIAGNOSE_D22)
         return on_cable(evidence, cause->culprit, finding->culprit) ||
                in_list(evidence, cause->also, cause->alsos, finding->culprit);
+    if (finding->rule == DIAGNOSE_D22 && cause->rule == DIAGNOSE_D04)
+        return cause->disturbs && on_cable(evidence, cause->culprit, finding->culprit);
+    /* Who sends again what was lost waits for its window, too. */
+    if (finding->rule == DIAGNOSE_D22 && loses(cause) && has_victims_of(evidence, cause, finding)) return true;
     /* Of what is held back many are victims of something: only pauses and lost CNPs hold back by victims alone. */
     if (finding->rule == DIAGNOSE_D22 && !holds_by_victims(cause))
         return on_cable(evidence, cause->culprit, finding->culprit) ||
@@ -170,7 +205,9 @@ static void explain(struct diagnose *diagnose)
             if (j == i || finding->consequence_of != EVIDENCE_NONE || !can_explain(cause->rule, finding->rule))
                 continue;
             bool by_victims = cause->rule != DIAGNOSE_D22 && (finding->rule != DIAGNOSE_D22 || holds_by_victims(cause));
-            bool same = by_victims && same_victims(mark, i, finding);
+            bool gone = finding->rule == DIAGNOSE_D14 && cause->rule >= DIAGNOSE_D03 && !only_waited(finding);
+            if (is_lost_elsewhere(diagnose->evidence, cause, finding)) continue;
+            bool same = by_victims && !gone && same_victims(mark, i, finding);
             if (same || touch(diagnose, cause, finding)) finding->consequence_of = i;
         }
     }

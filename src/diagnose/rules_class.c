@@ -9,6 +9,8 @@
 #include "diagnose/nics_int.h"
 #include "diagnose/ranks_int.h"
 
+#define JOBS_MOST 16u /* slow ones that are looked at */
+
 static void trust(const struct diagnose *diagnose, struct diagnose_finding *finding)
 {
     if (finding && diagnose->evidence->exact) finding->confidence = DIAGNOSE_EXACT;
@@ -48,39 +50,65 @@ static bool *hosts_of(struct diagnose *diagnose, uint32_t job)
     return is;
 }
 
-/* What transfers of `other` bring to and from these hosts, and what the adapters there sent in the priority. */
-static double share_of(const struct diagnose *diagnose, const bool *host, uint32_t other, unsigned priority)
+/* Bytes that transfers of each job bring to and from these hosts. */
+static const uint64_t *moved_by(struct diagnose *diagnose, const bool *host)
 {
     const struct evidence *evidence = diagnose->evidence;
-    uint64_t moved = 0, sent = 0;
+    uint64_t *moved = DIAGNOSE_NEW(diagnose, uint64_t, evidence->objects + 1u);
 
-    for (uint32_t i = 0; i < evidence->flows; i++) {
+    for (uint32_t i = 0; moved && i < evidence->flows; i++) {
         const struct evidence_flow *flow = &evidence->flow[i];
         bool from = host[evidence_device_of(evidence, flow->from)], to = host[evidence_device_of(evidence, flow->to)];
-        if (flow->job == other && (from || to)) moved += flow->bytes;
+        if (from || to) moved[flow->job] += flow->bytes;
     }
+    return moved;
+}
+
+/* What the adapters of these hosts sent in the priority. */
+static uint64_t sent_in(const struct evidence *evidence, const bool *host, unsigned priority)
+{
+    uint64_t sent = 0;
+
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         if (!host[device]) continue;
         EVIDENCE_EACH_PORT(evidence, device, port) sent += evidence_get(evidence, port, priority, EVIDENCE_TX_BYTES);
     }
-    return sent ? (double)moved / (double)sent : 0;
+    return sent;
+}
+
+/* Whether what it sends goes to a port that is named for it. */
+static bool is_incast(const struct diagnose *diagnose, uint32_t job)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (uint32_t i = 0; i < diagnose->findings; i++) {
+        const struct diagnose_finding *finding = &diagnose->finding[i];
+        if (finding->rule != DIAGNOSE_D04 || finding->severity == DIAGNOSE_INFO) continue;
+        for (uint32_t f = 0; f < evidence->flows; f++)
+            if (evidence->flow[f].job == job && evidence->flow[f].to == evidence->object[finding->culprit].peer)
+                return true;
+    }
+    return false;
 }
 
 static void look_beside(struct diagnose *diagnose, uint32_t job, const bool *host)
 {
     const struct evidence *evidence = diagnose->evidence;
     const struct evidence_value *own = port_find(evidence, job, EVIDENCE_JOB_PRIORITY);
+    const uint64_t *moved = own ? moved_by(diagnose, host) : NULL;
+    unsigned priority = own ? (unsigned)own->last : EVIDENCE_NO_PRIORITY;
+    uint64_t sent = moved && is_lossless(diagnose, priority) ? sent_in(evidence, host, priority) : 0;
 
+    if (!sent) return;
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, other)
     {
         const struct evidence_value *coupled = port_find(evidence, other, EVIDENCE_JOB_COUPLED);
         const struct evidence_value *class = port_find(evidence, other, EVIDENCE_JOB_PRIORITY);
-        if (!coupled || coupled->last || !own || !class || class->last != own->last) continue;
-        unsigned priority = (unsigned)class->last;
-        if (!is_lossless(diagnose, priority) || rule_found(diagnose, DIAGNOSE_D30, other)) continue;
-        double share = share_of(diagnose, host, other, priority);
-        if (share < diagnose->limits.beside_share) continue;
+        double share = (double)moved[other] / (double)sent;
+        if (!coupled || coupled->last || !class || class->last != own->last) continue;
+        if (share < diagnose->limits.beside_share || rule_found(diagnose, DIAGNOSE_D30, other)) continue;
+        if (is_incast(diagnose, other)) continue; /* D04 names it */
         struct diagnose_finding *finding =
             finding_new(diagnose, DIAGNOSE_D30, other, priority,
                         "%s is no collective and sends in lossless priority %u, %.3g%% of what the adapters of %s sent "
@@ -98,10 +126,14 @@ void rule_D30(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
 
+    uint32_t looked = 0;
+
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
     {
-        const bool *host = suffers(diagnose, job) ? hosts_of(diagnose, job) : NULL;
+        if (!evidence->flows || looked == JOBS_MOST || !suffers(diagnose, job)) continue;
+        const bool *host = hosts_of(diagnose, job);
         if (host) look_beside(diagnose, job, host);
+        looked++;
     }
 }
 

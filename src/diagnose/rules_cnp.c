@@ -33,6 +33,16 @@ static bool cnps_are_wanted(const struct evidence *evidence)
     return !said;
 }
 
+/* Nobody says what congestion control goes by, and no NIC sends or handles a CNP: it may be off, or go by something
+ * else. */
+static bool may_be_meant(const struct evidence *evidence)
+{
+    uint64_t total[EVIDENCE_COUNTERS];
+
+    evidence_totals(evidence, total);
+    return !total[EVIDENCE_CNPS_WANTED] && !total[EVIDENCE_CNP_SENT] && !total[EVIDENCE_CNP_HANDLED];
+}
+
 void rule_D10(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -62,6 +72,7 @@ void rule_D10(struct diagnose *diagnose)
                               "%" PRIu64 " packets arrived marked at %s, which sent %" PRIu64 " CNPs%s", most,
                               name_of(diagnose, culprit), port_get(evidence, culprit, EVIDENCE_CNP_SENT),
                               silent > 1 ? "; other NICs are alike" : "");
+        if (finding && may_be_meant(evidence)) finding->severity = DIAGNOSE_INFO;
         finding_counter(diagnose, finding, port_find(evidence, culprit, EVIDENCE_NP_MARKED),
                         diagnose->limits.marks_least);
         finding_counter(diagnose, finding, port_find(evidence, culprit, EVIDENCE_CNP_SENT),

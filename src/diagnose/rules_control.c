@@ -263,6 +263,7 @@ void rule_D12(struct diagnose *diagnose)
         if (device != culprit && naks_behind(evidence, device)) finding_also(diagnose, finding, device);
     }
     finding_weak_unless(finding, even && all);
+    if (finding && !even) finding->severity = DIAGNOSE_INFO; /* nobody is seen to spray: a guess */
 }
 
 /* --- D15: traffic in the wrong class --- */

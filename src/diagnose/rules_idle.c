@@ -16,6 +16,7 @@
 
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
+#include "diagnose/ranks_int.h"
 
 #define BYTES_KNOWN 0.8 /* of what an adapter sent: so much has to be in transfers, else receivers are not known */
 
@@ -297,7 +298,10 @@ bool idle_explains_most(const struct diagnose *diagnose, double lost)
         double time = (double)port_get(evidence, job, EVIDENCE_JOB_NS);
         double ideal = (double)port_get(evidence, job, EVIDENCE_JOB_IDEAL_NS);
         if (ideal <= 0 || time <= diagnose->limits.ideal_ratio * ideal) continue;
-        if (1 - ideal / time < least) least = 1 - ideal / time;
+        double loses = 1 - ideal / time;
+        /* Of training nobody knows what its communication takes at least: what is held back at all is lost. */
+        if (step_ns(diagnose, job) > 0) loses = diagnose->limits.idle_share / diagnose->limits.most_share;
+        if (loses < least) least = loses;
     }
     return least >= 1 || lost >= diagnose->limits.most_share * least;
 }
@@ -320,12 +324,20 @@ static void rows(struct diagnose *diagnose, struct diagnose_finding *finding, co
     if (finding && evidence->exact) finding->confidence = DIAGNOSE_EXACT;
 }
 
-/* Where flows met by chance, that is why the link holds them back. */
-static bool by_chance(const struct diagnose *diagnose, uint32_t port)
+/* What a link that carries more than the mean of its siblings loses at most against one that does not. */
+static bool is_most_of(const struct diagnose_finding *finding, double lost)
+{
+    double ratio = finding->evidences ? finding->evidence[0].value : 0; /* most_to_mean */
+
+    return ratio > 1 && lost <= 1 - 1 / ratio;
+}
+
+/* Where flows met by chance, that is why the link holds them back, unless more is lost than that. */
+static bool by_chance(const struct diagnose *diagnose, uint32_t port, double lost)
 {
     for (uint32_t i = 0; i < diagnose->findings; i++) {
         const struct diagnose_finding *finding = &diagnose->finding[i];
-        if (finding->rule != DIAGNOSE_D05 || finding->severity != DIAGNOSE_INFO) continue;
+        if (finding->rule != DIAGNOSE_D05 || finding->severity != DIAGNOSE_INFO || !is_most_of(finding, lost)) continue;
         if (finding->culprit == port) return true;
         for (uint32_t k = 0; k < finding->alsos; k++)
             if (finding->also[k] == port) return true;
@@ -354,7 +366,8 @@ void rule_D22(struct diagnose *diagnose)
         finding_victim(diagnose, finding, sender->nic);
         if (sender->way.port != worst->way.port) finding_also(diagnose, finding, sender->way.port);
     }
-    if (finding && (by_chance(diagnose, worst->way.port) || !idle_explains_most(diagnose, lost_by(worst, true))))
+    if (finding && (by_chance(diagnose, worst->way.port, lost_by(worst, true)) ||
+                    !idle_explains_most(diagnose, lost_by(worst, true))))
         finding->severity = DIAGNOSE_INFO;
 }
 

@@ -47,12 +47,23 @@ static void victims_of(struct diagnose *diagnose, struct diagnose_finding *findi
 
 /* --- D06: slower than it should be --- */
 
+/* As it is planned, perhaps, but what is hashed onto it is slow: it is fuller than the others by more than chance. */
+static bool slower_than_siblings(const struct diagnose *diagnose, uint32_t port, uint32_t device)
+{
+    struct siblings siblings;
+
+    if (device == EVIDENCE_NONE || !siblings_of(diagnose, port, &siblings) || siblings.count < 2) return false;
+    if ((double)line_rate(diagnose, port) >= RATE_SHARE * (double)diagnose->graph->rates[device]) return false;
+    return share_busy(diagnose, port).value > diagnose->limits.uneven_ratio * siblings.mean;
+}
+
 static uint64_t rate_due(const struct diagnose *diagnose, uint32_t port)
 {
     const struct evidence *evidence = diagnose->evidence;
     uint64_t full = evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_FULL_RATE);
     uint32_t device = siblings_device(diagnose, port);
 
+    if (full && slower_than_siblings(diagnose, port, device)) return diagnose->graph->rates[device];
     if (full) return full;
     if (evidence->fabric && evidence->object[port].fabric != EVIDENCE_NONE)
         return evidence->fabric->port[evidence->object[port].fabric].rate_bps;
@@ -300,6 +311,19 @@ static uint32_t lost_link(const struct diagnose *diagnose, const struct siblings
     return congested(diagnose, siblings->busiest) ? siblings->a_down : EVIDENCE_NONE;
 }
 
+/* What the ports below a switch's uplinks can send, over what these carry; 0: not known. */
+static double asked_of(const struct diagnose *diagnose, uint32_t device)
+{
+    uint64_t up = 0, below = 0;
+
+    EVIDENCE_EACH_PORT(diagnose->evidence, device, port)
+    {
+        if (diagnose->evidence->object[port].peer == EVIDENCE_NONE) continue;
+        *(topology_up(diagnose, port) ? &up : &below) += line_rate(diagnose, port);
+    }
+    return up ? (double)below / (double)up : 0;
+}
+
 static void missing_found(struct diagnose *diagnose, const struct siblings *siblings, uint32_t culprit)
 {
     uint32_t full = siblings->busiest;
@@ -322,6 +346,10 @@ static void missing_found(struct diagnose *diagnose, const struct siblings *sibl
                               siblings->count, siblings->down ? "down to" : "up from",
                               name_of(diagnose, siblings->device), 100 * siblings->mean);
     trust(diagnose, finding);
+    /* As much as the ports below can send: that so much goes this way has another reason. */
+    double asked = asked_of(diagnose, siblings->device);
+    bool enough = (asked > 0 && asked <= 1) || siblings->mean < diagnose->limits.lacks_share;
+    if (finding && !siblings->downs && enough) finding->severity = DIAGNOSE_INFO;
     if (siblings->downs) list_down(diagnose, finding, culprit);
     finding_number(diagnose, finding, full, EVIDENCE_NO_PRIORITY, "busy_share", "share", siblings->most,
                    diagnose->limits.busy_share, share_busy(diagnose, full).from);
@@ -331,33 +359,23 @@ static void missing_found(struct diagnose *diagnose, const struct siblings *sibl
     if (siblings->downs) finding_resenders(diagnose, finding, culprit); /* of what was under way when it went down */
 }
 
-/* What the ports below a switch's uplinks can send, over what these carry; 0: not known. */
-static double asked_of(const struct diagnose *diagnose, uint32_t device)
-{
-    uint64_t up = 0, below = 0;
-
-    EVIDENCE_EACH_PORT(diagnose->evidence, device, port)
-    {
-        if (diagnose->evidence->object[port].peer == EVIDENCE_NONE) continue;
-        *(topology_up(diagnose, port) ? &up : &below) += line_rate(diagnose, port);
-    }
-    return up ? (double)below / (double)up : 0;
-}
-
 /* Senders slow down for links that have less than what is asked of them, so that these pause nobody and need not even
- * be full: as planned, perhaps. */
+ * be full, or mark: as planned, perhaps, where next to nothing is lacking. */
 static void asked_too_much(struct diagnose *diagnose, const struct siblings *siblings)
 {
     double asked = asked_of(diagnose, siblings->device);
 
-    if (asked <= 1 || !congested(diagnose, siblings->busiest) || !a_job_is_slow(diagnose)) return;
+    bool full = siblings->mean >= diagnose->limits.full_ratio, marks = congested(diagnose, siblings->busiest);
+
+    if (asked <= 1 || !(full || marks) || !a_job_is_slow(diagnose)) return;
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D07, siblings->busiest, EVIDENCE_NO_PRIORITY,
-                    "the %u links up from %s carry alike and mark, and the ports below can send %.3g times what they "
+                    "the %u links up from %s carry alike and %s, and the ports below can send %.3g times what they "
                     "carry: it is oversubscribed for this load, and nobody is paused for it",
-                    siblings->count, name_of(diagnose, siblings->device), asked);
+                    siblings->count, name_of(diagnose, siblings->device), marks ? "mark" : "are full", asked);
     trust(diagnose, finding);
-    if (finding) finding->severity = DIAGNOSE_INFO;
+    bool enough = siblings->mean < diagnose->limits.lacks_share;
+    if (finding && (enough || !idle_explains_most(diagnose, 1 - 1 / asked))) finding->severity = DIAGNOSE_INFO;
     finding_number(diagnose, finding, siblings->busiest, EVIDENCE_NO_PRIORITY, "busy_share", "share", siblings->most,
                    diagnose->limits.busy_share, share_busy(diagnose, siblings->busiest).from);
     finding_number(diagnose, finding, siblings->device, EVIDENCE_NO_PRIORITY, "asked_over_carried", "", asked, 1, NULL);

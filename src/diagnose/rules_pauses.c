@@ -7,6 +7,7 @@
 #include "diagnose/nics_int.h"
 #include "diagnose/ranks_int.h"
 
+#define INCAST_LEAST 4 /* senders */
 #define SENDERS_MOST 4096
 #define WORDS 64
 
@@ -292,6 +293,39 @@ static void senders(struct diagnose *diagnose, struct diagnose_finding *finding,
         if (evidence->flow[i].to == nic) finding_also(diagnose, finding, evidence->flow[i].from);
 }
 
+/* What is lost comes again, and fills ports that would not be full. */
+static bool much_is_resent(const struct diagnose *diagnose)
+{
+    uint64_t total[EVIDENCE_COUNTERS];
+
+    evidence_totals(diagnose->evidence, total);
+    return (double)total[EVIDENCE_RETRANSMITTED] >
+           diagnose->limits.resent_much * (double)total[EVIDENCE_TX_DATA_PACKETS];
+}
+
+/* Many of one job send to the NIC, and another job is slow: whatever holds the senders back, they are in its way. */
+static bool disturbs_another(const struct diagnose *diagnose, uint32_t nic)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t job = EVIDENCE_NONE, votes = 0, senders = 0;
+
+    for (uint32_t i = 0; i < evidence->flows; i++) { /* the job of most transfers to it, if one has most */
+        if (evidence->flow[i].to != nic) continue;
+        if (!votes) job = evidence->flow[i].job;
+        votes += evidence->flow[i].job == job ? 1 : -1u;
+    }
+    for (uint32_t i = 0; i < evidence->flows; i++)
+        senders += evidence->flow[i].to == nic && evidence->flow[i].job == job;
+    if (senders < INCAST_LEAST) return false;
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, other)
+    {
+        double ideal = (double)port_get(evidence, other, EVIDENCE_JOB_IDEAL_NS);
+        double time = (double)port_get(evidence, other, EVIDENCE_JOB_NS);
+        if (other != job && ideal > 0 && time > diagnose->limits.ideal_ratio * ideal) return true;
+    }
+    return false;
+}
+
 static void incast_found(struct diagnose *diagnose, uint32_t node)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -320,8 +354,15 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     graph_victims(diagnose, finding, node);
     senders(diagnose, finding, evidence->object[queue.port].peer);
     finding_weak_unless(finding, evidence->object[evidence->object[queue.port].parent].looked_at);
-    if (finding) finding->rests = idle_could_carry(diagnose, queue.port) > queue.in;
-    if (finding && jobs_lose_nothing(diagnose, true)) finding->severity = DIAGNOSE_INFO;
+    bool disturbs = disturbs_another(diagnose, evidence->object[queue.port].peer);
+    if (finding) finding->disturbs = disturbs;
+    if (finding) finding->rests = !disturbs && idle_could_carry(diagnose, queue.port) > queue.in;
+    bool again = diagnose->found[DIAGNOSE_D08] || (network_found(diagnose) && much_is_resent(diagnose));
+    /* Where its port rested too, and nobody stood still for it for long, what is slow is slow for something else. */
+    bool rested = busy.known && busy.value < diagnose->limits.busy_share * (1 - paused.value);
+    bool little = rested && !idle_explains_most(diagnose, queue.in);
+    if (finding && ((little && !disturbs) || again || jobs_lose_nothing(diagnose, true)))
+        finding->severity = DIAGNOSE_INFO;
 }
 
 static int by_value(const void *a, const void *b)
@@ -393,7 +434,8 @@ static void full_found(struct diagnose *diagnose, const struct busy_port *one, d
                     100 * one->busy.value, 100 * median);
 
     full_row(diagnose, finding, one, diagnose->limits.busy_share);
-    if (finding && jobs_lose_nothing(diagnose, false)) finding->severity = DIAGNOSE_INFO;
+    bool again = diagnose->found[DIAGNOSE_D08] || (network_found(diagnose) && much_is_resent(diagnose));
+    if (finding && (again || jobs_lose_nothing(diagnose, false))) finding->severity = DIAGNOSE_INFO;
 }
 
 /* Senders may slow down by so much that the port is not even full.  That is a guess, and one that nobody needs where

@@ -41,7 +41,7 @@ static void steps_inside(struct diagnose *diagnose, uint32_t job)
     double step = step_ns(diagnose, job), exposed = (double)port_get(evidence, job, EVIDENCE_STEP_EXPOSED_NS);
 
     if (!inside || step <= 0 || (double)inside->last < diagnose->limits.inside_share * step) return;
-    if ((double)inside->last < diagnose->limits.most_share * exposed) return;
+    if ((double)inside->last < diagnose->limits.straggler_share * exposed) return;
     struct diagnose_finding *finding = finding_new(
         diagnose, DIAGNOSE_D27, job, EVIDENCE_NO_PRIORITY,
         "ranks of %s wait %.3f ms of a step of %.3f ms for GPUs of their own host, and %.3f ms for all others",
@@ -169,7 +169,7 @@ static void look_at_stages(struct diagnose *diagnose, uint32_t job)
     }
     double longest = stage[most].sum / stage[most].ranks;
     if (longest < (1 + diagnose->limits.stage_share) * mean || stage[most].least <= mean) return;
-    if (longest - mean < diagnose->limits.straggler_least * step) return;
+    if (longest - mean < diagnose->limits.stage_least * step) return;
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D29, job, EVIDENCE_NO_PRIORITY,
                     "each rank of stage %u of %u of %s computes %.3f ms in a step, and the mean of the stages is "

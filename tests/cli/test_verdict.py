@@ -246,7 +246,7 @@ jobs:
     def test_oversubscribed(self):
         pairs = [(i, 8 + i) for i in range(8)]
         text = SPINE % (1, 8, "200G") + "nics: {mtu: 1024}\n" + ACROSS % flows(pairs)
-        one = self.expect(text, "D07", "info", "leaf0:8")
+        one = self.expect(text, "D07", "warning", "leaf0:8")
         self.assertIn("4 times", one["what"])
 
     def test_collisions(self):
@@ -318,7 +318,7 @@ class Text(unittest.TestCase):
         causes = [one["id"] for one in found if "victims" in one and one["consequence_of"] is None]
         self.assertEqual(re.findall(r"^  \w+ (D\d\d),", section, re.M), causes)
         self.assertEqual(len(re.findall(r"^  info job below its ideal: ", section, re.M)), 2)
-        self.assertRegex(section, r"Explains: D04, incast, at leaf1:0; D22,")
+        self.assertRegex(section, r"Explains: D22, held back by congestion control, at leaf0:0; D04,")
         for one in found:
             if one.get("consequence_of") is not None:
                 self.assertEqual(found[one["consequence_of"]]["id"], "D11")
