@@ -7,8 +7,8 @@
 
 #include "fabric/fabric.h"
 
-void __real_software_push(struct software_queue *queue, struct software_item item, ps_t now);
-void __wrap_software_push(struct software_queue *queue, struct software_item item, ps_t now);
+void __real_software_push(struct software *of, struct software_queue *queue, struct software_item item, ps_t now);
+void __wrap_software_push(struct software *of, struct software_queue *queue, struct software_item item, ps_t now);
 
 static const struct fabric_software *software_of(const struct watch *watch, uint32_t endpoint)
 {
@@ -53,7 +53,7 @@ static bool of_posts(const struct watch *watch, const struct software_queue *que
     return queue == &host->software[watch->sim->connection[connection].adapter].post;
 }
 
-void __wrap_software_push(struct software_queue *queue, struct software_item item, ps_t now)
+void __wrap_software_push(struct software *of, struct software_queue *queue, struct software_item item, ps_t now)
 {
     struct watch *watch = watching;
     uint32_t connection = item.post.connection;
@@ -71,5 +71,5 @@ void __wrap_software_push(struct software_queue *queue, struct software_item ite
             lane_push(&pair->sents, item.post.tag, now + here->poll_ps);
         }
     }
-    __real_software_push(queue, item, now);
+    __real_software_push(of, queue, item, now);
 }
