@@ -374,7 +374,7 @@ static void asked_too_much(struct diagnose *diagnose, const struct siblings *sib
                     "carry: it is oversubscribed for this load, and nobody is paused for it",
                     siblings->count, name_of(diagnose, siblings->device), marks ? "mark" : "are full", asked);
     trust(diagnose, finding);
-    bool enough = siblings->mean < diagnose->limits.lacks_share;
+    bool enough = siblings->mean < diagnose->limits.lacks_share || asked <= diagnose->limits.planned_ratio;
     if (finding && (enough || !idle_explains_most(diagnose, 1 - 1 / asked))) finding->severity = DIAGNOSE_INFO;
     finding_number(diagnose, finding, siblings->busiest, EVIDENCE_NO_PRIORITY, "busy_share", "share", siblings->most,
                    diagnose->limits.busy_share, share_busy(diagnose, siblings->busiest).from);
