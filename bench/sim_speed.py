@@ -107,11 +107,12 @@ def simulate(rocelab, path, threads):
 
 
 def instructions(rocelab, folder, options="KIND", sizes=("100KB", "300KB"), system="rocev2"):
-    """Instructions a packet-hop, set-up taken off: the difference of two runs, one longer than the other."""
+    """Instructions a packet-hop while the run advances, of two runs' difference: neither set-up nor the report."""
     counts = []
     for size in sizes:
         path = write(folder, options, 8, size, system)
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", rocelab, "sim", "--json", str(path)]
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=sim_advance",
+                   rocelab, "sim", "--json", str(path)]
         result = subprocess.run(command, check=True, capture_output=True, text=True)
         total = int(re.search(r"Collected : (\d+)", result.stderr).group(1))
         document = json.loads(result.stdout)
