@@ -52,6 +52,14 @@ class Patient(unittest.TestCase):
             return super().run(result)
 
 
+def described(section):
+    """[(keys, what is said of them)] of the lists in that section of docs/json.md."""
+    text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
+    part = text[text.index(f"\n## {section}\n") + 1:]
+    part = part[:part.index("\n## ")]
+    return re.findall(r"(?ms)^- (`[^:]+): (.*?)(?=^\S|^$)", part)
+
+
 def verbs():
     """What the program can do, as its list says."""
     text = (SOURCE / "src" / "cli" / "verbs.def").read_text(encoding="utf-8")

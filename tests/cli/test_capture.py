@@ -10,8 +10,8 @@ import subprocess
 import sys
 import unittest
 
-from support import (CAPTURES, PCAPS, PROGRAM, SOURCE, Case, Patient, environment, file_header, header, packets, pcapng,
-                     record, rocelab)
+from support import (CAPTURES, PCAPS, PROGRAM, SOURCE, Case, Patient, described, environment, file_header, header, packets,
+                     pcapng, record, rocelab)
 
 GOLDEN = SOURCE / "tests" / "cli" / "golden"
 EXAMPLE = SOURCE / "examples" / "incast.pcap"
@@ -148,10 +148,7 @@ class Json(Case):
         result = rocelab("capture", "--json", *SMALL, *CAPTURES, EXAMPLE, self.file("cut", self.odd_file()))
         found = set(keys(json.loads(result.stdout)))
         found |= set(keys(self.json("--no-icrc", self.file("short", self.short_middle()))))
-        text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
-        part = text[text.index("## capture"):]
-        part = part[:part.index("\n## ", 5)] if "\n## " in part[5:] else part
-        rows = re.findall(r"(?m)^\| (`[^|]+) \|(.*)", part)
+        rows = described("capture")
         explained = {word for key, value in rows for word in re.findall(r"`(\w+)`", key + value)}
         self.assertEqual(found - explained - {"version", "kind"}, set(), "not in docs/json.md")  # which its head has
         written = {word for key, _ in rows for word in re.findall(r"`(\w+)`", key)}

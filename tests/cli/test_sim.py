@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from support import PROGRAM, SOURCE, Case, environment, rocelab
+from support import PROGRAM, SOURCE, Case, described, environment, rocelab
 
 GOLDEN = SOURCE / "tests" / "cli" / "golden"
 EXAMPLES = SOURCE / "examples"
@@ -198,11 +198,7 @@ class Json(Sim):
             found |= set(keys(self.document(text, "--series", "10us")))
         for system in ("infiniband", "uet", "tcp"):
             found |= set(keys(self.document(HEAD + f"system: {system}\ntopology: {{single: {{hosts: 3}}}}\n" + LINKS + "jobs: [{allreduce: ring, size: 64KB}]\n")))
-        text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
-        part = text[text.index("\n## sim\n") + 1:]
-        part = part[:part.index("\n## ", 5)]
-        rows = re.findall(r"(?m)^\| (`[^|]+) \|", part)
-        written = {word for key in rows for word in re.findall(r"`(\w+)`", key)}
+        written = {word for key, _ in described("sim") for word in re.findall(r"`(\w+)`", key)}
         self.assertEqual(found - written - EVERY_DOCUMENTS, set(), "not in docs/json.md")
         self.assertEqual(written - found, set(), "in docs/json.md but in no document")
 
@@ -213,10 +209,7 @@ class Json(Sim):
         self.assertEqual((run["version"], run["kind"], run["pass"] + run["explained"] + run["miss"]),
                          (1, "experiments", len(run["experiments"][0]["measures"])))
         self.assertEqual(list(listed["experiments"][0]), ["id", "title", "source", "quick"])
-        text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
-        part = text[text.index("\n## experiments\n") + 1:]
-        part = part[:part.index("\n## ", 5)]
-        written = {word for key in re.findall(r"(?m)^\| (`[^|]+) \|", part) for word in re.findall(r"`(\w+)`", key)}
+        written = {word for key, _ in described("experiments") for word in re.findall(r"`(\w+)`", key)}
         self.assertEqual(set(keys(run)), written | EVERY_DOCUMENTS)
 
     def test_failed_flows_are_no_completion_times(self):

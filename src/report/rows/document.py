@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of docs/json.md that are made of the lists in this folder.
+"""Writes the lists of docs/json.md that are made of the lists in this folder.
 
     document.py [DOCUMENT]
 
-A table below a line <!--rows:NAME--> is that of NAME.def.
+A list below a line <!--rows:NAME--> is that of NAME.def.
 """
 import pathlib
 import re
 import sys
+import textwrap
 
 HERE = pathlib.Path(__file__).resolve().parent
 DOCUMENT = HERE.parents[2] / "docs" / "json.md"
+COLUMNS = 100
 # Which argument is the key; the help is the last.
 KEY = {"ROW": 1, "COLUMN": 1, "FIXED": 0, "COLUMN_FIXED": 0, "KNOWN": 0, "SOME": 0, "MADE": 0, "WHEN": 2}
 
@@ -37,7 +39,7 @@ def spoken(literal):
 
 
 def rows(name):
-    """[[keys], help] of each row of the table."""
+    """[[keys], help] of each row of the list."""
     made = []
     text = (HERE / f"{name}.def").read_text(encoding="utf-8")
     for macro, inside in re.findall(r"^(\w+)\((.*?)\)$(?=\n[A-Z/]|\n*\Z)", text, re.M | re.S):
@@ -53,15 +55,16 @@ def rows(name):
     return made
 
 
-def table(name):
-    return "".join(f"| {', '.join(f'`{key}`' for key in keys)} | {said} |\n" for keys, said in rows(name))
+def item(keys, said):
+    return textwrap.fill(f"- {', '.join(f'`{key}`' for key in keys)}: {said}", COLUMNS, subsequent_indent="  ",
+                         break_on_hyphens=False, break_long_words=False) + "\n"
 
 
 def main():
     path = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else DOCUMENT
     text = path.read_text(encoding="utf-8")
-    text = re.sub(r"(<!--rows:(\w+)-->\n\n(?:\|[^\n]*\n){2})(?:\|[^\n]*\n)*",
-                  lambda found: found.group(1) + table(found.group(2)), text)
+    text = re.sub(r"(<!--rows:(\w+)-->\n\n)(?:[- ] [^\n]*\n)*",
+                  lambda found: found.group(1) + "".join(item(*row) for row in rows(found.group(2))), text)
     path.write_text(text, encoding="utf-8")
 
 
