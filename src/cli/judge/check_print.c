@@ -296,11 +296,13 @@ void check_print_rules(bool markdown, FILE *out)
 {
     if (markdown) {
         fputs("# The rules of `rocelab check`\n", out);
-        paragraph(out, "",
-                  "Made from the list in `src/check/rules.def` by `rocelab check --list --markdown`. A rule marked "
-                  "*configuration* can be violated only by the configuration of a real system, not by a fabric file. "
-                  "Each says what it rests on: a standard, a paper or a vendor's document by title and chapter (not "
-                  "all chapters of manuals could be read), or our own reasoning.");
+        paragraph(
+            out, "",
+            "Made from `src/check/rules.def` by `rocelab check --list --markdown`. A rule marked *configuration* can "
+            "be violated only by the configuration of a real system, not by a fabric file. Each says what it rests "
+            "on: a standard, a paper, a vendor's document (not all chapters of manuals could be read), or our own "
+            "reasoning. Guo et al., SIGCOMM 2016, is RDMA over Commodity Ethernet at Scale; Zhu et al., SIGCOMM "
+            "2015, Congestion Control for Large-Scale RDMA Deployments.");
     }
     for (uint32_t r = 0; r < check_rule_count; r++) {
         const struct check_rule *rule = &check_rules[r];
