@@ -14,7 +14,6 @@
 #define ALIKE_SHARE 0.02    /* of packets that a queue marked: congested without pauses */
 #define RATE_SHARE 0.99     /* of the rate it should have */
 #define POLARISED_MOST 4096 /* switches that are looked at */
-#define POLARISED_BUSY 0.01 /* of its line that the busiest link sent: less is nothing to judge by */
 
 static void trust(const struct diagnose *diagnose, struct diagnose_finding *finding)
 {
@@ -79,27 +78,54 @@ static const struct evidence_value *too_slow(const struct diagnose *diagnose, ui
     return due && (double)rate->last < RATE_SHARE * (double)due ? rate : NULL;
 }
 
+/* Both ways are as slow: the end that sent more. */
+static uint32_t fuller_end(const struct diagnose *diagnose, uint32_t port)
+{
+    uint32_t peer = diagnose->evidence->object[port].peer;
+    bool other = peer != EVIDENCE_NONE && share_busy(diagnose, peer).value > share_busy(diagnose, port).value;
+
+    return other ? peer : port;
+}
+
+/* Neither way carried anything or was congested: the link made no job slow. */
+static bool is_unused(const struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t end[2] = {port, evidence->object[port].peer};
+
+    if (evidence_next(evidence, EVIDENCE_JOB, EVIDENCE_NONE) == EVIDENCE_NONE || end[1] == EVIDENCE_NONE) return false;
+    for (size_t e = 0; e < 2; e++) {
+        struct share busy = share_busy(diagnose, end[e]);
+        if (!busy.known || busy.value >= diagnose->limits.used_share || congested(diagnose, end[e])) return false;
+    }
+    return true;
+}
+
 static void slow_link(struct diagnose *diagnose, uint32_t port, const struct evidence_value *rate)
 {
     double due = (double)rate_due(diagnose, port);
-    uint32_t peer = diagnose->evidence->object[port].peer;
-    struct share busy = share_busy(diagnose, port);
+    uint32_t peer = diagnose->evidence->object[port].peer, fuller = fuller_end(diagnose, port);
+    struct share busy = share_busy(diagnose, fuller);
     struct siblings siblings;
-    char full[32] = "";
-    if (busy.known) snprintf(full, sizeof full, " and was %.3g%% full", 100 * busy.value);
+    char full[128] = "";
+    if (busy.known && fuller == port)
+        snprintf(full, sizeof full, " and was %.3g%% full", 100 * busy.value);
+    else if (busy.known)
+        snprintf(full, sizeof full, ", and %.96s was %.3g%% full", name_of(diagnose, fuller), 100 * busy.value);
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D06, port, EVIDENCE_NO_PRIORITY, "%s runs at %.4gG instead of %.4gG%s",
                     name_of(diagnose, port), (double)rate->last / 1e9, due / 1e9, full);
 
     finding_counter(diagnose, finding, rate, due);
     if (busy.known)
-        finding_number(diagnose, finding, port, EVIDENCE_NO_PRIORITY, "busy_share", "share", busy.value,
+        finding_number(diagnose, finding, fuller, EVIDENCE_NO_PRIORITY, "busy_share", "share", busy.value,
                        diagnose->limits.busy_share, busy.from);
-    if (siblings_of(diagnose, port, &siblings) && siblings.count > 1)
-        finding_number(diagnose, finding, port, EVIDENCE_NO_PRIORITY, "busy_share_of_siblings", "share", siblings.mean,
-                       diagnose->limits.busy_share, NULL);
+    if (siblings_of(diagnose, fuller, &siblings) && siblings.count > 1)
+        finding_number(diagnose, finding, fuller, EVIDENCE_NO_PRIORITY, "busy_share_of_siblings", "share",
+                       siblings.mean, diagnose->limits.busy_share, NULL);
     if (graph_is_root(diagnose, port)) victims_of(diagnose, finding, port);
     if (peer != EVIDENCE_NONE && graph_is_root(diagnose, peer)) victims_of(diagnose, finding, peer);
+    if (finding && is_unused(diagnose, port)) finding->severity = DIAGNOSE_INFO;
 }
 
 void rule_D06(struct diagnose *diagnose)
@@ -140,7 +166,7 @@ static bool all_is_counted(const struct diagnose *diagnose, const struct sibling
 {
     const struct evidence *evidence = diagnose->evidence;
 
-    if (!evidence->exact || !evidence->flows || siblings->most < POLARISED_BUSY) return false;
+    if (!evidence->exact || !evidence->flows || siblings->most < diagnose->limits.used_share) return false;
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
     {
         if (!evidence_get(evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_JOB_DONE)) return false;
@@ -259,7 +285,8 @@ static void polarised(struct diagnose *diagnose)
         struct siblings up;
         if (graph_tier(diagnose, device) == GRAPH_NO_TIER || graph_tier(diagnose, device) < 2) continue;
         siblings_measure(diagnose, device, false, &up);
-        if (up.count < 2 || up.downs || up.most < POLARISED_BUSY || chance.added == POLARISED_MOST) continue;
+        if (up.count < 2 || up.downs || up.most < diagnose->limits.used_share || chance.added == POLARISED_MOST)
+            continue;
         chance_add(&chance, hashing_empty(hashing_flows(diagnose, device), up.count));
         links += up.count;
         empty += up.empty;

@@ -293,14 +293,15 @@ static void senders(struct diagnose *diagnose, struct diagnose_finding *finding,
         if (evidence->flow[i].to == nic) finding_also(diagnose, finding, evidence->flow[i].from);
 }
 
-/* What is lost comes again, and fills ports that would not be full. */
-static bool much_is_resent(const struct diagnose *diagnose)
+/* What is lost comes again, and fills ports that would not be full: whether it is so of one that is this busy. */
+static bool is_filled_again(const struct diagnose *diagnose, double busy)
 {
-    uint64_t total[EVIDENCE_COUNTERS];
+    uint64_t packets = diagnose->total[EVIDENCE_TX_DATA_PACKETS];
+    double resent = packets ? (double)diagnose->total[EVIDENCE_RETRANSMITTED] / (double)packets : 0;
 
-    evidence_totals(diagnose->evidence, total);
-    return (double)total[EVIDENCE_RETRANSMITTED] >
-           diagnose->limits.resent_much * (double)total[EVIDENCE_TX_DATA_PACKETS];
+    if (diagnose->found[DIAGNOSE_D08]) return true;
+    if (!network_found(diagnose) || resent <= diagnose->limits.resent_much) return false;
+    return busy * (1 - resent) < diagnose->limits.busy_share;
 }
 
 /* Many of one job send to the NIC, and another job is slow: whatever holds the senders back, they are in its way. */
@@ -332,6 +333,7 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     struct graph_node queue = diagnose->graph->node[node];
     struct share busy = share_busy(diagnose, queue.port), paused = share_paused(diagnose, queue.port, queue.priority);
     struct share upstream = {.since_boot = evidence->looks < 2};
+    double unpaused = busy.known && paused.value < 1 ? busy.value / (1 - paused.value) : 0;
     char full[WORDS], time[WORDS];
     uint32_t pausing = 0;
 
@@ -344,8 +346,8 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
                     pausing == 1 ? "" : "s", how_long(&upstream, queue.in, time));
     trust(diagnose, finding, &upstream);
     if (busy.known)
-        finding_number(diagnose, finding, queue.port, EVIDENCE_NO_PRIORITY, "busy_share", "share",
-                       paused.value < 1 ? busy.value / (1 - paused.value) : 0, diagnose->limits.busy_share, busy.from);
+        finding_number(diagnose, finding, queue.port, EVIDENCE_NO_PRIORITY, "busy_share", "share", unpaused,
+                       diagnose->limits.busy_share, busy.from);
     for (uint32_t e = queue.back, shown = 0; e != EVIDENCE_NONE && shown < 4;
          e = diagnose->graph->edge[e].next_back, shown++)
         paused_row(diagnose, finding, diagnose->graph->node[diagnose->graph->edge[e].from].port, queue.priority,
@@ -357,9 +359,9 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     bool disturbs = disturbs_another(diagnose, evidence->object[queue.port].peer);
     if (finding) finding->disturbs = disturbs;
     if (finding) finding->rests = !disturbs && idle_could_carry(diagnose, queue.port) > queue.in;
-    bool again = diagnose->found[DIAGNOSE_D08] || (network_found(diagnose) && much_is_resent(diagnose));
+    bool again = is_filled_again(diagnose, unpaused);
     /* Where its port rested too, and nobody stood still for it for long, what is slow is slow for something else. */
-    bool rested = busy.known && busy.value < diagnose->limits.busy_share * (1 - paused.value);
+    bool rested = busy.known && unpaused < diagnose->limits.busy_share;
     bool little = rested && !idle_explains_most(diagnose, queue.in);
     if (finding && ((little && !disturbs) || again || jobs_lose_nothing(diagnose, true)))
         finding->severity = DIAGNOSE_INFO;
@@ -434,7 +436,7 @@ static void full_found(struct diagnose *diagnose, const struct busy_port *one, d
                     100 * one->busy.value, 100 * median);
 
     full_row(diagnose, finding, one, diagnose->limits.busy_share);
-    bool again = diagnose->found[DIAGNOSE_D08] || (network_found(diagnose) && much_is_resent(diagnose));
+    bool again = is_filled_again(diagnose, one->busy.value);
     if (finding && (again || jobs_lose_nothing(diagnose, false))) finding->severity = DIAGNOSE_INFO;
 }
 

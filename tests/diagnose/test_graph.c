@@ -379,6 +379,35 @@ static void test_degraded(void **state)
     bed_close(&bed);
 }
 
+/* A cable that came up at half of its rate carries spine0's traffic down, next to nothing, or nobody has a job. */
+static void test_degraded_the_other_way(void **state)
+{
+    static const struct {
+        unsigned down;
+        bool job;
+        uint8_t severity;
+    } cases[] = {{700, true, DIAGNOSE_WARNING}, {4, true, DIAGNOSE_INFO}, {4, false, DIAGNOSE_WARNING}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bed bed;
+        bed_open(&bed);
+        for (unsigned s = 0; s < SPINES; s++) {
+            busy(&bed, bed.leaf[0][2 + s], 4);
+            busy(&bed, bed.spine[s][0], s ? 300 : cases[i].down);
+        }
+        is(&bed, bed.leaf[0][2], NONE, EVIDENCE_FULL_RATE, 2 * RATE);
+        is(&bed, bed.spine[0][0], NONE, EVIDENCE_FULL_RATE, 2 * RATE);
+        if (cases[i].job) is(&bed, evidence_job(&bed.evidence, "job", 3), NONE, EVIDENCE_JOB_DONE, 1);
+        bed_run(&bed);
+        const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D06);
+        assert_culprit(&bed, finding, bed.leaf[0][2]);
+        assert_int_equal(finding->severity, cases[i].severity);
+        if (cases[i].down > 4) assert_non_null(strstr(finding->what, "spine0:0 was 70% full"));
+        bed_close(&bed);
+    }
+}
+
 static void test_uneven(void **state)
 {
     struct bed bed;
@@ -546,6 +575,7 @@ int main(void)
         cmocka_unit_test(test_circle),
         cmocka_unit_test(test_exact_cause),
         cmocka_unit_test(test_degraded),
+        cmocka_unit_test(test_degraded_the_other_way),
         cmocka_unit_test(test_uneven),
         cmocka_unit_test(test_very_uneven),
         cmocka_unit_test(test_uneven_by_unknown_flows),

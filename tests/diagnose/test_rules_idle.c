@@ -135,6 +135,28 @@ static void test_incast_that_costs_nothing(void **state)
     }
 }
 
+/* What is sent again because of a bad cable fills a port: information, unless it is full without that too. */
+static void test_incast_beside_loss(void **state)
+{
+    (void)state;
+    for (int paused = 0; paused < 2; paused++)
+        for (int much = 0; much < 2; much++) {
+            struct bed bed;
+            three_to_one(&bed, 960, EVIDENCE_IDLE_RATE_NS, 0, 180);
+            grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_CRC_ERRORS, 50);
+            grew(&bed, bed.host[1], NONE, EVIDENCE_TX_DATA_PACKETS, 10000);
+            grew(&bed, bed.host[1], NONE, EVIDENCE_RETRANSMITTED, much ? 2000 : 400);
+            if (paused) {
+                grew(&bed, bed.leaf[0][0], 3, EVIDENCE_QUEUE_PEAK, 1000000);
+                grew(&bed, bed.host[1], 3, EVIDENCE_RX_PAUSE_NS, SECOND / 5);
+                grew(&bed, bed.host[1], 3, EVIDENCE_RX_PAUSE_FRAMES, 1000);
+            }
+            bed_run(&bed);
+            assert_int_equal(bed_found(&bed, DIAGNOSE_D04)->severity, much ? DIAGNOSE_INFO : DIAGNOSE_WARNING);
+            bed_close(&bed);
+        }
+}
+
 /* leaf0 waits for the credits of h0, or of spine0: who takes all at once and gives too few is no slow receiver. */
 static void test_too_few_credits(void **state)
 {
@@ -352,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_not_held_back),
         cmocka_unit_test(test_incast_that_costs_nothing),
         cmocka_unit_test(test_a_port_that_is_hardly_busy),
+        cmocka_unit_test(test_incast_beside_loss),
         cmocka_unit_test(test_too_few_credits),
         cmocka_unit_test(test_paused_and_held_back),
         cmocka_unit_test(test_part_of_it),
