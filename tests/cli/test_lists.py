@@ -88,7 +88,7 @@ class Lists(Case):
             page = self.file(name, text)
             subprocess.run([sys.executable, SOURCE / "src" / "config" / "statements.py", page], check=True)
             self.assertEqual(page.read_bytes(), text, "run src/config/statements.py")
-            self.assertIn(b"| `shutdown`, `no shutdown` | `up` |", text)
+            self.assertIn(b"- `shutdown`, `no shutdown`: `up`\n", text)
 
     def test_completions_name_all_and_nothing_else(self):
         named = {

@@ -56,8 +56,10 @@ def rows(name):
 
 
 def item(keys, said):
-    return textwrap.fill(f"- {', '.join(f'`{key}`' for key in keys)}: {said}", COLUMNS, subsequent_indent="  ",
-                         break_on_hyphens=False, break_long_words=False) + "\n"
+    """In lines that end in no code."""
+    text = f"- {', '.join(f'`{key}`' for key in keys)}: {said}"
+    whole = re.sub(r"`[^`]*`", lambda code: code.group().replace(" ", "\0"), text)
+    return textwrap.fill(whole, COLUMNS, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False).replace("\0", " ") + "\n"
 
 
 def main():
