@@ -6,8 +6,8 @@
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
 #include "diagnose/ranks_int.h"
+#include "diagnose/rules_pauses_int.h"
 
-#define INCAST_LEAST 4 /* senders */
 #define SENDERS_MOST 4096
 #define WORDS 64
 
@@ -284,8 +284,7 @@ void rule_D03(struct diagnose *diagnose)
 
 /* --- D04: the port to a host is the root --- */
 
-/* Who sends to the NIC behind the port, where the input has transfers; else the NICs among the victims. */
-static void senders(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t nic)
+void incast_senders(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t nic)
 {
     const struct evidence *evidence = diagnose->evidence;
 
@@ -354,7 +353,7 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
                    diagnose->limits.paused_share);
     finding_counter(diagnose, finding, evidence_find(evidence, queue.port, queue.priority, EVIDENCE_QUEUE_PEAK), 0);
     graph_victims(diagnose, finding, node);
-    senders(diagnose, finding, evidence->object[queue.port].peer);
+    incast_senders(diagnose, finding, evidence->object[queue.port].peer);
     finding_weak_unless(finding, evidence->object[evidence->object[queue.port].parent].looked_at);
     bool disturbs = disturbs_another(diagnose, evidence->object[queue.port].peer);
     if (finding) finding->disturbs = disturbs;
@@ -421,7 +420,7 @@ static void full_row(struct diagnose *diagnose, struct diagnose_finding *finding
     finding_number(diagnose, finding, one->port, EVIDENCE_NO_PRIORITY, "busy_share", "share", one->busy.value, limit,
                    one->busy.from);
     finding_counter(diagnose, finding, one->queue, 0);
-    senders(diagnose, finding, diagnose->evidence->object[one->port].peer);
+    incast_senders(diagnose, finding, diagnose->evidence->object[one->port].peer);
 }
 
 /* Congestion control that works keeps an incast from pausing anybody, and its port is full all the same.  Who sends
@@ -517,5 +516,6 @@ void rule_D04(struct diagnose *diagnose)
             incast_found(diagnose, graph->root[i]);
     }
     full_ports(diagnose);
+    bursts_find(diagnose);
     unread_pausers(diagnose);
 }

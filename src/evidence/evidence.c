@@ -26,14 +26,15 @@ const struct evidence_counter_info evidence_counters[EVIDENCE_COUNTERS] = {
 #undef COUNTER
 };
 
-void evidence_init(struct evidence *evidence)
+bool evidence_init(struct evidence *evidence)
 {
     *evidence = (struct evidence){0};
     arena_init(&evidence->arena, MEMORY);
     evidence->tables = ARENA_NEW(&evidence->arena, struct evidence_tables, 1);
-    CHECK(evidence->tables);
+    if (!evidence->tables) return false;
     hash_secret_init(&evidence->tables->secret);
     evidence_bound(evidence, MEMORY);
+    return true;
 }
 
 void evidence_bound(struct evidence *evidence, size_t bytes)

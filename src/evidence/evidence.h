@@ -97,6 +97,7 @@ struct evidence_circle {
 struct evidence_flow {
     uint32_t job, from, to;            /* job object; ports of hosts */
     uint64_t bytes, time_ns, ideal_ns; /* 0: not known */
+    uint64_t start_ns;
 };
 /* What a device said of its neighbour, before it is known whether that is another device of the evidence. */
 struct evidence_neighbour {
@@ -154,7 +155,7 @@ struct evidence {
     struct evidence_tables *tables; /* private */
 };
 
-void evidence_init(struct evidence *evidence);
+bool evidence_init(struct evidence *evidence); /* false: no memory, and nothing but evidence_release() */
 void evidence_release(struct evidence *evidence);
 /* Bytes for all of it together, before anything is in it: 1.5 GB where nobody says it.  What does not fit is not read,
  * `full` is set, and a remark says so. */

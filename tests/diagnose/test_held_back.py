@@ -2,6 +2,7 @@
 """Runs that congestion control or a host's bus holds back: that is named first, and without it the time comes back."""
 import json
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -49,6 +50,16 @@ class HeldBack(unittest.TestCase):
         without, findings = self.run_of(fast)
         self.assertNotIn(rule, [finding["rule"] for finding in findings])
         self.assertGreater(time, gain * without)
+
+    def test_an_incast_in_the_way_of_a_collective(self):
+        """The first run of the README: ports of the incast are full for a tenth of the run, while the AllReduce needs them."""
+        text = (pathlib.Path(__file__).parents[2] / "examples/pod64.yaml").read_text(encoding="utf-8")
+        time, findings = self.run_of(text)
+        self.assertEqual((findings[0]["rule"], findings[0]["severity"]), ("D04", "warning"))
+        self.assertEqual([victim["name"] if isinstance(victim, dict) else victim for victim in findings[0]["victims"]], ["allreduce0"])
+        alone, findings = self.run_of(re.sub(r"(?m)^  - \{incast.*\n", "", text))
+        self.assertNotIn("warning", [finding["severity"] for finding in findings])
+        self.assertGreater(time, 1.5 * alone)
 
     def test_one_switch(self):
         ecn = ("500KB", "1500KB", "10%")

@@ -27,7 +27,7 @@ static void sends(struct bed *bed, unsigned host, unsigned thousandths, enum evi
 static void flow(struct bed *bed, uint32_t job, unsigned from, unsigned to, unsigned sent, unsigned lasted)
 {
     evidence_add_flow(&bed->evidence, &(struct evidence_flow){job, bed->host[from], bed->host[to],
-                                                              RATE / 8 / 1000 * sent, SECOND / 1000 * lasted, 0});
+                                                              RATE / 8 / 1000 * sent, SECOND / 1000 * lasted, 0, 0});
 }
 
 /* A job that takes so many times its ideal. */

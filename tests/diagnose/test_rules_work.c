@@ -170,8 +170,50 @@ static void copies(struct bed *bed, unsigned share, unsigned priority, bool coup
     rank_on(bed, job, 0, 0);
     rank_on(bed, job, 1, 1);
     evidence_add_flow(&bed->evidence,
-                      &(struct evidence_flow){other, bed->host[2], bed->host[0], 2000ull * share, MS, MS});
+                      &(struct evidence_flow){other, bed->host[2], bed->host[0], 2000ull * share, MS, MS, 0});
     bed_run(bed);
+}
+
+/* The same AllReduce, from 0 to 20 ms, lost 10 ms; so many adapters send to h0, for so many ms of its line. */
+static void burst(struct bed *bed, unsigned senders, unsigned ms, unsigned at_ms)
+{
+    bed_open(bed);
+    uint32_t job = job_of(bed, "allreduce", 10, 20), other = job_of(bed, "incast", 10, 10);
+    is(bed, job, NONE, EVIDENCE_JOB_END_NS, 20 * MS);
+    for (unsigned j = 0; j < 2; j++) {
+        is(bed, j ? other : job, NONE, EVIDENCE_JOB_PRIORITY, 3);
+        is(bed, j ? other : job, NONE, EVIDENCE_JOB_COUPLED, !j);
+    }
+    rank_on(bed, job, 0, 0);
+    is(bed, bed->host[0], NONE, EVIDENCE_RATE, 8000000000);
+    for (unsigned s = 0; s < senders; s++) {
+        uint32_t from = bed_port(bed, FABRIC_ROLE_HOST, "sender", s, 0);
+        evidence_add_flow(&bed->evidence, &(struct evidence_flow){other, from, bed->host[0], 1000000ull * ms / senders,
+                                                                  ms * MS, MS, at_ms * MS});
+    }
+    bed_run(bed);
+}
+
+static void test_a_burst_in_the_way(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    burst(&bed, 5, 8, 4);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D04);
+    assert_int_equal(finding->culprit, bed.leaf[0][0]);
+    assert_int_equal(finding->victims, 1);
+    assert_string_equal(bed.evidence.object[finding->victim[0]].name, "allreduce");
+    bed_close(&bed);
+    burst(&bed, 5, 4, 4); /* it explains less than half */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D04), 0);
+    bed_close(&bed);
+    burst(&bed, 5, 8, 16); /* half of it came later */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D04), 0);
+    bed_close(&bed);
+    burst(&bed, 3, 8, 4); /* few senders are no incast */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D04), 0);
+    bed_close(&bed);
 }
 
 static void test_other_traffic_in_the_class(void **state)
@@ -223,9 +265,10 @@ static void test_a_hasty_watchdog(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gpus_wait_inside),           cmocka_unit_test(test_links_between_gpus_are_the_limit),
-        cmocka_unit_test(test_software_is_slow),           cmocka_unit_test(test_stages_are_unequal),
-        cmocka_unit_test(test_other_traffic_in_the_class), cmocka_unit_test(test_a_hasty_watchdog),
+        cmocka_unit_test(test_gpus_wait_inside),   cmocka_unit_test(test_links_between_gpus_are_the_limit),
+        cmocka_unit_test(test_software_is_slow),   cmocka_unit_test(test_stages_are_unequal),
+        cmocka_unit_test(test_a_burst_in_the_way), cmocka_unit_test(test_other_traffic_in_the_class),
+        cmocka_unit_test(test_a_hasty_watchdog),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,7 @@ static void same_lists(const struct evidence *a, const struct evidence *b)
     for (uint32_t i = 0; i < a->flows && i < b->flows; i++) {
         const struct evidence_flow *x = &a->flow[i], *y = &b->flow[i];
         SAME(x->job == y->job && x->from == y->from && x->to == y->to && x->bytes == y->bytes &&
-                 x->time_ns == y->time_ns && x->ideal_ns == y->ideal_ns,
+                 x->time_ns == y->time_ns && x->ideal_ns == y->ideal_ns && x->start_ns == y->start_ns,
              "flow %u from %s", i, name_of(a, x->from));
     }
     SAME(a->exact == b->exact && a->tied == b->tied && a->looks == b->looks && a->last_s == b->last_s, "looks");

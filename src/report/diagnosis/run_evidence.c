@@ -99,12 +99,19 @@ static uint32_t job_named(struct filling *f, const char *name)
 /* Runs of one job that stand together: its repetitions and sizes. */
 struct runs {
     uint64_t count, ended, time_ns, unfinished_ns;
+    uint64_t begin_ns, end_ns;    /* of all */
     uint64_t largest, of_largest; /* bytes; runs of so many that ended */
     uint64_t busbw_kBps;          /* of these */
 };
 
 static void add_run(const struct filling *f, struct runs *runs, const struct sim_job *job)
 {
+    if (job->start != PS_NEVER) {
+        uint64_t begin = job->start / 1000;
+        uint64_t end = job->end == PS_NEVER ? f->result->virtual_ps / 1000 : begin + (job->end - job->start) / 1000;
+        runs->begin_ns = begin < runs->begin_ns ? begin : runs->begin_ns;
+        runs->end_ns = end > runs->end_ns ? end : runs->end_ns;
+    }
     runs->count++;
     if (job->end == PS_NEVER || job->failed_at != PS_NEVER) {
         if (job->start != PS_NEVER && f->result->virtual_ps > job->start)
@@ -123,6 +130,10 @@ static void add_run(const struct filling *f, struct runs *runs, const struct sim
 static void put_runs(struct filling *f, uint32_t object, const struct runs *runs)
 {
     port_level(f, object, EVIDENCE_JOB_DONE, runs->ended == runs->count);
+    if (runs->begin_ns <= runs->end_ns) {
+        port_level(f, object, EVIDENCE_JOB_BEGIN_NS, runs->begin_ns);
+        port_level(f, object, EVIDENCE_JOB_END_NS, runs->end_ns);
+    }
     if (runs->ended)
         port_level(f, object, EVIDENCE_JOB_NS, runs->time_ns / runs->ended);
     else if (runs->unfinished_ns)
@@ -159,7 +170,7 @@ static void put_jobs(struct filling *f)
 
     for (uint32_t i = 0; i < result->jobs;) {
         uint32_t number = result->job[i].job, object = job_named(f, result->job[i].name);
-        struct runs runs = {0};
+        struct runs runs = {.begin_ns = UINT64_MAX};
         for (; i < result->jobs && result->job[i].job == number; i++) {
             const struct sim_job *job = &result->job[i];
             add_run(f, &runs, job);
@@ -210,11 +221,11 @@ static void put_training(struct filling *f, const struct sim_training *training)
     }
 }
 
-static void add_flow(struct filling *f, const char *job, uint32_t from, uint32_t to, uint64_t bytes, uint64_t time_ns,
-                     uint64_t ideal_ns)
+static void add_flow(struct filling *f, const char *job, uint32_t from, uint32_t to, struct evidence_flow flow)
 {
-    struct evidence_flow flow = {job_named(f, job), endpoint_of(f, from), endpoint_of(f, to), bytes, time_ns, ideal_ns};
-
+    flow.job = job_named(f, job);
+    flow.from = endpoint_of(f, from);
+    flow.to = endpoint_of(f, to);
     if (flow.job != EVIDENCE_NONE && flow.from != EVIDENCE_NONE && flow.to != EVIDENCE_NONE)
         evidence_add_flow(f->evidence, &flow);
 }
@@ -228,8 +239,11 @@ static void put_flows(struct filling *f)
 {
     for (uint32_t i = 0; i < f->result->flows; i++) {
         const struct sim_flow *flow = &f->result->flow[i];
-        add_flow(f, f->fabric->job[flow->job].name, flow->src, flow->dst, flow->bytes, known_ns(flow->fct_ps),
-                 known_ns(flow->ideal_ps));
+        add_flow(f, f->fabric->job[flow->job].name, flow->src, flow->dst,
+                 (struct evidence_flow){.bytes = flow->bytes,
+                                        .time_ns = known_ns(flow->fct_ps),
+                                        .ideal_ns = known_ns(flow->ideal_ps),
+                                        .start_ns = known_ns(flow->start)});
     }
 }
 
@@ -239,7 +253,9 @@ static void put_queue_pairs(struct filling *f)
     for (uint32_t i = 0; f->report->program && i < f->report->program_flows; i++) {
         const struct up_flow_result *flow = &f->report->program_flow[i];
         uint64_t first = known_ns(flow->first), last = known_ns(flow->last);
-        add_flow(f, flow->command, flow->endpoint, flow->peer, flow->bytes, last > first ? last - first : 0, 0);
+        add_flow(f, flow->command, flow->endpoint, flow->peer,
+                 (struct evidence_flow){
+                     .bytes = flow->bytes, .time_ns = last > first ? last - first : 0, .start_ns = first});
     }
 }
 

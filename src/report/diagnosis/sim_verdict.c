@@ -27,8 +27,7 @@ struct judged {
 static bool judge(const struct sim_report *report, struct judged *ret)
 {
     *ret = (struct judged){0};
-    evidence_init(&ret->evidence);
-    if (!run_evidence(&ret->evidence, report)) return false;
+    if (!evidence_init(&ret->evidence) || !run_evidence(&ret->evidence, report)) return false;
     evidence_finish(&ret->evidence, NULL);
     diagnose_run(&ret->diagnose, &ret->evidence, NULL);
     const struct diagnose_limits *limits = &ret->diagnose.limits;

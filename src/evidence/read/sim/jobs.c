@@ -23,6 +23,7 @@ static void job_level(struct document *document, uint32_t job, enum evidence_cou
 struct job_sum {
     uint32_t job;
     uint64_t runs, ended, time_ns, unfinished_ns;
+    uint64_t begin_ns, end_ns;    /* of all */
     uint64_t largest, of_largest; /* bytes; runs of so many that ended */
     double busbw;                 /* of these */
 };
@@ -31,6 +32,10 @@ static void job_close(struct document *document, const struct job_sum *sum)
 {
     if (sum->job == EVIDENCE_NONE) return;
     job_level(document, sum->job, EVIDENCE_JOB_DONE, sum->ended == sum->runs);
+    if (sum->begin_ns <= sum->end_ns) {
+        job_level(document, sum->job, EVIDENCE_JOB_BEGIN_NS, sum->begin_ns);
+        job_level(document, sum->job, EVIDENCE_JOB_END_NS, sum->end_ns);
+    }
     if (sum->ended)
         job_level(document, sum->job, EVIDENCE_JOB_NS, sum->time_ns / sum->ended);
     else if (sum->unfinished_ns)
@@ -116,9 +121,15 @@ static void read_job(struct document *document, struct job_sum *sum)
     if (job != EVIDENCE_NONE) {
         if (job != sum->job) {
             job_close(document, sum);
-            *sum = (struct job_sum){.job = job};
+            *sum = (struct job_sum){.job = job, .begin_ns = UINT64_MAX};
         }
         sum->runs++;
+        if (read.started) {
+            uint64_t begin = read.start_ps / 1000;
+            uint64_t end = read.timed ? begin + read.time_ns : document->end_ps / 1000;
+            sum->begin_ns = begin < sum->begin_ns ? begin : sum->begin_ns;
+            sum->end_ns = end > sum->end_ns ? end : sum->end_ns;
+        }
         if (read.timed && !read.failed) {
             sum->ended++;
             sum->time_ns += read.time_ns;
@@ -320,6 +331,7 @@ static void read_flow(struct document *document)
 
     while (document_value(document)) {
         document_u64(document, "bytes", &flow.bytes);
+        document_ps(document, "start_ps", &flow.start_ns);
         document_ps(document, "fct_ps", &flow.time_ns);
         document_ps(document, "ideal_ps", &flow.ideal_ns);
     }
@@ -345,6 +357,7 @@ static void read_queue_pair(struct document *document)
         document_ps(document, "first_post_ps", &first);
         document_ps(document, "last_completion_ps", &last);
     }
+    flow.start_ns = first;
     if (last > first) flow.time_ns = last - first;
     add_flow(document, &flow);
 }
