@@ -52,7 +52,7 @@ def page(runbook, team, title):
     text = runbooks.TEXTS[runbook]
     raised = alerts_for(runbook)
     lines = [f"# {runbook}: {title}", "", wrapped(text["symptom"]), "",
-             wrapped(f"Owner: {team} team. Rules that lead here: {names(rules_for(runbook))}; [alerts](../alerts.md): {names(raised)}."),
+             wrapped(f"Owner: {team} team. Rules: {names(rules_for(runbook))}; [alerts](../alerts.md): {names(raised)}."),
              "", "## First three commands", ""]
     for number, (question, by_system, read) in enumerate(text["look"], 1):
         lines += [wrapped(f"**{number}. {question}**"), "", *commands(by_system), "", wrapped(read), ""]
@@ -60,8 +60,8 @@ def page(runbook, team, title):
     if "commands" in text:
         what, by_system = text["commands"]
         lines += [f"{what}:", "", *commands(by_system), ""]
-    clears = f"Then {listed(raised)} clear{'s' if len(raised) == 1 else ''}." if raised else "No alert leads here by itself."
-    lines += ["## Undo", "", wrapped(text["undo"]), "", "## Over when", "", wrapped(f"{text['over']} {clears}"), ""]
+    clears = f"Then {listed(raised)} clear{'s' if len(raised) == 1 else ''}." if raised else ""
+    lines += ["## Undo", "", wrapped(text["undo"]), "", "## Over when", "", wrapped(f"{text['over']} {clears}".strip()), ""]
     return "\n".join(lines)
 
 
@@ -72,9 +72,9 @@ def index():
                      "priority 3 is the lossless one: write yours instead. `fabric.yaml` is the fabric file, `approved.yaml` the approved one, `configs/` the configurations "
                      "of the devices as they run, `dumps/` what was collected from them (`dumps/TIME/DEVICE/*.txt`). A semicolon separates commands. Commands that only look come first; what "
                      "changes something stands under Decision. Options of systems differ between versions; ask with `?` where one is refused."), "",
-             "| runbook | owner | rules | alerts |", "|---|---|---|---|"]
+             "With the owner, the rules and the alerts that lead there:", ""]
     for runbook, team, title in runbooks.listed():
-        lines.append(f"| [{runbook}: {title}]({runbook}.md) | {team} | {names(rules_for(runbook))} | {names(alerts_for(runbook))} |")
+        lines.append(wrapped(f"[{runbook}: {title}]({runbook}.md): {team}; {names(rules_for(runbook))}; {names(alerts_for(runbook))}", "- ", "  "))
     return "\n".join(lines) + "\n"
 
 

@@ -19,7 +19,7 @@ class Cases(unittest.TestCase):
         self.assertGreater(sum(case.name[0] == "H" for case in cases()), 2)
 
     def test_the_page_lists_them(self):
-        rows = re.findall(r"^\| `([^`]+)` \|.*\| ([^|]*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+        rows = re.findall(r"^- `([CH]\d\d[^`]*)`: .*; ([^;]*)$", PAGE.read_text(encoding="utf-8").replace("\n  ", " "), re.MULTILINE)
         listed = {name: set(re.findall(r"\w+", alerts)) - {"none"} for name, alerts in rows}
         self.assertEqual({case.name: case.alerts for case in cases()}, listed)
 

@@ -303,7 +303,7 @@ class Installed(Case):
         calls = re.findall(r'(?m)^    \{"(\w+)",', table)
         page = (SOURCE / "docs" / "experiments.md").read_text()
         self.assertGreater(len(calls), 20)
-        self.assertEqual(sorted(calls), sorted(re.findall(r"(?m)^\| `(\w+)\(", page[page.index("<!-- calls -->"):])))
+        self.assertEqual(sorted(calls), sorted(re.findall(r"(?m)^- `(\w+)\(", page[page.index("<!-- calls -->"):])))
 
 
 if __name__ == "__main__":
