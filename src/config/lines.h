@@ -48,8 +48,8 @@ struct lines_grammar {
 int lines_read(const char *text, size_t length, const struct lines_grammar *grammar, struct arena *arena,
                struct lines *ret, struct fabric_errors *errors);
 
-/* Does the line say this?  `pattern` is words: `*` any one word (the next of ret_word), `#` a number (the next of
- * ret_number, below 2^63), `...` at the end: anything may follow.  ret_* hold as many as the pattern asks for and are
+/* Does the line say this?  `pattern` is words: `*` any one word (the next of word[]), `#` a number (the next of
+ * number[], below 2^63), `...` at the end: anything may follow.  They hold as many as the pattern asks for and are
  * changed on false too. */
 #define LINES_CAPTURES 8
 struct line_match {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the systems of src/dump share: a moment of a run with its counters as they are shown, and the files.
+ * What switches and hosts share: a moment of a run with its counters as they are shown, and the files.
  */
 #ifndef ROCELAB_DUMP_DUMP_INT_H
 #define ROCELAB_DUMP_DUMP_INT_H

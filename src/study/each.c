@@ -7,7 +7,7 @@
  * What a failure may cost is computed, not fitted: the time without it, times the share of capacity that is gone
  * where it is scarcest, plus the time for which routes were wrong or a host was cut off; nothing where the run without
  * it sent no packet over that capacity.  A failure degrades predictably when the jobs complete and take at most
- * EACH_MARGIN times that.
+ * EACH_MARGIN_NUM / EACH_MARGIN_DEN times that.
  */
 #include "study/each.h"
 

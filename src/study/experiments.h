@@ -140,7 +140,7 @@ int experiment_judge(struct experiment *experiment, const struct experiment_opti
 /* The tolerance, for tables. */
 const char *limit_text(const struct limit *limit, char buf[48]);
 
-/* Goes through an expression.  Without ret_value: makes probes of its calls.  0, or -EINVAL with *why. */
+/* Go through an expression: value_plan() makes probes of its calls.  0, or -EINVAL with *why. */
 int value_plan(struct experiment *experiment, const char *text, const char **why);
 int value_evaluate(const struct experiment *experiment, const char *text, enum over over, double *ret,
                    const char **why);

@@ -32,7 +32,7 @@ struct piece { /* that arrived after a gap */
     uint64_t start, end;
 };
 
-struct cubic {      /* cc_cubic.c; times in CUBIC_TICK, windows in segments */
+struct cubic {      /* cc_cubic.c; times in 2^-20 s, windows in segments */
     uint64_t epoch; /* when the present curve began; 0: not yet */
     uint64_t k;
     uint32_t w_max, origin, friendly;

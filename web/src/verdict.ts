@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict in words: what limited each job and why, worst first.
+// The verdict in words: what became of each job, and what was found.
 
 import { h, section } from "./dom";
 import type { Finding, Run } from "./types";

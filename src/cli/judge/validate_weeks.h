@@ -9,7 +9,7 @@
 
 #include "validate/validate.h"
 
-/* Of a plan whose fabric, level, seed and cache are set.  An enum cli_status; messages are said, or in plan->error. */
+/* Of a plan whose fabric, level, seed and cache are set.  An enum cli_exit; messages are said, or in plan->error. */
 int validate_weeks(const struct validate *plan, uint32_t weeks, bool json, FILE *out);
 
 #endif

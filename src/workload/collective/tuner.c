@@ -8,7 +8,7 @@
  * on every machine.
  *
  * What is simplified: the bandwidths that NCCL's topology search finds are taken from the rates of the file, less what
- * the search loses (NVLINK_PERMILLE, NIC_PERCENT); a search's number of channels is CHANNELS; the generation of the
+ * the search loses (NIC_PERCENT); a search's number of channels is CHANNELS; the generation of the
  * GPUs is told by the rate between them; CPUs are Intel's.  CollNet and PAT are not there.  The model chooses, and does
  * nothing else: how long a collective takes is for the simulation to tell.
  */
