@@ -90,6 +90,7 @@ void sim_json_programs(struct jout *jout, const struct sim_report *report);
 /* diagnosis/sim_verdict.c: what became of the run, and what is found in its evidence. */
 void sim_text_verdict(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json_verdict(struct jout *jout, const struct sim_report *report);
+bool sim_verdict_warns(const struct sim_report *report); /* it has more than remarks */
 
 /* sim_balance.c: how evenly parallel links were used, where that was worked out. */
 void sim_text_balance(FILE *out, const struct sim_report *report, const struct sim_text_options *options);

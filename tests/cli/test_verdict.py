@@ -279,6 +279,12 @@ class Healthy(unittest.TestCase):
         alone = verdict(re.sub(r".*incast: 32.*\n", "", text))
         self.assertEqual([one["id"] for one in alone], ["healthy"])
 
+    def test_strict(self):
+        """A warning of the verdict is a problem where the user says so."""
+        for words, status in ((("--quiet",), 0), (("--quiet", "--strict"), 1)):
+            done = rocelab("sim", *words, EXAMPLES / "pod64.yaml")
+            self.assertEqual(done.returncode, status, done.stderr)
+
     def test_first_marks(self):
         """Stopped when the first CNP is on its way: that nobody has handled it yet means nothing."""
         done = rocelab("sim", "--json", "--until", "67us", EXAMPLES / "incast.yaml")

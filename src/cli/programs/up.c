@@ -35,7 +35,6 @@
 #include "study/clock.h"
 #include "up/up.h"
 
-#define PROGRAMS_MAX 65536u
 #define PATIENCE_MS 100
 #define TURN_LIMIT_S 5
 
@@ -56,7 +55,6 @@ struct settings {
     struct up_script script;
     FILE *out;
     uint32_t printed; /* programs whose output was */
-    ps_t printed_to;
 };
 
 static bool set_clock(void *to, const char *argument)
@@ -269,6 +267,7 @@ static int run_and_report(struct settings *settings, struct up *up)
     fflush(settings->out);
     if (!cli_html_run(&settings->html, &now.report)) status = CLI_WRONG;
     if (status == CLI_DONE) status = judge(&now.report, endless(settings, up));
+    if (status == CLI_DONE && settings->common.strict && sim_verdict_warns(&now.report)) status = CLI_PROBLEMS;
     up_report_free(&now);
     settings->answer.ended = true;
     settings->answer.state = state;

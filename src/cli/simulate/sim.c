@@ -75,9 +75,8 @@ static void more_help(FILE *out)
           "  rocelab sim --each link pod64.yaml\n"
           "  rocelab sim --seeds 10 --out runs pod64.yaml\n"
           "\nExit status: 0 every job ended, or the stop time was reached; 1 a job failed, the run is stuck or\n"
-          "deadlocked, work requests failed, or (--each) a failure costs more than the lost capacity\nexplains; 2 "
-          "wrong use, "
-          "unreadable input, or interrupted.\n",
+          "deadlocked, work requests failed, (--strict) the verdict has a warning, or (--each) a failure costs\n"
+          "more than the lost capacity explains; 2 wrong use, unreadable input, or interrupted.\n",
           out);
 }
 
@@ -232,6 +231,7 @@ static int report_run(struct settings *settings, const struct sim_report *report
     if (status == CLI_DONE && (report->result->state == SIM_STUCK || report->result->state == SIM_FAILED ||
                                deadlocked(report->result) || report->result->work_failed))
         status = CLI_PROBLEMS;
+    if (status == CLI_DONE && settings->common.strict && sim_verdict_warns(report)) status = CLI_PROBLEMS;
     return status;
 }
 

@@ -168,6 +168,15 @@ void sim_text_verdict(FILE *out, const struct sim_report *report, const struct s
     release(&judged);
 }
 
+bool sim_verdict_warns(const struct sim_report *report)
+{
+    struct judged judged;
+    bool warns = judge(report, &judged) && diagnose_worst(&judged.diagnose) > DIAGNOSE_INFO;
+
+    release(&judged);
+    return warns;
+}
+
 /* --- JSON --- */
 
 /* The codes that findings had before; NULL: they had none. */
