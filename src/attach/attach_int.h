@@ -124,7 +124,6 @@ void turn_process_ends(void);
 void turn_gone(void);      /* the fabric is; whoever wants to know is told when our own code is left */
 void turn_ring_bell(void); /* real clock: the fabric is told of a post or a request */
 /* Signals that the program holds and waits for; a bit each, from 1.  One from outside asks for a turn then. */
-void turn_await_signals(uint64_t set);
 void turn_poll_empty(void);
 void turn_alone_no_more(void); /* what the thread has done may make something happen */
 void turn_poll_found(void);

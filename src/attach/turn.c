@@ -31,8 +31,7 @@ PER_THREAD struct attach_thread *self;
 static PER_THREAD uint64_t polls_since = POLL_NEVER;
 static PER_THREAD uint32_t looks_failed; /* in a row */
 static PER_THREAD bool restarts;
-static PER_THREAD uint64_t awaited; /* signals that the program holds and waits for */
-static PER_THREAD bool finds_gone;  /* this thread is the first that has found the fabric gone */
+static PER_THREAD bool finds_gone; /* this thread is the first that has found the fabric gone */
 
 static bool several_cpus(void)
 {
@@ -82,11 +81,10 @@ static void look_at_signals(struct attach_thread *me, uint64_t mask)
     uint64_t pending = 0, by_default = 0;
 
     RAW(SYS_rt_sigpending, &pending, KERNEL_SIGSET, 0, 0, 0, 0);
-    pending &= ~mask | awaited;
+    pending &= ~mask;
     pending &= ~(1ULL << (ATTACH_SPIN_SIGNAL - 1)); /* ours, for who runs */
     for (int number = 1; number <= 64; number++)
-        if (pending >> (number - 1) & 1 && !(awaited >> (number - 1) & 1) && !signals_has_handler(number))
-            by_default |= 1ULL << (number - 1);
+        if (pending >> (number - 1) & 1 && !signals_has_handler(number)) by_default |= 1ULL << (number - 1);
     if (by_default) {
         uint64_t held;
 
@@ -158,11 +156,6 @@ bool turn_yield(enum attach_why why, uint64_t until)
     if (passes && attached.is_virtual) timers_run();
     restarts = signals_not_restarting() == not_restarting;
     return signals_handled() != handled;
-}
-
-void turn_await_signals(uint64_t set)
-{
-    awaited = set;
 }
 
 bool turn_restarts(void)

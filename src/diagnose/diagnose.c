@@ -51,13 +51,6 @@ const char *diagnose_runbook_title(const char *id)
     return "";
 }
 
-uint32_t diagnose_rule_find(const char *id)
-{
-    for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)
-        if (!strcmp(diagnose_rules[i].id, id)) return i;
-    return DIAGNOSE_RULES;
-}
-
 void *diagnose_alloc(struct diagnose *diagnose, size_t count, size_t size, size_t align)
 {
     void *piece = arena_alloc(&diagnose->arena, count, size, align);

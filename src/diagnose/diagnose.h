@@ -28,7 +28,6 @@ struct diagnose_rule {
     const char *owner, *runbook, *cause, *why, *fix;
 };
 extern const struct diagnose_rule diagnose_rules[DIAGNOSE_RULES];
-uint32_t diagnose_rule_find(const char *id); /* DIAGNOSE_RULES: there is none */
 const char *diagnose_runbook_title(const char *id);
 
 struct diagnose_limits {

@@ -10,8 +10,6 @@
 #include "base/grow.h"
 #include "packet/frame.h"
 
-#define FIRST_RECORDS 1024
-
 static struct tap_record *tap_next(struct tap *tap, ps_t at)
 {
     if (!GROW(tap->record, tap->count, tap->capacity)) {

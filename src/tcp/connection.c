@@ -213,11 +213,6 @@ uint64_t tcp_conn_window(const struct tcp_conn *conn)
     return conn->cwnd;
 }
 
-ps_t tcp_conn_srtt(const struct tcp_conn *conn)
-{
-    return conn->srtt;
-}
-
 uint64_t tcp_conn_rate(const struct tcp_conn *conn)
 {
     return rate_measure(conn->cwnd, conn->srtt);

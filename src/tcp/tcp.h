@@ -124,7 +124,6 @@ void tcp_settle(struct tcp *tcp, ps_t now);
 uint16_t tcp_paused(const struct tcp *tcp);
 uint64_t tcp_conn_acked_bytes(const struct tcp_conn *conn);
 uint64_t tcp_conn_window(const struct tcp_conn *conn);
-ps_t tcp_conn_srtt(const struct tcp_conn *conn);
 uint32_t tcp_conn_alpha_ppm(const struct tcp_conn *conn); /* of DCTCP */
 uint64_t tcp_conn_rate(const struct tcp_conn *conn);      /* a window a round trip, bits a second; 0: not measured */
 uint32_t tcp_conn_queued(const struct tcp_conn *conn);    /* messages */

@@ -23,7 +23,6 @@
 #define COMPLETIONS 16u
 
 struct cm_qp1 {
-    const struct device *nobodys; /* NULL, where those of programs have their device */
     struct nic *nic;
     struct nic_qp *qp;
     struct nic_cq cq;

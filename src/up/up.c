@@ -348,11 +348,6 @@ struct sim *up_sim(struct up *up)
     return up->sim;
 }
 
-const char *up_socket(const struct up *up)
-{
-    return up->socket_path;
-}
-
 static void add(struct up_program *ret, uint32_t most, uint32_t *count, const struct up_program *one)
 {
     if (*count < most) ret[*count] = *one;

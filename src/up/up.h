@@ -138,7 +138,6 @@ int up_create(const struct fabric *fabric, const struct up_options *options, str
               struct fabric_errors *errors);
 void up_free(struct up *up);
 /* Where programs attach. */
-const char *up_socket(const struct up *up);
 /* Runs for a while; SIM_RUNNING: there is more to do.  Sleeps (at most `patience_ms` of real time) when all that is
  * waited for is outside. */
 enum sim_state up_advance(struct up *up, int patience_ms);

@@ -58,8 +58,6 @@ struct sonic {
     bool whole;              /* a switch's whole configuration, not one table of it: what is missing is off */
     struct sonic_port *port; /* by the device's number */
     uint32_t ports, room;
-    uint64_t aside_bytes;           /* what the groups' profiles set aside */
-    bool aside_known;               /* no group was left to the dynamic model */
     uint32_t foreign, foreign_line; /* rows of other cards of a chassis, and the first of them */
     unsigned dangling;              /* bits of partial.c: tables of which a row is referred to and not here */
 };

@@ -35,7 +35,6 @@
 #define BLOCK_PACKET 6u
 #define BYTE_ORDER_MAGIC 0x1a2b3c4du
 
-#define BLOCK_HEADER_BYTES 8    /* type, length */
 #define BLOCK_OVERHEAD_BYTES 12 /* and the length again at the end */
 #define SECTION_BYTES 28        /* smallest possible blocks, overhead included */
 #define INTERFACE_BYTES 20

@@ -68,7 +68,6 @@ void coll_alarm(struct workload *workload, uint32_t host, const struct coll_prog
 
 void coll_register(struct workload *workload, const struct coll_program *program);
 
-uint32_t comm_ranks(const struct workload *workload, uint32_t comm);
 uint32_t comm_host(const struct workload *workload, uint32_t comm, uint32_t rank); /* of that rank */
 /* What is run, after the tuner. */
 struct coll_config coll_config(const struct workload *workload, uint32_t coll);

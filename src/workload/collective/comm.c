@@ -352,11 +352,6 @@ int coll_create(struct workload *workload, uint32_t comm_index, const struct col
     return 0;
 }
 
-uint32_t comm_ranks(const struct workload *workload, uint32_t comm)
-{
-    return workload->coll.comm[comm]->ranks;
-}
-
 uint32_t comm_host(const struct workload *workload, uint32_t index, uint32_t rank)
 {
     const struct comm *comm = workload->coll.comm[index];
