@@ -83,42 +83,64 @@ void rule_D27(struct diagnose *diagnose)
 
 /* --- D28: software --- */
 
-/* Time in which something waited for the adapter's software, and its line had nothing to send: at least so much. */
-static double waits_for_software(const struct diagnose *diagnose, uint32_t port)
+static double share_of(const struct evidence_value *value)
 {
-    const struct evidence_value *value = port_find(diagnose->evidence, port, EVIDENCE_SOFTWARE_NS);
     double span = value ? evidence_span_s(value) : 0;
 
-    if (!value || !value->grown || span <= 0) return 0;
-    return (double)value->grown * 1e-9 / span - share_busy(diagnose, port).value;
+    return span > 0 ? (double)value->grown * 1e-9 / span : 0;
+}
+
+/* Time in which something waited for the adapter's software or for cores, and its line had nothing to send: of cores it
+ * is counted, of software it is at least so much.  *from: the counter that says it. */
+static double waits_for_software(const struct diagnose *diagnose, uint32_t port, const struct evidence_value **from)
+{
+    const struct evidence_value *software = port_find(diagnose->evidence, port, EVIDENCE_SOFTWARE_NS);
+    const struct evidence_value *cores = port_find(diagnose->evidence, port, EVIDENCE_CORES_IDLE_NS);
+    double idle = share_of(software) - share_busy(diagnose, port).value;
+
+    *from = share_of(cores) > idle ? cores : software;
+    return share_of(cores) > idle ? share_of(cores) : idle;
+}
+
+static struct diagnose_finding *software_found(struct diagnose *diagnose, uint32_t port,
+                                               const struct evidence_value *from)
+{
+    double waited = 100 * share_of(from);
+
+    if (from->counter == EVIDENCE_CORES_IDLE_NS)
+        return finding_new(diagnose, DIAGNOSE_D28, port, EVIDENCE_NO_PRIORITY,
+                           "the line of %s was idle for %.3g%% of the time while something to send, or that had "
+                           "arrived, waited for cores of its host",
+                           name_of(diagnose, port), waited);
+    return finding_new(diagnose, DIAGNOSE_D28, port, EVIDENCE_NO_PRIORITY,
+                       "work requests and completions of %s waited for its host's software for %.3g%% of the time, and "
+                       "it sent at %.3g%% of its line",
+                       name_of(diagnose, port), waited, 100 * share_busy(diagnose, port).value);
 }
 
 void rule_D28(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
+    const struct evidence_value *from, *value = NULL;
     uint32_t worst = EVIDENCE_NONE;
     double most = diagnose->limits.idle_share;
 
     EACH_PORT(evidence, device, port)
     {
-        double share = waits_for_software(diagnose, port);
+        double share = waits_for_software(diagnose, port, &from);
         if (share < most || (worst != EVIDENCE_NONE && share == most)) continue;
         worst = port;
         most = share;
+        value = from;
     }
     if (worst == EVIDENCE_NONE || !a_job_is_slow(diagnose)) return;
-    const struct evidence_value *value = port_find(evidence, worst, EVIDENCE_SOFTWARE_NS);
-    double share = (double)value->grown * 1e-9 / evidence_span_s(value);
-    struct diagnose_finding *finding =
-        finding_new(diagnose, DIAGNOSE_D28, worst, EVIDENCE_NO_PRIORITY,
-                    "work requests and completions of %s waited for its host's software for %.3g%% of the time, and it "
-                    "sent at %.3g%% of its line",
-                    name_of(diagnose, worst), 100 * share, 100 * share_busy(diagnose, worst).value);
-    finding_number(diagnose, finding, worst, EVIDENCE_NO_PRIORITY, "software_share", "share", share,
-                   diagnose->limits.idle_share, value);
+    struct diagnose_finding *finding = software_found(diagnose, worst, value);
+    finding_number(diagnose, finding, worst, EVIDENCE_NO_PRIORITY,
+                   value->counter == EVIDENCE_CORES_IDLE_NS ? "cores_idle_share" : "software_share", "share",
+                   share_of(value), diagnose->limits.idle_share, value);
     EACH_PORT(evidence, other, port)
     {
-        if (port != worst && waits_for_software(diagnose, port) >= diagnose->limits.idle_share)
+        if (port != worst && waits_for_software(diagnose, port, &from) >= diagnose->limits.idle_share)
             finding_also(diagnose, finding, port);
     }
     if (finding && !idle_explains_most(diagnose, most)) finding->severity = DIAGNOSE_INFO;

@@ -67,6 +67,7 @@ MIXED_CALL pkt_t mixed_end_tx(struct node_adapter *adapter, ps_t now, struct nod
     }
     mixed_end_answer(adapter, io);
     if (id == PKT_NONE) return id;
+    if (kind == MIXED_ROCE) tcp_line_taken(mixed->part[MIXED_TCP]->endpoint, now);
     int64_t bytes = io->pool->hot[id].frame_bytes, ahead = mixed->ahead + (kind == MIXED_ROCE ? bytes : -bytes);
     mixed->ahead = ahead > MIXED_AHEAD_MOST ? MIXED_AHEAD_MOST : ahead < -MIXED_AHEAD_MOST ? -MIXED_AHEAD_MOST : ahead;
     return id;

@@ -45,6 +45,12 @@ bool sim_nic_is_outside(const struct sim_report *report, const struct sim_nic *n
     return false;
 }
 
+uint64_t sim_nic_cores_idle(const struct sim_nic *nic)
+{
+    if (!nic->has_tcp) return 0;
+    return nic->tcp.cpu_idle_ps > nic->tcp.cpu_receive_idle_ps ? nic->tcp.cpu_idle_ps : nic->tcp.cpu_receive_idle_ps;
+}
+
 bool sim_nic_wants_cnps(const struct sim_report *report, const struct sim_nic *nic)
 {
     const struct fabric *fabric = report->fabric;

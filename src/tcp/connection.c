@@ -57,7 +57,7 @@ struct tcp *tcp_init(void *memory, const struct tcp_config *config)
     tcp->timer = (void *)((uint8_t *)tcp->conn + lines_up(config->ends * sizeof(struct tcp_conn)));
     tcp->acks.head = CONN_NONE;
     tcp->rx_head = PKT_NONE;
-    tcp->rx_at = tcp->pause_next = PS_NEVER;
+    tcp->rx_at = tcp->pause_next = tcp->idle_since = PS_NEVER;
     rng_init(&tcp->rng, config->seed, config->endpoint);
     if (config->host_bps) tcp->host_tx = tcp->host_rx = rate_of(config->host_bps);
     return tcp;
@@ -160,6 +160,7 @@ void conn_fail(struct tcp *tcp, struct tcp_conn *conn, struct tcp_io *io)
 {
     tcp->counters.aborts++;
     if (conn->sched == SCHED_READY) turn_remove(tcp, conn);
+    if (conn->sched == SCHED_CPU) tcp->on_core--;
     conn->sched = SCHED_IDLE;
     conn->state = CONN_FAILED;
     conn->rto_at = conn->probe_at = conn->hole_at = PS_NEVER;

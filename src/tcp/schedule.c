@@ -12,6 +12,8 @@
  */
 #include "tcp/tcp_int.h"
 
+#define LINE_BYTES 24u /* of a frame's time on the line: FCS, preamble and gap */
+
 static bool before(struct timer a, struct timer b)
 {
     return a.at != b.at ? a.at < b.at : a.conn < b.conn;
@@ -68,9 +70,31 @@ static ps_t next_timer(const struct tcp_conn *conn)
     return conn->sched == SCHED_CPU ? least(at, conn->cpu_at) : at;
 }
 
+/* With data and window, and not stopped by the other end of the line.  ns-3 delays what it sends, and nobody waits. */
+static bool waits_for_core(const struct tcp *tcp, ps_t now)
+{
+    if (tcp->config.ns3) return false;
+    return (tcp->on_core && !tcp->paused) || (tcp->host_tx_at > now && tcp->ready_mask & (uint32_t)~tcp->paused);
+}
+
+void tcp_line_taken(struct tcp *tcp, ps_t now)
+{
+    if (tcp->idle_since < now) tcp->counters.cpu_idle_ps += now - tcp->idle_since;
+    tcp->idle_since = PS_NEVER;
+}
+
+/* After something happened while the line was idle: nobody may wait for a core any more. */
+static void line_idle(struct tcp *tcp, ps_t now)
+{
+    if (tcp->idle_since != PS_NEVER && !waits_for_core(tcp, now)) tcp_line_taken(tcp, now);
+}
+
 static void timer_fire(struct tcp *tcp, struct tcp_conn *conn, ps_t now, struct tcp_io *io)
 {
-    if (conn->sched == SCHED_CPU && conn->cpu_at <= now) conn->sched = SCHED_IDLE;
+    if (conn->sched == SCHED_CPU && conn->cpu_at <= now) {
+        conn->sched = SCHED_IDLE;
+        tcp->on_core--;
+    }
     if (conn->ack_at <= now) receive_delay_over(tcp, conn, io);
     if (hole_timer(conn) <= now) recovery_hole_due(tcp, conn, now);
     if (conn->rto_at <= now || conn->probe_at <= now) rto_due(tcp, conn, now, io);
@@ -124,6 +148,7 @@ void conn_wake(struct tcp *tcp, struct tcp_conn *conn, ps_t now, struct tcp_io *
     if (conn->sched != SCHED_IDLE || !conn->sends || !conn_may_send(tcp, conn)) return;
     if (tcp->config.cpu_bps && conn->cpu_at > now) {
         conn->sched = SCHED_CPU;
+        tcp->on_core++;
         if (!tcp->config.ns3) tcp->counters.cpu_wait_ps += conn->cpu_at - now;
         conn_timer(tcp, conn, conn->cpu_at);
         return;
@@ -237,10 +262,14 @@ static void pauses_expire(struct tcp *tcp, ps_t now)
 pkt_t tcp_tx(struct tcp *tcp, ps_t now, struct tcp_io *io)
 {
     if (tcp->pause_next <= now) pauses_expire(tcp, now);
+    if (tcp->idle_since != PS_NEVER) tcp_line_taken(tcp, now);
     pkt_t id = tcp->acks.head != CONN_NONE ? tx_ack(tcp, now, io) : PKT_NONE;
 
     if (id == PKT_NONE) id = tx_data(tcp, now, io);
-    if (id != PKT_NONE) tcp->counters.out_bytes += io->pool->hot[id].frame_bytes;
+    if (id != PKT_NONE)
+        tcp->counters.out_bytes += io->pool->hot[id].frame_bytes;
+    else if (waits_for_core(tcp, now))
+        tcp->idle_since = now;
     io->deadline = tcp_deadline(tcp);
     return id;
 }
@@ -276,8 +305,18 @@ static void cores_wait_rx(struct tcp *tcp, ps_t ready)
 {
     ps_t from = most(ready, tcp->rx_waited_until);
 
+    if (ready > tcp->rx_waited_until) tcp->rx_wait_from = ready;
     if (from < tcp->rx_free) tcp->counters.cpu_receive_wait_ps += tcp->rx_free - from;
     tcp->rx_waited_until = most(tcp->rx_waited_until, tcp->rx_free);
+}
+
+/* Nothing arrived between the last frame and `until`, and some of what had waited for cores then. */
+static void line_idle_rx(struct tcp *tcp, ps_t until)
+{
+    ps_t from = most(tcp->rx_seen, tcp->rx_wait_from), to = least(until, tcp->rx_waited_until);
+
+    if (from < to) tcp->counters.cpu_receive_idle_ps += to - from;
+    tcp->rx_seen = most(tcp->rx_seen, until);
 }
 
 /* What the host's side of reception takes: a time each, and its cores' for the payload.  The time when a packet is
@@ -289,6 +328,9 @@ static void queue(struct tcp *tcp, pkt_t id, ps_t now, struct tcp_io *io)
 
     if (tcp->config.jitter_ps) at += rng_below(&tcp->rng, tcp->config.jitter_ps);
     if (tcp->host_rx.bps) {
+        ps_t takes = ((ps_t)p->frame_bytes + LINE_BYTES) * 8 * PS_S / tcp->config.line_bps;
+        line_idle_rx(tcp, now > takes ? now - takes : 0);
+        tcp->rx_seen = now;
         cores_wait_rx(tcp, at);
         at = most(at, ps_add(most(now, tcp->rx_free), rate_take(&tcp->host_rx, p->payload_bytes)));
     }
@@ -336,6 +378,7 @@ void tcp_rx(struct tcp *tcp, pkt_t id, ps_t now, struct tcp_io *io)
         queue(tcp, id, now, io);
     else
         handle(tcp, id, now, io);
+    line_idle(tcp, now);
     io->deadline = tcp_deadline(tcp);
 }
 
@@ -352,6 +395,7 @@ void tcp_tick(struct tcp *tcp, ps_t now, struct tcp_io *io)
     if (tcp->rx_at <= now) dequeue(tcp, now, io);
     while (tcp->timers && tcp->timer[0].at <= now)
         timer_fire(tcp, timer_pop(tcp), now, io);
+    line_idle(tcp, now);
     io->deadline = tcp_deadline(tcp);
 }
 
@@ -384,6 +428,11 @@ void tcp_settle(struct tcp *tcp, ps_t now)
         tcp->counters.paused_ps += until - tcp->paused_since[p];
         tcp->paused_since[p] = until;
     }
+    if (tcp->idle_since != PS_NEVER) {
+        tcp_line_taken(tcp, now);
+        tcp->idle_since = now;
+    }
+    line_idle_rx(tcp, now);
 }
 
 void tcp_link(struct tcp *tcp, bool up, ps_t now, struct tcp_io *io)

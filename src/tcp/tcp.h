@@ -118,6 +118,8 @@ bool tcp_waits(const struct tcp *tcp);
 bool tcp_completion(struct tcp *tcp, struct tcp_completion *ret); /* false: none */
 
 struct tcp_counters *tcp_counters(struct tcp *tcp);
+/* Another than this endpoint sends on its port from now on. */
+void tcp_line_taken(struct tcp *tcp, ps_t now);
 /* Counters that are times reach up to now. */
 void tcp_settle(struct tcp *tcp, ps_t now);
 /* Bit p: priority p is paused. */

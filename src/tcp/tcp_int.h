@@ -141,10 +141,14 @@ struct tcp {
     struct rate host_tx, host_rx;
     ps_t host_tx_at;
     ps_t waited_until;      /* waiting for cores is counted up to here */
+    ps_t idle_since;        /* the line has been idle and somebody has waited for a core; PS_NEVER: not so */
+    uint32_t on_core;       /* connections in SCHED_CPU */
     pkt_t rx_head, rx_tail; /* what waits for the host's side of reception */
     ps_t rx_at;             /* when its first is handled; PS_NEVER: none */
     ps_t rx_free;           /* when all of it will have been */
     ps_t rx_waited_until;   /* its waiting for cores is counted up to here */
+    ps_t rx_wait_from;      /* the last of that began here */
+    ps_t rx_seen;           /* the last arrival: that the line is idle is counted up to here */
     struct rng rng;
 };
 

@@ -28,6 +28,14 @@ links: {host: {rate: 400G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}
 jobs: [{name: sum, allreduce: %s, size: 64MB, placement: random}]
 """
 NONE = "nics: {congestion: none}"
+CORES = """rocelab: 1
+fabric: cores
+system: tcp
+topology: {single: {hosts: 9}}
+links: {host: {rate: 100G, cable: 3m}}
+nics: {tcp: {cpu-rate: %s, cores: 1}}
+jobs: [{name: copy, %s}]
+"""
 ORDERED = "nics: {pcie: {use: gen5-x16, relaxed-ordering: false}}"
 
 
@@ -71,6 +79,11 @@ class HeldBack(unittest.TestCase):
 
     def test_rails(self):
         self.holds("D22", RAILS % ("", "auto"), RAILS % (NONE, "auto"), 1.2)
+
+    def test_cores(self):
+        """One sender's core; eight that send to one host, whose core cannot take what its line brings."""
+        for job in ("flows: [{src: h0, dst: h1, size: 8MB}]", "incast: 8, to: h0, size: 2MB"):
+            self.holds("D28", CORES % ("20G", job), CORES % ("400G", job), 2)
 
     def test_ordered_writes(self):
         self.holds("D23", RAILS % (ORDERED, "ring"), RAILS % ("", "ring"), 2)

@@ -121,6 +121,26 @@ static void test_software_is_slow(void **state)
     bed_close(&bed);
 }
 
+/* Data of h0 waits for cores: what is counted is the finding, however busy the line is for the rest of the time. */
+static void test_cores_are_slow(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    for (unsigned idle = 50; idle <= 550; idle += 500) {
+        bed_open(&bed);
+        job_of(&bed, "copy", 100, 200);
+        is(&bed, bed.host[0], NONE, EVIDENCE_RATE, RATE);
+        grew(&bed, bed.host[0], NONE, EVIDENCE_PORT_TX_BYTES, RATE / 8 / 1000 * 450);
+        grew(&bed, bed.host[0], NONE, EVIDENCE_CORES_IDLE_NS, SECOND / 1000 * idle);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D28), idle > 50);
+        if (idle > 50) assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D28), bed.host[0]);
+        if (idle > 50) assert_non_null(strstr(bed_found(&bed, DIAGNOSE_D28)->what, "for 55% of the time"));
+        bed_close(&bed);
+    }
+}
+
 /* Two stages of two ranks each, which compute so many tenths of a millisecond. */
 static void stages(struct bed *bed, const unsigned tenths[4])
 {
@@ -265,10 +285,10 @@ static void test_a_hasty_watchdog(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gpus_wait_inside),   cmocka_unit_test(test_links_between_gpus_are_the_limit),
-        cmocka_unit_test(test_software_is_slow),   cmocka_unit_test(test_stages_are_unequal),
-        cmocka_unit_test(test_a_burst_in_the_way), cmocka_unit_test(test_other_traffic_in_the_class),
-        cmocka_unit_test(test_a_hasty_watchdog),
+        cmocka_unit_test(test_gpus_wait_inside),           cmocka_unit_test(test_links_between_gpus_are_the_limit),
+        cmocka_unit_test(test_software_is_slow),           cmocka_unit_test(test_cores_are_slow),
+        cmocka_unit_test(test_stages_are_unequal),         cmocka_unit_test(test_a_burst_in_the_way),
+        cmocka_unit_test(test_other_traffic_in_the_class), cmocka_unit_test(test_a_hasty_watchdog),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,6 +194,12 @@ static void the_host_limits(void **state)
         assert_true(line.conn[i].received_at > 15900 * PS_US);
         assert_true(line.conn[i].received_at < 16100 * PS_US);
     }
+    /* Its line is idle for all of the time in which it sends nothing. */
+    ps_t busy = (rig_counters(0)->out_bytes + 24 * rig_counters(0)->out_segs) * 8 * (PS_S / 10000000000ULL);
+    ps_t time =
+        line.conn[0].received_at > line.conn[1].received_at ? line.conn[0].received_at : line.conn[1].received_at;
+    assert_in_range(rig_counters(0)->cpu_idle_ps + busy, time - 50 * PS_US, time + 50 * PS_US);
+    assert_int_equal(rig_counters(1)->cpu_idle_ps, 0);
 }
 
 static void reception_takes_time(void **state)
@@ -221,6 +227,9 @@ static void a_slow_receiver_slows_the_sender(void **state)
     line_run(&line, PS_S);
     line_finished(&line);
     assert_true(line.conn[0].received_at > 8 * PS_MS && line.conn[0].received_at < 8100 * PS_US);
+    tcp_settle(line.tcp[1], line.conn[0].received_at);
+    ps_t busy = (rig_counters(1)->in_bytes + 24 * rig_counters(1)->in_segs) * 8 * (PS_S / 10000000000ULL);
+    assert_in_range(rig_counters(1)->cpu_receive_idle_ps + busy, 7900 * PS_US, 8100 * PS_US);
 }
 
 static void pauses_are_obeyed(void **state)

@@ -506,6 +506,7 @@ static void put_nic(struct filling *f, const struct sim_nic *nic)
     port_count(f, port, EVIDENCE_IDLE_RATE_NS, c ? c->idle_rate_ps / 1000 : 0);
     port_count(f, port, EVIDENCE_IDLE_FETCH_NS, c ? c->idle_fetch_ps / 1000 : 0);
     port_count(f, port, EVIDENCE_SOFTWARE_NS, nic->software_ps / 1000);
+    port_count(f, port, EVIDENCE_CORES_IDLE_NS, sim_nic_cores_idle(nic) / 1000);
     port_level(f, port, EVIDENCE_CONNECTIONS, nic->connections);
     for (unsigned p = 0; c && p < FABRIC_PRIOS; p++)
         put_nic_priority(f, port, p, &c->prio[p]);

@@ -60,6 +60,7 @@ static const struct key nic_keys[] = {
     {"idle_rate_ps", EVIDENCE_IDLE_RATE_NS, true},
     {"idle_fetch_ps", EVIDENCE_IDLE_FETCH_NS, true},
     {"software_ps", EVIDENCE_SOFTWARE_NS, true},
+    {"cores_idle_ps", EVIDENCE_CORES_IDLE_NS, true},
     {"connections", EVIDENCE_CONNECTIONS, false},
     {"retry_exceeded", EVIDENCE_RETRY_EXCEEDED, false},
     {"trimmed", EVIDENCE_TRIMMED, false},
