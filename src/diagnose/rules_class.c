@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who has no business in RDMA's lossless class: transfers beside a collective (D30); and a pause watchdog that takes
- * ordinary pauses of it for a storm (D31).
+ * Who has no business in RDMA's lossless class: transfers beside a collective (D30); and a pause watchdog that
+ * cuts its queues off where no storm is seen (D31).
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
@@ -36,79 +37,101 @@ static bool suffers(const struct diagnose *diagnose, uint32_t job)
     return coupled && coupled->last && is_slow(diagnose, job);
 }
 
-/* Hosts of the job's ranks. */
-static bool *hosts_of(struct diagnose *diagnose, uint32_t job)
+/* Slow collectives, and what transfers of every job bring to and from their hosts. */
+struct beside {
+    uint32_t slow[JOBS_MOST], slows;
+    uint16_t *hosts;  /* [objects] of devices: bit n: slow[n] has ranks there */
+    uint32_t *number; /* [objects] of jobs: from 0 */
+    uint32_t jobs;
+    uint64_t *moved; /* [slows * jobs] bytes */
+    bool *incast;    /* [jobs] something that it sends goes to a port that is named for it: D04 names it */
+};
+
+static void add_slow(struct diagnose *diagnose, struct beside *beside, uint32_t job)
 {
     const struct evidence *evidence = diagnose->evidence;
-    bool *is = DIAGNOSE_NEW(diagnose, bool, evidence->objects + 1u);
 
     RANKS_EACH(diagnose, job, rank)
     {
         uint32_t at = evidence->object[rank].host;
-        if (is && at != EVIDENCE_NONE) is[evidence_device_of(evidence, at)] = true;
+        if (at != EVIDENCE_NONE) beside->hosts[evidence_device_of(evidence, at)] |= (uint16_t)(1u << beside->slows);
     }
-    return is;
+    beside->slow[beside->slows++] = job;
 }
 
-/* Bytes that transfers of each job bring to and from these hosts. */
-static const uint64_t *moved_by(struct diagnose *diagnose, const bool *host)
+/* Jobs are numbered, and the first that are slow are looked at.  False: there is none, or no memory. */
+static bool beside_prepare(struct diagnose *diagnose, struct beside *beside)
 {
     const struct evidence *evidence = diagnose->evidence;
-    uint64_t *moved = DIAGNOSE_NEW(diagnose, uint64_t, evidence->objects + 1u);
 
-    for (uint32_t i = 0; moved && i < evidence->flows; i++) {
-        const struct evidence_flow *flow = &evidence->flow[i];
-        bool from = host[evidence_device_of(evidence, flow->from)], to = host[evidence_device_of(evidence, flow->to)];
-        if (from || to) moved[flow->job] += flow->bytes;
+    beside->hosts = DIAGNOSE_NEW(diagnose, uint16_t, evidence->objects + 1u);
+    beside->number = DIAGNOSE_NEW(diagnose, uint32_t, evidence->objects + 1u);
+    if (!beside->hosts || !beside->number) return false;
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        beside->number[job] = beside->jobs++;
+        if (beside->slows < JOBS_MOST && suffers(diagnose, job)) add_slow(diagnose, beside, job);
     }
-    return moved;
+    if (!beside->slows) return false;
+    beside->moved = DIAGNOSE_NEW(diagnose, uint64_t, (size_t)beside->slows * beside->jobs);
+    beside->incast = DIAGNOSE_NEW(diagnose, bool, beside->jobs);
+    return beside->moved && beside->incast;
 }
 
-/* What the adapters of these hosts sent in the priority. */
-static uint64_t sent_in(const struct evidence *evidence, const bool *host, unsigned priority)
+/* All transfers, once. */
+static bool beside_measure(struct diagnose *diagnose, struct beside *beside)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    bool *named = DIAGNOSE_NEW(diagnose, bool, evidence->objects + 1u); /* ports to hosts that D04 names */
+
+    if (!named) return false;
+    for (uint32_t i = 0; i < diagnose->findings; i++) {
+        const struct diagnose_finding *finding = &diagnose->finding[i];
+        if (finding->rule == DIAGNOSE_D04 && finding->severity != DIAGNOSE_INFO) named[finding->culprit] = true;
+    }
+    for (uint32_t i = 0; i < evidence->flows; i++) {
+        const struct evidence_flow *flow = &evidence->flow[i];
+        uint32_t number = beside->number[flow->job], peer = evidence->object[flow->to].peer;
+        uint32_t of = beside->hosts[evidence_device_of(evidence, flow->from)] |
+                      beside->hosts[evidence_device_of(evidence, flow->to)];
+        for (; of; of &= of - 1)
+            beside->moved[(size_t)__builtin_ctz(of) * beside->jobs + number] += flow->bytes;
+        if (peer != EVIDENCE_NONE && named[peer]) beside->incast[number] = true;
+    }
+    return true;
+}
+
+/* What the adapters of the slow job's hosts sent in the priority. */
+static uint64_t sent_in(const struct evidence *evidence, const struct beside *beside, uint32_t slow, unsigned priority)
 {
     uint64_t sent = 0;
 
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
-        if (!host[device]) continue;
+        if (!(beside->hosts[device] >> slow & 1)) continue;
         EVIDENCE_EACH_PORT(evidence, device, port) sent += evidence_get(evidence, port, priority, EVIDENCE_TX_BYTES);
     }
     return sent;
 }
 
-/* Whether what it sends goes to a port that is named for it. */
-static bool is_incast(const struct diagnose *diagnose, uint32_t job)
+static void look_beside(struct diagnose *diagnose, const struct beside *beside, uint32_t slow)
 {
     const struct evidence *evidence = diagnose->evidence;
-
-    for (uint32_t i = 0; i < diagnose->findings; i++) {
-        const struct diagnose_finding *finding = &diagnose->finding[i];
-        if (finding->rule != DIAGNOSE_D04 || finding->severity == DIAGNOSE_INFO) continue;
-        for (uint32_t f = 0; f < evidence->flows; f++)
-            if (evidence->flow[f].job == job && evidence->flow[f].to == evidence->object[finding->culprit].peer)
-                return true;
-    }
-    return false;
-}
-
-static void look_beside(struct diagnose *diagnose, uint32_t job, const bool *host)
-{
-    const struct evidence *evidence = diagnose->evidence;
+    uint32_t job = beside->slow[slow];
     const struct evidence_value *own = port_find(evidence, job, EVIDENCE_JOB_PRIORITY);
-    const uint64_t *moved = own ? moved_by(diagnose, host) : NULL;
+    const uint64_t *moved = beside->moved + (size_t)slow * beside->jobs;
     unsigned priority = own ? (unsigned)own->last : EVIDENCE_NO_PRIORITY;
-    uint64_t sent = moved && is_lossless(diagnose, priority) ? sent_in(evidence, host, priority) : 0;
+    uint64_t sent = is_lossless(diagnose, priority) ? sent_in(evidence, beside, slow, priority) : 0;
 
     if (!sent) return;
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, other)
     {
+        double share = (double)moved[beside->number[other]] / (double)sent;
+        if (share < diagnose->limits.beside_share || beside->incast[beside->number[other]]) continue;
         const struct evidence_value *coupled = port_find(evidence, other, EVIDENCE_JOB_COUPLED);
         const struct evidence_value *class = port_find(evidence, other, EVIDENCE_JOB_PRIORITY);
-        double share = (double)moved[other] / (double)sent;
         if (!coupled || coupled->last || !class || class->last != own->last) continue;
-        if (share < diagnose->limits.beside_share || rule_found(diagnose, DIAGNOSE_D30, other)) continue;
-        if (is_incast(diagnose, other)) continue; /* D04 names it */
+        if (rule_found(diagnose, DIAGNOSE_D30, other)) continue;
         struct diagnose_finding *finding =
             finding_new(diagnose, DIAGNOSE_D30, other, priority,
                         "%s is no collective and sends in lossless priority %u, %.3g%% of what the adapters of %s sent "
@@ -124,27 +147,21 @@ static void look_beside(struct diagnose *diagnose, uint32_t job, const bool *hos
 
 void rule_D30(struct diagnose *diagnose)
 {
-    const struct evidence *evidence = diagnose->evidence;
+    struct beside beside = {.slows = 0};
 
-    uint32_t looked = 0;
-
-    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
-    {
-        if (!evidence->flows || looked == JOBS_MOST || !suffers(diagnose, job)) continue;
-        const bool *host = hosts_of(diagnose, job);
-        if (host) look_beside(diagnose, job, host);
-        looked++;
-    }
+    if (!diagnose->evidence->flows || !beside_prepare(diagnose, &beside) || !beside_measure(diagnose, &beside)) return;
+    for (uint32_t slow = 0; slow < beside.slows; slow++)
+        look_beside(diagnose, &beside, slow);
 }
 
-/* --- D31: a watchdog that cuts off what is no storm --- */
+/* --- D31: a watchdog that cuts off where no storm is seen --- */
 
-static uint64_t acted(const struct evidence *evidence, uint32_t device)
+static uint64_t sum_of(const struct evidence *evidence, uint32_t device, enum evidence_counter counter)
 {
-    uint64_t times = 0;
+    uint64_t sum = 0;
 
-    EVIDENCE_EACH_PORT(evidence, device, port) times += port_sum(evidence, port, EVIDENCE_WATCHDOG_DETECTED);
-    return times;
+    EVIDENCE_EACH_PORT(evidence, device, port) sum += port_sum(evidence, port, counter);
+    return sum;
 }
 
 void rule_D31(struct diagnose *diagnose)
@@ -157,15 +174,18 @@ void rule_D31(struct diagnose *diagnose)
     if (diagnose->found[DIAGNOSE_D01] || diagnose->found[DIAGNOSE_D02]) return;
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
-        uint64_t times = acted(evidence, device);
+        uint64_t times = sum_of(evidence, device, EVIDENCE_WATCHDOG_DETECTED);
         if (times > most) most = times, worst = device;
     }
     if (!most) return;
-    struct diagnose_finding *finding = finding_new(diagnose, DIAGNOSE_D31, worst, EVIDENCE_NO_PRIORITY,
-                                                   "the pause watchdog of %s cut queues off %" PRIu64
-                                                   " times, and no NIC and no circle stands still for good: it "
-                                                   "takes ordinary pauses for a storm, and drops",
-                                                   name_of(diagnose, worst), most);
+    uint64_t drops = sum_of(evidence, worst, EVIDENCE_WATCHDOG_DROPS);
+    char dropped[64] = "";
+    if (drops) snprintf(dropped, sizeof dropped, " and dropped %" PRIu64 " packets", drops);
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D31, worst, EVIDENCE_NO_PRIORITY,
+                    "the pause watchdog of %s cut queues off %" PRIu64 " times%s, and neither a storm nor a deadlock "
+                    "is seen",
+                    name_of(diagnose, worst), most, dropped);
     EACH_PORT(evidence, device, port)
     {
         for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {

@@ -236,6 +236,38 @@ static void test_a_burst_in_the_way(void **state)
     bed_close(&bed);
 }
 
+/* Two slow AllReduces share h1, and each has a host of its own; what goes to h3 is beside the second alone. */
+static void test_other_traffic_of_two(void **state)
+{
+    struct bed bed;
+    uint32_t job[2];
+
+    (void)state;
+    bed_open(&bed);
+    for (unsigned j = 0; j < 2; j++) {
+        job[j] = job_of(&bed, j ? "second" : "first", 100, 200);
+        is(&bed, job[j], NONE, EVIDENCE_JOB_PRIORITY, 3);
+        is(&bed, job[j], NONE, EVIDENCE_JOB_COUPLED, 1);
+        rank_on(&bed, job[j], 0, j ? 3 : 0);
+        rank_on(&bed, job[j], 1, 1);
+    }
+    uint32_t other = job_of(&bed, "copies", 100, 110);
+    is(&bed, other, NONE, EVIDENCE_JOB_PRIORITY, 3);
+    is(&bed, other, NONE, EVIDENCE_JOB_COUPLED, 0);
+    for (unsigned h = 0; h < HOSTS; h++) {
+        is(&bed, bed.host[h], 3, EVIDENCE_LOSSLESS, 1);
+        grew(&bed, bed.host[h], 3, EVIDENCE_TX_BYTES, 1000000);
+    }
+    evidence_add_flow(&bed.evidence, &(struct evidence_flow){other, bed.host[2], bed.host[1], 100000, MS, MS, 0});
+    evidence_add_flow(&bed.evidence, &(struct evidence_flow){other, bed.host[2], bed.host[3], 500000, MS, MS, 0});
+    bed_run(&bed);
+    /* 5 % of what the first's hosts sent, 30 % of the second's */
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D30);
+    assert_string_equal(bed.evidence.object[finding->culprit].name, "copies");
+    assert_non_null(strstr(finding->what, "30% of what the adapters of second sent"));
+    bed_close(&bed);
+}
+
 static void test_other_traffic_in_the_class(void **state)
 {
     struct bed bed;
@@ -274,8 +306,10 @@ static void test_a_hasty_watchdog(void **state)
         grew(&bed, port, 3, EVIDENCE_RX_PAUSE_NS, storm ? SECOND : SECOND / 5);
         grew(&bed, port, 3, EVIDENCE_RX_PAUSE_FRAMES, storm ? 1 : 1000);
         grew(&bed, port, 3, EVIDENCE_WATCHDOG_DETECTED, storm ? 1 : 12);
+        grew(&bed, port, 3, EVIDENCE_WATCHDOG_DROPS, 30);
         bed_run(&bed);
         assert_int_equal(bed_count(&bed, DIAGNOSE_D31), !storm);
+        if (!storm) assert_non_null(strstr(bed_found(&bed, DIAGNOSE_D31)->what, "12 times and dropped 30 packets"));
         if (!storm) assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D31), bed.evidence.object[port].parent);
         if (storm) assert_int_equal(bed_count(&bed, DIAGNOSE_D02), 1);
         bed_close(&bed);
@@ -288,7 +322,8 @@ int main(void)
         cmocka_unit_test(test_gpus_wait_inside),           cmocka_unit_test(test_links_between_gpus_are_the_limit),
         cmocka_unit_test(test_software_is_slow),           cmocka_unit_test(test_cores_are_slow),
         cmocka_unit_test(test_stages_are_unequal),         cmocka_unit_test(test_a_burst_in_the_way),
-        cmocka_unit_test(test_other_traffic_in_the_class), cmocka_unit_test(test_a_hasty_watchdog),
+        cmocka_unit_test(test_other_traffic_in_the_class), cmocka_unit_test(test_other_traffic_of_two),
+        cmocka_unit_test(test_a_hasty_watchdog),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
