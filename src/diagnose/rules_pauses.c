@@ -292,6 +292,14 @@ void incast_senders(struct diagnose *diagnose, struct diagnose_finding *finding,
         if (evidence->flow[i].to == nic) finding_also(diagnose, finding, evidence->flow[i].from);
 }
 
+/* An incast is no reason for another, nor for itself. */
+static bool another_cause_found(const struct diagnose *diagnose)
+{
+    for (uint32_t i = 0; i < diagnose->findings; i++)
+        if (diagnose->finding[i].rule != DIAGNOSE_D04 && finding_is_network(&diagnose->finding[i])) return true;
+    return false;
+}
+
 /* What is lost comes again, and fills ports that would not be full: whether it is so of one that is this busy. */
 static bool is_filled_again(const struct diagnose *diagnose, double busy)
 {
@@ -299,7 +307,7 @@ static bool is_filled_again(const struct diagnose *diagnose, double busy)
     double resent = packets ? (double)diagnose->total[EVIDENCE_RETRANSMITTED] / (double)packets : 0;
 
     if (diagnose->found[DIAGNOSE_D08]) return true;
-    if (!network_found(diagnose) || resent <= diagnose->limits.resent_much) return false;
+    if (!another_cause_found(diagnose) || resent <= diagnose->limits.resent_much) return false;
     return busy * (1 - resent) < diagnose->limits.busy_share;
 }
 

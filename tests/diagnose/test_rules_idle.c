@@ -157,6 +157,20 @@ static void test_incast_beside_loss(void **state)
         }
 }
 
+/* Who waits so long behind an incast that timers run out sends again, too: nothing else was found that loses. */
+static void test_incast_that_resends(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    three_to_one(&bed, 960, EVIDENCE_IDLE_RATE_NS, 0, 180);
+    grew(&bed, bed.host[1], NONE, EVIDENCE_TX_DATA_PACKETS, 10000);
+    grew(&bed, bed.host[1], NONE, EVIDENCE_RETRANSMITTED, 2000);
+    bed_run(&bed);
+    assert_int_equal(bed_found(&bed, DIAGNOSE_D04)->severity, DIAGNOSE_WARNING);
+    bed_close(&bed);
+}
+
 /* leaf0 waits for the credits of h0, or of spine0: who takes all at once and gives too few is no slow receiver. */
 static void test_too_few_credits(void **state)
 {
@@ -375,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_incast_that_costs_nothing),
         cmocka_unit_test(test_a_port_that_is_hardly_busy),
         cmocka_unit_test(test_incast_beside_loss),
+        cmocka_unit_test(test_incast_that_resends),
         cmocka_unit_test(test_too_few_credits),
         cmocka_unit_test(test_paused_and_held_back),
         cmocka_unit_test(test_part_of_it),
