@@ -46,10 +46,10 @@ static void note_sender(struct meeting *at, uint32_t from)
 static void add_flow(struct bursts *bursts, const struct evidence_flow *flow)
 {
     struct meeting *at = &bursts->at[flow->to];
-    uint64_t rate = line_rate(bursts->diagnose, flow->to);
+    uint64_t rate = at->used && flow->time_ns ? line_rate(bursts->diagnose, flow->to) : 0;
     double begin = (double)flow->start_ns, end = begin + (double)flow->time_ns;
 
-    if (!at->used || !rate || !flow->time_ns || !waits_in_class(bursts->diagnose, bursts->job, flow->job)) return;
+    if (!rate || !waits_in_class(bursts->diagnose, bursts->job, flow->job)) return;
     double shared =
         (end < bursts->end_ns ? end : bursts->end_ns) - (begin > bursts->begin_ns ? begin : bursts->begin_ns);
     if (shared <= 0) return;
@@ -80,10 +80,10 @@ static void found(const struct bursts *bursts, uint32_t nic, double all_ns)
     if (rule_found(diagnose, DIAGNOSE_D04, port)) return;
     struct diagnose_finding *finding = finding_new(
         diagnose, DIAGNOSE_D04, port, priority,
-        "while %s ran, many sent at once to adapters that it needs, most to %s: for %.3f ms their lines were "
-        "taken; it lost %.3f ms against its ideal time",
+        "while %s ran, many sent at once to adapters that it needs, most to %s, and took their lines for %.3f ms in "
+        "all; it lost %.3f ms against its ideal time",
         name_of(diagnose, bursts->job), name_of(diagnose, nic), all_ns / 1e6, bursts->lost_ns / 1e6);
-    finding_number(diagnose, finding, nic, priority, "taken_by_others", "ns", bursts->at[nic].ns,
+    finding_number(diagnose, finding, nic, priority, "taken_by_others", "ns", all_ns,
                    diagnose->limits.most_share * bursts->lost_ns, NULL);
     finding_victim(diagnose, finding, bursts->job);
     incast_senders(diagnose, finding, nic);
@@ -123,8 +123,9 @@ void bursts_find(struct diagnose *diagnose)
                                 .begin_ns = (double)port_get(evidence, job, EVIDENCE_JOB_BEGIN_NS),
                                 .end_ns = (double)port_get(evidence, job, EVIDENCE_JOB_END_NS)};
         if (!port_get(evidence, job, EVIDENCE_JOB_COUPLED) || ideal <= 0 ||
-            time <= diagnose->limits.ideal_ratio * ideal || looked++ == JOBS_MOST || !evidence->flows)
+            time <= diagnose->limits.ideal_ratio * ideal || looked == JOBS_MOST || !evidence->flows)
             continue;
+        looked++;
         bursts.lost_ns = (1 - ideal / time) * (bursts.end_ns - bursts.begin_ns);
         bursts.at = DIAGNOSE_NEW(diagnose, struct meeting, evidence->objects + 1u);
         if (bursts.at) look(&bursts);
