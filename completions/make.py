@@ -42,7 +42,7 @@ def values_of(option, files, directories, listed):
     return files if argument in FILES else directories if argument in DIRECTORIES else ""
 
 
-def bash(verbs, common):
+def bash(verbs, common, topics):
     lines = ["# bash completion for rocelab: made by completions/make.py", "_rocelab()", "{",
              '    local cur prev own="" words="" how="" common="' + " ".join("--" + o["name"] for o in common) + '"',
              f'    local verbs="{" ".join(verbs)}"',
@@ -61,7 +61,7 @@ def bash(verbs, common):
         lines.append(f'        how="{how}" ;;')
     lines += ["    esac", "    case ${COMP_WORDS[1]} in"]
     for name, verb in verbs.items():
-        operands = "-W '" + " ".join(verbs) + "'" if name == "help" else "-c" if name == "run" else \
+        operands = "-W '" + " ".join([*verbs, *topics]) + "'" if name == "help" else "-c" if name == "run" else \
             "-f" if takes_files(verb) else "none"
         own = " ".join("--" + option["name"] for option in verb["own"])
         lines.append(f"    {name}) own='{own}' words=\"{operands}\" ;;")
@@ -73,7 +73,7 @@ def bash(verbs, common):
     return lines
 
 
-def zsh(verbs, common):
+def zsh(verbs, common, topics):
     def quoted(text):
         return text.replace("'", r"'\''")
 
@@ -100,14 +100,14 @@ def zsh(verbs, common):
         if name == "run":
             arguments.append("'*::program:_normal'")
         elif name == "help":
-            arguments.append(f"'1:verb:({' '.join(verbs)})'")
+            arguments.append(f"'1:verb:({' '.join([*verbs, *topics])})'")
         elif takes_files(verb):
             arguments.append("'*:file:_files'")
         lines += [f"    {name})"] + [" \\\n            ".join(["        _arguments $common"] + arguments), "        ;;"]
     return lines + ["    esac", "}", "", '_rocelab "$@"']
 
 
-def fish(verbs, common):
+def fish(verbs, common, topics):
     def quoted(text):
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
@@ -123,7 +123,7 @@ def fish(verbs, common):
     none = 'not __fish_seen_subcommand_from $verbs'
     lines += [f"complete -c rocelab -n \"{none}\" -a {name} -d {quoted(verb['help'])}" for name, verb in verbs.items()]
     lines += [f"complete -c rocelab -n \"{none}\" -l version -d 'print the version'",
-              'complete -c rocelab -n "__fish_seen_subcommand_from help" -a "$verbs"']
+              'complete -c rocelab -n "__fish_seen_subcommand_from help" -a "$verbs ' + " ".join(topics) + '"']
     lines += [option_line("__fish_seen_subcommand_from $verbs", option) for option in common]
     for name, verb in verbs.items():
         seen = f"__fish_seen_subcommand_from {name}"
@@ -137,12 +137,13 @@ def fish(verbs, common):
 
 def main():
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-    verbs = {verb["name"]: dict(verb, **ask(program, verb["name"])) for verb in ask(program)["verbs"]}
+    help_ = ask(program)
+    verbs = {verb["name"]: dict(verb, **ask(program, verb["name"])) for verb in help_["verbs"]}
     common = verbs["version"]["options"]  # which has no others
     for verb in verbs.values():
         verb["own"] = verb["options"][:len(verb["options"]) - len(common)]
     for name, make in (("rocelab", bash), ("_rocelab", zsh), ("rocelab.fish", fish)):
-        (folder / name).write_text("\n".join(make(verbs, common)) + "\n", encoding="utf-8")
+        (folder / name).write_text("\n".join(make(verbs, common, help_["topics"])) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ struct cli_option {
     const char *words;    /* NULL: any */
     const char *offered;  /* to who completes a line, where there are others too */
     const char *variable; /* of the environment */
+    bool input;           /* a file that is read: may be an example */
     bool (*call)(void *to, const char *argument);
 };
 
@@ -69,6 +70,7 @@ struct cli_command {
     const struct cli_option *option; /* its own; each verb has those of common_options.def besides */
     unsigned options;
     const char *strict;      /* what --strict does, where it is not what it does elsewhere */
+    bool literal;            /* operands are another program's */
     void (*more)(FILE *out); /* what --help says at the end; may be NULL */
 };
 #define CLI_OWN(options) .option = (options), .options = sizeof(options) / sizeof((options)[0])

@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rocelab help [VERB]: the list of verbs, or what one takes.  What a verb takes is known to the
- * verb alone, so `help VERB` runs `VERB --help`.
+ * rocelab help [VERB | TOPIC]: the list of verbs, or what one takes, or what topics.def lists.  What a verb takes is
+ * known to the verb alone, so `help VERB` runs `VERB --help`.
  */
 #include "cli/cli.h"
 
 #include <string.h>
 
+#include "cli/examples.h"
 #include "report/json_out.h"
 
 static const struct cli_command command = {
     .verb = "help",
-    .operands = "[VERB]",
-    .about = "Lists the verbs, or says how VERB is used.",
+    .operands = "[VERB | TOPIC]",
+    .about = "Lists the verbs, or says how VERB is used, or prints what TOPIC is about.",
 };
+
+static const struct topic {
+    const char *name;
+    bool (*print)(FILE *out); /* false after a message */
+    const char *help;
+} topics[] = {
+#define TOPIC(name, function, help) {#name, function, help},
+#include "cli/topics.def"
+#undef TOPIC
+};
+#define TOPICS (sizeof topics / sizeof topics[0])
 
 static void list_json(FILE *out)
 {
@@ -31,6 +43,10 @@ static void list_json(FILE *out)
         jout_close(&jout);
     }
     jout_close(&jout);
+    jout_open(&jout, "topics", '[');
+    for (size_t i = 0; i < TOPICS; i++)
+        jout_text(&jout, NULL, topics[i].name);
+    jout_close(&jout);
     jout_close(&jout);
 }
 
@@ -39,6 +55,9 @@ void cli_list_verbs(FILE *out)
     fputs("Usage: rocelab VERB [OPTIONS] ...\n\nrocelab is a lab for lossless Ethernet (RoCE).\n\nVerbs:\n", out);
     for (size_t i = 0; i < cli_verb_count; i++)
         fprintf(out, "  %-12s %s\n", cli_verbs[i].name, cli_verbs[i].help);
+    fputs("\nTopics of 'rocelab help':\n", out);
+    for (size_t i = 0; i < TOPICS; i++)
+        fprintf(out, "  %-12s %s\n", topics[i].name, topics[i].help);
     fputs("\n'rocelab help VERB' or 'rocelab VERB --help' says how a verb is used.\n"
           "Every verb takes --json, --quiet, --strict and --help.\n"
           "Exit status: 0 done, 1 problems found, 2 wrong use or unreadable input.\n",
@@ -64,6 +83,8 @@ int verb_help(int argc, char **argv, FILE *out)
             cli_list_verbs(out);
         return CLI_DONE;
     }
+    for (size_t i = 0; i < TOPICS; i++)
+        if (strcmp(argv[first], topics[i].name) == 0) return topics[i].print(out) ? CLI_DONE : CLI_WRONG;
     verb = cli_find_verb(argv[first]);
     return verb == NULL
                ? CLI_WRONG

@@ -37,6 +37,8 @@
 #define WORDS(list) .words = (list)     /* beside TEXT: one of these */
 #define OFFERED(list) .offered = (list) /* to who completes a line; {read} and {written} are systems */
 
+#define INPUT .input = true /* beside TEXT or CALL: a file that is read */
+
 #define ENVIRONMENT(name) .value = OPTION_ENVIRONMENT, .variable = (name)
 /* bool function(TYPE *field, const char *argument), false after a message; HAND: of all the settings. */
 #define CALL(function, field) .value = OPTION_CALL, .call = (function), OPTION_AT(field)

@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
+#include "cli/examples.h"
 #include "config/config.h"
 #include "report/json_out.h"
 
@@ -332,6 +333,8 @@ int cli_options(const struct cli_command *command, int argc, char **argv, FILE *
         unsigned index = (unsigned)(answer - GETOPT_BASE);
         if (answer == 'h')
             common.help = true;
+        else if (option_at(command, index)->input && !cli_example(&optarg))
+            return CLI_WRONG;
         else if (!set_option(option_at(command, index), index < command->options ? into : &common, optarg))
             return CLI_WRONG;
         if (common.help) {
@@ -339,6 +342,8 @@ int cli_options(const struct cli_command *command, int argc, char **argv, FILE *
             return CLI_DONE;
         }
     }
+    for (int i = optind; i < argc && !command->literal; i++)
+        if (!cli_example(&argv[i])) return CLI_WRONG;
     *ret_common = common.common;
     *ret_first = optind;
     return CLI_GO;

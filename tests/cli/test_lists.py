@@ -170,7 +170,8 @@ class Lists(Case):
 
     def test_bash_completes(self):
         self.assertEqual(sorted(self.bash("rocelab", "")), sorted(list(OWN) + ["--help", "--version"]))
-        self.assertEqual(sorted(self.bash("rocelab", "help", "")), sorted(OWN))
+        topics = re.findall(r"(?m)^TOPIC\((\w+),", (SOURCE / "src" / "cli" / "topics.def").read_text())
+        self.assertEqual(sorted(self.bash("rocelab", "help", "")), sorted(list(OWN) + topics))
         for verb, own in OWN.items():
             self.assertIn(verb, self.bash("rocelab", verb[:-1]))
             self.assertEqual(sorted(self.bash("rocelab", verb, "--")), sorted("--" + o for o in own + COMMON), verb)

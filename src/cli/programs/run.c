@@ -64,6 +64,7 @@ static void more_help(FILE *out)
 static const struct cli_command command = {
     .verb = "run",
     .operands = "-- PROGRAM [ARGUMENTS]",
+    .literal = true,
     .about =
         "Runs a program that uses RDMA verbs (libibverbs, librdmacm) on an adapter in user space: no RDMA hardware, "
         "no kernel module, no root.",

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/examples.h"
 #include "cli/option.h"
 #include "cli/simulate/study.h"
 #include "report/sim_report.h"
@@ -78,19 +79,9 @@ static bool is_folder(const char *path)
 static bool find_folder(char folder[PATH_MAX])
 {
     const char *named = getenv("ROCELAB_EXPERIMENTS");
-    char self[PATH_MAX];
 
     if (named && *named) return snprintf(folder, PATH_MAX, "%s", named) < PATH_MAX && is_folder(folder);
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash) {
-        *slash = '\0';
-        int wrote = snprintf(folder, PATH_MAX, "%s/../share/rocelab/experiments", self);
-        if (wrote > 0 && wrote < PATH_MAX && is_folder(folder)) return true;
-    }
-    snprintf(folder, PATH_MAX, "%s", ROCELAB_EXPERIMENTS_DIR);
-    return is_folder(folder);
+    return cli_share("experiments", folder);
 }
 
 static int is_experiment(const struct dirent *entry)
