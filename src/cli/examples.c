@@ -167,8 +167,9 @@ static void first_sentence(const char *path, char ret[LINE])
     if (end) end[1] = '\0';
 }
 
-bool cli_list_examples(FILE *out)
+bool cli_list_examples(const char *none, bool json, FILE *out)
 {
+    (void)none, (void)json;
     const struct text_style style = cli_style();
     char folder[PATH_MAX], path[PATH_MAX * 2], about[LINE];
     struct names names;

@@ -19,7 +19,7 @@ bool cli_share(const char *name, char ret[PATH_MAX]);
  * message that names the nearest. */
 bool cli_example(char **name);
 
-/* Each fabric of the examples, with the first sentence of its first comment; false after a message. */
-bool cli_list_examples(FILE *out);
+/* A topic: each fabric of the examples, with the first sentence of its first comment; false after a message. */
+bool cli_list_examples(const char *none, bool json, FILE *out);
 
 #endif

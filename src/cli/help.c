@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/examples.h"
+#include "cli/fields.h"
 #include "report/json_out.h"
 
 static const struct cli_command command = {
@@ -18,10 +19,11 @@ static const struct cli_command command = {
 
 static const struct topic {
     const char *name;
-    bool (*print)(FILE *out); /* false after a message */
+    bool operand;
+    bool (*print)(const char *operand, bool json, FILE *out); /* of none: NULL; false after a message */
     const char *help;
 } topics[] = {
-#define TOPIC(name, function, help) {#name, function, help},
+#define TOPIC(name, operand, function, help) {#name, operand, function, help},
 #include "cli/topics.def"
 #undef TOPIC
 };
@@ -64,15 +66,23 @@ void cli_list_verbs(FILE *out)
           out);
 }
 
+static const struct topic *find_topic(const char *name)
+{
+    for (size_t i = 0; i < TOPICS; i++)
+        if (strcmp(name, topics[i].name) == 0) return &topics[i];
+    return NULL;
+}
+
 int verb_help(int argc, char **argv, FILE *out)
 {
     struct cli_common common;
     int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
+    const struct topic *topic = answer == CLI_GO && first < argc ? find_topic(argv[first]) : NULL;
     const struct cli_verb *verb;
     char json[] = "--json", option[] = "--help";
 
     if (answer != CLI_GO) return answer;
-    if (argc - first > 1) {
+    if (argc - first > (topic && topic->operand ? 2 : 1)) {
         cli_error("help: one verb at a time");
         return CLI_WRONG;
     }
@@ -83,8 +93,7 @@ int verb_help(int argc, char **argv, FILE *out)
             cli_list_verbs(out);
         return CLI_DONE;
     }
-    for (size_t i = 0; i < TOPICS; i++)
-        if (strcmp(argv[first], topics[i].name) == 0) return topics[i].print(out) ? CLI_DONE : CLI_WRONG;
+    if (topic) return topic->print(argv[first + 1], common.json, out) ? CLI_DONE : CLI_WRONG; /* argv ends in NULL */
     verb = cli_find_verb(argv[first]);
     return verb == NULL
                ? CLI_WRONG

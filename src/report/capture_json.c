@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A capture as JSON: one object for each file, every field of capture/capture.h under its own
- * name, so that docs/json.md and the header say the same.  Keys keep their order and are always there,
- * but for those of a direction that docs/json.md heads "absent when 0": with 10,000 connections
+ * name, so that `rocelab help fields capture` and the header say the same.  Keys keep their order and are always there,
+ * but for those of a direction that it heads "absent when 0": with 10,000 connections
  * the document has 16 MB, and would have 35 with every zero written out.
  */
 #include "report/capture_report.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run as JSON: one object; keys keep their order and are always there.  docs/json.md says what each means.
+ * A run as JSON: one object; keys keep their order and are always there.  `rocelab help fields sim` says what each
+ * means.
  */
 #include "report/rows/rows.h"
 #include "report/sim_report.h"

@@ -52,12 +52,63 @@ class Patient(unittest.TestCase):
             return super().run(result)
 
 
-def described(section):
-    """[(keys, what is said of them)] of the lists in that section of docs/json.md."""
-    text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
-    part = text[text.index(f"\n## {section}\n") + 1:]
-    part = part[:part.index("\n## ")]
-    return re.findall(r"(?ms)^- (`[^:]+): (.*?)(?=^\S|^$)", part)
+def fields(kind):
+    """{place in the document: {key: what is said of it}}, as `rocelab help fields` has it; a place may begin with `*.`."""
+    places = {}
+    for part in json.loads(rocelab("help", "--json", "fields", kind).stdout)["parts"]:
+        said = {}
+        for line in part["lines"]:
+            for key in line.get("keys", []):
+                said[key] = f"{said.get(key, '')} {line['help']}"
+        places |= dict.fromkeys(part["at"].split(", "), said)
+    return places
+
+
+# Their keys are names: of reasons, counters, tests.
+NAMES = ("drops_by", "perfquery", "nstat", "uet", "llr", "counters")
+
+
+def objects(value, at=""):
+    """(place, object) of each in a document: `files[].connections[]`."""
+    if isinstance(value, dict):
+        yield at, value
+        for key, inner in value.items():
+            if key not in NAMES:
+                yield from objects(inner, f"{at}.{key}".lstrip("."))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from objects(inner, at + "[]")
+
+
+def is_explained(places, at, key):
+    """Whether a key of the object at that place is in the list, or in backquotes in what the list says of a key around it."""
+    names, key = at.split(".") if at else [], key.removesuffix("_ci95")
+    for count in range(len(names), -1, -1):
+        around = ".".join(names[:count])
+        for place, said in places.items():
+            if place == around or place.startswith("*.") and around.endswith(place[1:]):
+                if count == len(names):
+                    return key in said
+                own = names[count].rstrip("[]")
+                texts = [said.get(own, "")]
+                if re.search(r"\bas (of|in) ", texts[0]):  # another part of this document, or another document
+                    others = [one for kind in re.findall(r"\bas (?:of|in) `(\w+)`", texts[0]) for one in fields(kind).values()]
+                    texts += [other.get(own, "") for other in [*places.values(), *others]]
+                return any(f"`{key}`" in text for text in texts)
+    return False
+
+
+def unexplained(kind, *documents):
+    """(keys at places of the documents that the program's list does not explain there, keys of the list that no document has)"""
+    places, found, missing = fields(kind), set(), set()
+    for document in documents:
+        assert (document["version"], document["kind"]) == (1, kind), document["kind"]
+        for at, value in objects({key: inner for key, inner in document.items() if key not in ("version", "kind")}):
+            for key in value:
+                found |= {key, key.removesuffix("_ci95")}
+                if not is_explained(places, at, key):
+                    missing.add(f"{at}.{key}")
+    return sorted(missing), sorted({key for said in places.values() for key in said} - found)
 
 
 def verbs():

@@ -74,14 +74,6 @@ class Lists(Case):
         self.completions.mkdir()
         subprocess.run([sys.executable, SOURCE / "completions" / "make.py", PROGRAM, self.completions], check=True)
 
-    def test_the_page_of_documents_is_made_of_their_rows(self):
-        rows = SOURCE / "src" / "report" / "rows"
-        page = self.file("json.md", (SOURCE / "docs" / "json.md").read_bytes())
-        subprocess.run([sys.executable, rows / "document.py", page], check=True)
-        self.assertEqual(page.read_text(), (SOURCE / "docs" / "json.md").read_text(), "run src/report/rows/document.py")
-        tables = set(re.findall(r"<!--rows:(\w+)-->", page.read_text()))
-        self.assertEqual(tables, {path.stem for path in rows.glob("*.def")})
-
     def test_pages_of_systems_are_made_of_their_statements(self):
         for name in ("config-nxos.md", "config-eos.md"):
             text = (SOURCE / "docs" / name).read_bytes()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents of rocelab, as docs/json.md says them: what the page reads of each.  Keys that came later, or that only a
+// The documents of rocelab, as `rocelab help fields` says them: what the page reads of each.  Keys that came later, or that only a
 // run with samples has, may be absent.
 
 export interface Job {

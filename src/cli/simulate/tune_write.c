@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A search for settings as JSON (docs/json.md).
+ * A search for settings as JSON (`rocelab help fields tune`).
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A diagnosis as JSON: docs/json.md, "diagnose".  Objects are named as everywhere: "leaf0:3".
+ * A diagnosis as JSON: src/cli/fields/judgements.def.  Objects are named as everywhere: "leaf0:3".
  */
 #include "report/diagnosis/diagnosis.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lists of this folder as JSON: each is the members of an object, in their order, with what docs/json.md says of
- * them (document.py); a list is included where the object is written, as statements that see what is there.
+ * The lists of this folder as JSON: each is the members of an object, in their order, with what `rocelab help fields`
+ * says of them (cli/fields.h); a list is included where the object is written, as statements that see what is there.
  *
  *     COLUMN(u64, frames, port->frames, "frames sent, pauses included")
  *
- * A help of "" joins the member to the row before it in docs/json.md.  COLUMN and its like are in a CSV file too
+ * A help of "" joins the member to the row before it there.  COLUMN and its like are in a CSV file too
  * (sim_csv.c).
  */
 #ifndef ROCELAB_REPORT_ROWS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The document of `sim --json` and `up --json` (docs/json.md), token by token: of ten thousand GPUs it has some thirty
- * megabytes.  Counters were 0 when the run began, so that each has two looks.
+ * The document of `sim --json` and `up --json` (cli/fields/run.def), token by token: of ten thousand GPUs it has some
+ * thirty megabytes.  Counters were 0 when the run began, so that each has two looks.
  *
  * What no operator could know is not read: the faults that were put in, and the simulator's own verdict.  Who paused
  * whom because of which queue is, and makes findings exact.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the files that read the simulator's document (docs/json.md): where it is read, and what must wait for its
- * end because keys may come in any order.
+ * Shared by the files that read the simulator's document (cli/fields/run.def): where it is read, and what must wait for
+ * its end because keys may come in any order.
  */
 #ifndef ROCELAB_EVIDENCE_READ_SIM_DOCUMENT_H
 #define ROCELAB_EVIDENCE_READ_SIM_DOCUMENT_H
