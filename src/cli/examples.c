@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/place.h"
 #include "cli/source.h"
 
 #define FOLDER "examples"
@@ -25,22 +26,6 @@ struct names {
     char *name[NAMES_MAX];
     size_t count;
 };
-
-bool cli_share(const char *name, char ret[PATH_MAX])
-{
-    char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-
-    self[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash) {
-        *slash = '\0';
-        int wrote = snprintf(ret, PATH_MAX, "%s/../share/rocelab/%s", self, name);
-        if (wrote > 0 && wrote < PATH_MAX && access(ret, R_OK) == 0) return true;
-    }
-    int wrote = snprintf(ret, PATH_MAX, "%s/%s", ROCELAB_SOURCE_DIR, name);
-    return wrote > 0 && wrote < PATH_MAX && access(ret, R_OK) == 0;
-}
 
 static int not_hidden(const struct dirent *entry)
 {

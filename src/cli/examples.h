@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that are installed beside the program, and examples by name: `example:pod64` for examples/pod64.yaml.
+ * Examples by name: `example:pod64` for examples/pod64.yaml.
  */
 #ifndef ROCELAB_CLI_EXAMPLES_H
 #define ROCELAB_CLI_EXAMPLES_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #define EXAMPLE_PREFIX "example:"
-
-/* `name` in share/rocelab beside the program's bin, wherever that was moved; else in the tree it was built from.
- * False: it is in neither. */
-bool cli_share(const char *name, char ret[PATH_MAX]);
 
 /* What begins with EXAMPLE_PREFIX becomes the path of that file, which is never freed; all else stays.  False after a
  * message that names the nearest. */

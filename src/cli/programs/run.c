@@ -18,12 +18,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/place.h"
 #include "cli/programs/run_elf.h"
 #include "cli/programs/run_fabric.h"
 #include "live/environment.h"
@@ -100,10 +100,8 @@ static bool find_folder(char ret[PATH_MAX])
 {
     static const char *const beside[] = {"src/verbs", "../" ROCELAB_LIBDIR "/rocelab", "../lib/rocelab"};
     char self[PATH_MAX], path[2 * PATH_MAX];
-    const char *name = (const char *)getauxval(AT_EXECFN); /* the kernel's word: needs no /proc, as in a bare chroot */
-    bool known = name != NULL && realpath(name, self) != NULL;
+    bool known = cli_place_program(self);
 
-    if (known) *strrchr(self, '/') = 0;
     for (unsigned i = 0; known && i < sizeof beside / sizeof beside[0]; i++) {
         snprintf(path, sizeof path, "%s/%s", self, beside[i]);
         if (has_library(path) && realpath(path, ret) != NULL) return true;

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "cli/examples.h"
 #include "cli/option.h"
+#include "cli/place.h"
 #include "cli/simulate/study.h"
 #include "report/sim_report.h"
 #include "report/table.h"
