@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 600
 NINJA = ninja $(if $(V),-v,--quiet)
 QUIET = $(if $(V),,>/dev/null)
 
-BUILDS = build build-gcc build-clang build-tsan build-arm build-fuzz
+BUILDS = build build-gcc build-clang build-tsan build-arm build-fuzz build-deb
 
 # A build folder knows the tree and itself by their absolute paths: in a copy of the tree ninja would run meson on the
 # original, and change files there.
@@ -21,7 +21,7 @@ $(error this tree was copied or moved with its build folders, which still stand 
 endif
 endif
 
-.PHONY: build built-gcc built-clang built-tsan demo test bench soak fuzz install uninstall format clean
+.PHONY: build built-gcc built-clang built-tsan demo test bench soak fuzz install uninstall deb format clean
 
 build: build/build.ninja
 	@$(NINJA) -C build
@@ -64,6 +64,10 @@ install: build
 # What the last `make install` of this folder put there.
 uninstall:
 	@$(NINJA) -C build uninstall $(QUIET)
+
+# Debian packages of this machine's architecture, into build-deb/ARCH.
+deb:
+	@package/deb
 
 format:
 	@find src lib include tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +
