@@ -34,6 +34,7 @@ struct line {
 #define COLUMN(kind, key, value, help) FIELD(#key, help)
 #define COLUMN_FIXED(key, digits, column, value, help) FIELD(#key, help)
 #define COLUMN_ALONE(kind, column, value)
+#define TABLE(kind, key, value, help)
 #define MEASURE(id, name, key, kind, shown, help) FIELD(key, help)
 static const struct line lines[] = {
 #include "cli/fields/documents.def"

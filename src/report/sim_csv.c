@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 
+#include "base/check.h"
 #include "fabric/fabric.h"
 
 const char *const sim_csv_names[SIM_CSVS] = {"jobs.csv", "flows.csv", "ports.csv", "nics.csv"};
@@ -80,6 +81,7 @@ static void csv_end(struct csv *csv)
 #define KNOWN(key, known, value, help)
 #define WHEN(condition, kind, key, value, help)
 #define MADE(keys, statement, help)
+#define TABLE(kind, key, value, help)
 
 #define COLUMN(kind, key, value, help) csv_name(csv, #key);
 #define COLUMN_FIXED(key, digits, column, value, help) csv_name(csv, #column);
@@ -107,6 +109,12 @@ static void head_ports(struct csv *csv)
     }
     csv_name(csv, "credits_tx");
     csv_name(csv, "credits_rx");
+    csv_end(csv);
+}
+
+static void head_series(struct csv *csv)
+{
+#include "report/rows/port_step.def"
     csv_end(csv);
 }
 #undef COLUMN
@@ -139,6 +147,14 @@ static void csv_port(struct csv *csv, const struct fabric *fabric, const struct 
         csv_u64(csv, port->sw ? port->sw->drop[d] : 0);
     csv_u64(csv, port->credits_sent);
     csv_u64(csv, port->credits_received);
+    csv_end(csv);
+}
+
+static void csv_port_step(struct csv *csv, const struct fabric *fabric, const struct sim_port_step *step)
+{
+    char name[FABRIC_NAME];
+
+#include "report/rows/port_step.def"
     csv_end(csv);
 }
 
@@ -206,4 +222,17 @@ void sim_csv(FILE *out, const struct sim_report *report, enum sim_csv which)
     case SIM_CSVS:
         break;
     }
+}
+
+void sim_csv_series(FILE *out, const struct sim_report *report)
+{
+    struct sim_port_steps *steps = sim_port_steps_new(report);
+    struct csv csv = {.out = out};
+    struct sim_port_step step;
+
+    CHECK(steps != NULL);
+    head_series(&csv);
+    while (sim_port_steps_next(steps, &step))
+        csv_port_step(&csv, report->fabric, &step);
+    sim_port_steps_free(steps);
 }

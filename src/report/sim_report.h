@@ -91,6 +91,21 @@ void sim_json_programs(struct jout *jout, const struct sim_report *report);
 void sim_text_verdict(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json_verdict(struct jout *jout, const struct sim_report *report);
 bool sim_verdict_warns(const struct sim_report *report); /* it has more than remarks */
+/* Each line of it, in order: what became of the run, then causes (rows/finding.def).  False: memory ran out. */
+struct sim_names {
+    const char *const *name;
+    uint32_t count;
+};
+#define SIM_FINDING_NONE UINT64_MAX
+struct sim_finding {
+    const char *id, *alias, *severity, *job, *title, *what; /* alias, job: NULL where it has none */
+    bool caused;                                            /* a cause, which alone has what follows but objects */
+    const char *why, *advice, *confidence;
+    struct sim_names objects, victims;
+    uint64_t consequence_of; /* the line that explains it; SIM_FINDING_NONE */
+};
+typedef void sim_finding_call(void *context, const struct sim_finding *finding);
+bool sim_findings(const struct sim_report *report, sim_finding_call *call, void *context);
 
 /* sim_balance.c: how evenly parallel links were used, where that was worked out. */
 void sim_text_balance(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
@@ -125,6 +140,19 @@ void sim_csv_port_name(FILE *out, const struct fabric *fabric, uint32_t port); /
  * a port sent, held or was kept from sending something in a step). */
 void sim_json_series(struct jout *jout, const struct sim_report *report);
 void sim_csv_series(FILE *out, const struct sim_report *report);
+/* The rows of that table one by one, by time, then port (rows/port_step.def); what is counted is what came in the step.
+ * NULL: no memory.  False: there are no more. */
+struct sim_port_step {
+    ps_t at; /* its end */
+    uint32_t port;
+    uint64_t queue_bytes, line_bytes, rate_bps, ecn_marked, drops, lost;
+    ps_t paused_ps; /* summed over priorities */
+    uint64_t paused;
+};
+struct sim_port_steps;
+struct sim_port_steps *sim_port_steps_new(const struct sim_report *report);
+bool sim_port_steps_next(struct sim_port_steps *steps, struct sim_port_step *ret);
+void sim_port_steps_free(struct sim_port_steps *steps);
 
 /* sim_json_events.c: what happened, and pauses from their beginning to their end, where the run was watched; every
  * event as a table. */
@@ -137,6 +165,7 @@ uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus);
 uint32_t sim_ideal_milli(const struct sim_job *job);
 /* Whether it did not end, and nothing is left that could end it. */
 bool sim_job_is_stuck(const struct sim_result *result, const struct sim_job *job);
+const char *sim_job_state(const struct sim_result *result, const struct sim_job *job); /* in one word */
 /* Whether an interface of this machine stands for the adapter. */
 bool sim_nic_is_outside(const struct sim_report *report, const struct sim_nic *nic);
 /* Whether the congestion control of an adapter goes by CNPs. */

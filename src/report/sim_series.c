@@ -120,77 +120,116 @@ static uint32_t metric_at(const struct series *series, const char *name)
     CHECK(false);
 }
 
-/* The time that ports of an object's kind stood still. */
-static uint32_t paused_of(const struct series *series, enum observe_object object)
+/* What is counted by that name in JSON's series, of objects of a kind. */
+static uint32_t series_at(const struct series *series, enum observe_object object, const char *name)
 {
     const struct observe_catalogue *catalogue = series_catalogue(series);
 
     for (uint32_t m = 0; m < catalogue->count; m++) {
         const struct observe_metric *about = &catalogue->metric[m];
-        if (about->object == object && about->series && strcmp(about->series, "paused") == 0) return m;
+        if (about->object == object && about->series && strcmp(about->series, name) == 0) return m;
     }
     CHECK(false);
 }
 
-struct csv_port { /* a port's columns, as far as they have been read */
-    struct series_cursor waiting, sent, paused, stood[OBSERVE_PRIORITIES];
-    uint64_t sent_before, stood_before;
+/* The columns of a port, as far as they have been read; what is counted by priority as their sum. */
+struct port_columns {
+    struct series_cursor waiting, paused, sent, lost;
+    struct series_cursor stood[OBSERVE_PRIORITIES], marked[OBSERVE_PRIORITIES], drops[OBSERVE_PRIORITIES];
+    struct sim_port_step before; /* what was counted by then */
 };
 
-static struct csv_port *open_ports(const struct sim_report *report)
-{
-    const struct series *series = report->series;
-    const struct fabric *fabric = report->fabric;
-    uint32_t waiting = metric_at(series, "rocelab_link_waiting_bytes");
-    uint32_t sent = metric_at(series, "rocelab_link_tx_line_bytes_total");
-    uint32_t paused = metric_at(series, "rocelab_link_paused_priorities");
-    uint32_t stood[] = {paused_of(series, OBSERVE_OBJECT_PORT_COUNTERS), paused_of(series, OBSERVE_OBJECT_NIC_PRIO)};
-    struct csv_port *port = calloc(fabric->ports + 1u, sizeof(*port));
+struct sim_port_steps {
+    const struct sim_report *report;
+    uint32_t step, port;
+    struct port_columns column[]; /* [ports] */
+};
 
-    CHECK(port != NULL);
-    for (uint32_t i = 0; i < fabric->ports; i++) {
-        const struct fabric_port *at = &fabric->port[i];
-        bool host = at->node < fabric->hosts;
-        uint32_t number = host ? fabric->first_endpoint[at->node] + at->index : i;
-        if (at->peer == FABRIC_NONE) continue;
-        port[i].waiting = series_cursor(series, waiting, i, 0);
-        port[i].sent = series_cursor(series, sent, i, 0);
-        port[i].paused = series_cursor(series, paused, i, 0);
-        for (uint32_t p = 0; p < OBSERVE_PRIORITIES; p++)
-            port[i].stood[p] = series_cursor(series, stood[host], number, p);
-    }
-    return port;
+static void open_priorities(const struct series *series, uint32_t metric, uint32_t number,
+                            struct series_cursor ret[OBSERVE_PRIORITIES])
+{
+    for (uint32_t p = 0; p < OBSERVE_PRIORITIES; p++)
+        ret[p] = series_cursor(series, metric, number, p);
 }
 
-static void csv_row(FILE *out, const struct sim_report *report, uint32_t index, struct csv_port *port, ps_t at)
+static uint64_t next_sum(struct series_cursor cursor[OBSERVE_PRIORITIES])
 {
-    uint64_t waiting = series_cursor_next(&port->waiting), sent = series_cursor_next(&port->sent);
-    uint64_t paused = series_cursor_next(&port->paused), stood = 0;
+    uint64_t sum = 0;
 
     for (uint32_t p = 0; p < OBSERVE_PRIORITIES; p++)
-        stood += series_cursor_next(&port->stood[p]);
-    uint64_t bytes = sent - port->sent_before, stood_now = stood - port->stood_before;
-    port->sent_before = sent;
-    port->stood_before = stood;
-    if (bytes == 0 && waiting == 0 && paused == 0 && stood_now == 0) return;
-    fprintf(out, "%" PRIu64 ",", at);
-    sim_csv_port_name(out, report->fabric, index);
-    fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\r\n", waiting,
-            rate_measure(bytes, series_step(report->series)), stood_now, paused);
+        sum += series_cursor_next(&cursor[p]);
+    return sum;
 }
 
-/* Rows are in order of time, then port. */
-void sim_csv_series(FILE *out, const struct sim_report *report)
+/* A host's port marks nothing, and its drops are its adapter's: cursors of nothing. */
+static void open_port(const struct sim_report *report, uint32_t index, struct port_columns *ret)
 {
     const struct series *series = report->series;
-    const struct fabric *fabric = report->fabric;
-    struct csv_port *port = open_ports(report);
+    const struct fabric_port *at = &report->fabric->port[index];
+    bool host = at->node < report->fabric->hosts;
+    uint32_t number = host ? report->fabric->first_endpoint[at->node] + at->index : index;
+    enum observe_object object = host ? OBSERVE_OBJECT_NIC_PRIO : OBSERVE_OBJECT_PORT_COUNTERS;
 
-    fputs("time_ps,port,queue_bytes,rate_bps,paused_ps,paused_priorities\r\n", out);
-    for (uint32_t step = 0; step < series_steps(series); step++) {
-        ps_t at = series_first(series) + step * series_step(series);
-        for (uint32_t i = 0; i < fabric->ports; i++)
-            if (fabric->port[i].peer != FABRIC_NONE) csv_row(out, report, i, &port[i], at);
-    }
-    free(port);
+    ret->waiting = series_cursor(series, metric_at(series, "rocelab_link_waiting_bytes"), index, 0);
+    ret->paused = series_cursor(series, metric_at(series, "rocelab_link_paused_priorities"), index, 0);
+    ret->sent = series_cursor(series, metric_at(series, "rocelab_link_tx_line_bytes_total"), index, 0);
+    ret->lost = series_cursor(series, metric_at(series, "rocelab_link_lost_packets_total"), index, 0);
+    open_priorities(series, series_at(series, object, "paused"), number, ret->stood);
+    if (host) return;
+    open_priorities(series, series_at(series, object, "marks"), number, ret->marked);
+    open_priorities(series, series_at(series, object, "drops"), number, ret->drops);
+}
+
+struct sim_port_steps *sim_port_steps_new(const struct sim_report *report)
+{
+    uint32_t ports = report->fabric->ports;
+    struct sim_port_steps *steps = calloc(1, sizeof(*steps) + ports * sizeof(steps->column[0]));
+
+    if (steps == NULL) return NULL;
+    steps->report = report;
+    for (uint32_t i = 0; i < ports; i++)
+        if (report->fabric->port[i].peer != FABRIC_NONE) open_port(report, i, &steps->column[i]);
+    return steps;
+}
+
+/* What a port did in the next of its steps; false: it had nothing to do. */
+static bool read_port_step(struct sim_port_steps *steps, uint32_t index, struct sim_port_step *ret)
+{
+    const struct series *series = steps->report->series;
+    struct port_columns *from = &steps->column[index];
+    const struct sim_port_step now = {.line_bytes = series_cursor_next(&from->sent),
+                                      .lost = series_cursor_next(&from->lost),
+                                      .paused_ps = next_sum(from->stood),
+                                      .ecn_marked = next_sum(from->marked),
+                                      .drops = next_sum(from->drops)};
+
+    *ret = (struct sim_port_step){.at = series_first(series) + steps->step * series_step(series),
+                                  .port = index,
+                                  .queue_bytes = series_cursor_next(&from->waiting),
+                                  .paused = series_cursor_next(&from->paused),
+                                  .line_bytes = now.line_bytes - from->before.line_bytes,
+                                  .paused_ps = now.paused_ps - from->before.paused_ps,
+                                  .ecn_marked = now.ecn_marked - from->before.ecn_marked,
+                                  .drops = now.drops - from->before.drops,
+                                  .lost = now.lost - from->before.lost};
+    ret->rate_bps = rate_measure(ret->line_bytes, series_step(series));
+    from->before = now;
+    return ret->line_bytes || ret->queue_bytes || ret->paused || ret->paused_ps;
+}
+
+bool sim_port_steps_next(struct sim_port_steps *steps, struct sim_port_step *ret)
+{
+    const struct fabric *fabric = steps->report->fabric;
+
+    for (; steps->step < series_steps(steps->report->series); steps->step++, steps->port = 0)
+        while (steps->port < fabric->ports) {
+            uint32_t index = steps->port++;
+            if (fabric->port[index].peer != FABRIC_NONE && read_port_step(steps, index, ret)) return true;
+        }
+    return false;
+}
+
+void sim_port_steps_free(struct sim_port_steps *steps)
+{
+    free(steps);
 }

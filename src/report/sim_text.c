@@ -38,6 +38,14 @@ bool sim_job_is_stuck(const struct sim_result *result, const struct sim_job *job
     return result->state == SIM_STUCK && job->end == PS_NEVER;
 }
 
+const char *sim_job_state(const struct sim_result *result, const struct sim_job *job)
+{
+    if (job->failed_at != PS_NEVER) return "failed";
+    if (job->end != PS_NEVER) return "done";
+    if (sim_job_is_stuck(result, job)) return "stuck";
+    return job->start == PS_NEVER ? "waiting" : "running";
+}
+
 bool sim_nic_is_outside(const struct sim_report *report, const struct sim_nic *nic)
 {
     for (uint32_t i = 0; i < report->foreign_ports; i++)

@@ -240,29 +240,33 @@ static bool sum_parts(const struct fabric *fabric, uint64_t *value)
     return true;
 }
 
-bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
+bool row_print(FILE *to, const struct fabric *fabric, const struct sim_result *result)
 {
     uint64_t value[MEASURES];
-    struct sim_result result;
 
     memset(value, 0xff, sizeof value); /* MEASURE_NOTHING */
+    if (!sum_flows(result, value) || !sum_parts(fabric, value)) return false;
+    sum_ports(result, value);
+    sum_buffers(fabric, result, value);
+    sum_jobs(result, value);
+    value[MEASURE_HOPS] = result->packet_hops;
+    for (uint32_t i = 0; i < result->tiers; i++)
+        if (value[MEASURE_IMBALANCE] == MEASURE_NOTHING || result->tier[i].mean_milli > value[MEASURE_IMBALANCE])
+            value[MEASURE_IMBALANCE] = result->tier[i].mean_milli;
+    fprintf(to, "state %d\nfailed %" PRIu64 "\n", (int)result->state, result->work_failed);
+    for (int i = 0; i < MEASURES; i++)
+        if (value[i] != MEASURE_NOTHING) fprintf(to, "value %s %" PRIu64 "\n", measure_infos[i].name, value[i]);
+    print_slices(to, fabric);
+    print_jobs(to, fabric, result);
+    return row_print_classes(to, fabric, result);
+}
+
+bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
+{
+    struct sim_result result;
+
     if (sim_result(sim, &result) != 0) return false;
-    bool good = sim_imbalance(sim, &result) == 0 && sum_flows(&result, value) && sum_parts(fabric, value);
-    if (good) {
-        sum_ports(&result, value);
-        sum_buffers(fabric, &result, value);
-        sum_jobs(&result, value);
-        value[MEASURE_HOPS] = result.packet_hops;
-        for (uint32_t i = 0; i < result.tiers; i++)
-            if (value[MEASURE_IMBALANCE] == MEASURE_NOTHING || result.tier[i].mean_milli > value[MEASURE_IMBALANCE])
-                value[MEASURE_IMBALANCE] = result.tier[i].mean_milli;
-        fprintf(to, "state %d\nfailed %" PRIu64 "\n", (int)result.state, result.work_failed);
-        for (int i = 0; i < MEASURES; i++)
-            if (value[i] != MEASURE_NOTHING) fprintf(to, "value %s %" PRIu64 "\n", measure_infos[i].name, value[i]);
-        print_slices(to, fabric);
-        print_jobs(to, fabric, &result);
-        good = row_print_classes(to, fabric, &result);
-    }
+    bool good = sim_imbalance(sim, &result) == 0 && row_print(to, fabric, &result);
     sim_result_free(&result);
     return good;
 }

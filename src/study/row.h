@@ -76,6 +76,7 @@ struct row {
 bool row_simulate(const struct fabric *fabric, const struct sim_options *options, bool small, FILE *to);
 /* What it came to, but for the last line; false: there is no memory. */
 bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim);
+bool row_print(FILE *to, const struct fabric *fabric, const struct sim_result *result); /* with sim_imbalance() */
 /* A row without values, because of these errors. */
 void row_print_error(FILE *to, const struct fabric_errors *errors);
 /* The text on one line, whatever it holds. */

@@ -3,12 +3,14 @@
  * The verdict on a run: what became of it (outcome.h), then what src/diagnose finds in its evidence, the same as
  * `rocelab diagnose` finds in the run's own document, which has the counters and the runbooks, too.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "diagnose/diagnose.h"
 #include "fabric/fabric.h"
 #include "report/diagnosis/outcome.h"
 #include "report/diagnosis/run_evidence.h"
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 
 #define OUTCOMES_SHOWN 4
@@ -177,7 +179,7 @@ bool sim_verdict_warns(const struct sim_report *report)
     return warns;
 }
 
-/* --- JSON --- */
+/* --- as values --- */
 
 /* The codes that findings had before; NULL: they had none. */
 static const char *alias_of(const struct diagnose_finding *finding, const struct evidence *evidence)
@@ -202,80 +204,106 @@ static const char *alias_of(const struct diagnose_finding *finding, const struct
     return alias[finding->rule];
 }
 
-static void json_job(struct jout *jout, const char *name)
+/* Names of objects, in an array that is used again. */
+static struct sim_names names_of(const struct judged *judged, const char **into, const uint32_t *object, uint32_t count)
 {
-    if (name)
-        jout_text(jout, "job", name);
-    else
-        jout_null(jout, "job");
+    for (uint32_t i = 0; i < count; i++)
+        into[i] = name_of(judged, object[i]);
+    return (struct sim_names){.name = into, .count = count};
 }
 
-static void json_outcome(struct jout *jout, const struct fabric *fabric, const struct outcome *outcome)
+static void tell_outcome(const struct sim_report *report, const struct outcome *outcome, sim_finding_call *call,
+                         void *context)
 {
     static const char *const severity[] = {"ok", "info", "warning", "critical"};
     const struct outcome_kind *kind = &outcome_kind[outcome->id];
-    char name[FABRIC_NAME];
+    char name[sizeof outcome->object / sizeof outcome->object[0]][FABRIC_NAME];
+    const char *object[sizeof name / sizeof name[0]];
 
-    jout_open_line(jout, NULL, '{');
-    jout_text(jout, "id", kind->name);
-    jout_text(jout, "alias", kind->alias);
-    jout_text(jout, "severity", severity[kind->severity]);
-    json_job(jout, outcome->job == FABRIC_NONE ? NULL : fabric->job[outcome->job].name);
-    jout_text(jout, "title", kind->title);
-    jout_text(jout, "what", outcome->what);
-    jout_open(jout, "objects", '[');
     for (uint32_t i = 0; i < outcome->objects; i++)
-        jout_text(jout, NULL, fabric_port_name(fabric, outcome->object[i], name));
-    jout_close(jout);
-    jout_close(jout);
+        object[i] = fabric_port_name(report->fabric, outcome->object[i], name[i]);
+    const struct sim_finding finding = {
+        .id = kind->name,
+        .alias = kind->alias,
+        .severity = severity[kind->severity],
+        .job = outcome->job == FABRIC_NONE ? NULL : report->fabric->job[outcome->job].name,
+        .title = kind->title,
+        .what = outcome->what,
+        .objects = {.name = object, .count = outcome->objects},
+    };
+    call(context, &finding);
 }
 
-static void json_names(struct jout *jout, const struct judged *judged, const uint32_t *object, uint32_t count)
+/* The job that is the culprit is not among the objects. */
+static bool tell_finding(const struct judged *judged, const struct diagnose_finding *from, sim_finding_call *call,
+                         void *context)
 {
-    for (uint32_t i = 0; i < count; i++)
-        jout_text(jout, NULL, name_of(judged, object[i]));
-}
-
-static void json_finding(struct jout *jout, const struct judged *judged, const struct diagnose_finding *finding)
-{
-    const struct diagnose_rule *rule = &diagnose_rules[finding->rule];
+    const struct diagnose_rule *rule = &diagnose_rules[from->rule];
     const struct evidence *evidence = &judged->evidence;
-    bool of_job = finding->culprit != EVIDENCE_NONE && evidence->object[finding->culprit].scope == EVIDENCE_JOB;
+    bool culprit = from->culprit != EVIDENCE_NONE;
+    bool of_job = culprit && evidence->object[from->culprit].scope == EVIDENCE_JOB;
+    const char **name = calloc(from->alsos + from->victims + 2u, sizeof *name);
+
+    if (name == NULL) return false;
+    uint32_t first = culprit && !of_job;
+    if (first) name[0] = name_of(judged, from->culprit);
+    names_of(judged, name + first, from->also, from->alsos);
+    const struct sim_finding finding = {
+        .id = rule->id,
+        .alias = alias_of(from, evidence),
+        .severity = diagnose_severity_names[from->severity],
+        .job = of_job ? name_of(judged, from->culprit) : NULL,
+        .title = rule->cause,
+        .what = from->what,
+        .caused = true,
+        .why = rule->why,
+        .advice = rule->fix,
+        .objects = {.name = name, .count = first + from->alsos},
+        .victims = names_of(judged, name + first + from->alsos, from->victim, from->victims),
+        .confidence = diagnose_confidence_names[from->confidence],
+        .consequence_of =
+            from->consequence_of == EVIDENCE_NONE ? SIM_FINDING_NONE : judged->outcomes.count + from->consequence_of,
+    };
+    call(context, &finding);
+    free(name);
+    return true;
+}
+
+bool sim_findings(const struct sim_report *report, sim_finding_call *call, void *context)
+{
+    struct judged judged;
+    bool good = judge(report, &judged);
+
+    for (uint32_t i = 0; i < judged.outcomes.count; i++)
+        tell_outcome(report, &judged.outcomes.list[i], call, context);
+    for (uint32_t i = 0; i < judged.diagnose.findings && good; i++)
+        good = tell_finding(&judged, &judged.diagnose.finding[i], call, context);
+    release(&judged);
+    return good;
+}
+
+/* --- JSON --- */
+
+static void jout_names(struct jout *jout, const char *key, const struct sim_names *names)
+{
+    jout_open(jout, key, '[');
+    for (uint32_t i = 0; i < names->count; i++)
+        jout_text(jout, NULL, names->name[i]);
+    jout_close(jout);
+}
+
+static void json_finding(void *context, const struct sim_finding *finding)
+{
+    struct jout *jout = context;
 
     jout_open_line(jout, NULL, '{');
-    jout_text(jout, "id", rule->id);
-    jout_text(jout, "alias", alias_of(finding, evidence));
-    jout_text(jout, "severity", diagnose_severity_names[finding->severity]);
-    json_job(jout, of_job ? name_of(judged, finding->culprit) : NULL);
-    jout_text(jout, "title", rule->cause);
-    jout_text(jout, "what", finding->what);
-    jout_text(jout, "why", rule->why);
-    jout_text(jout, "advice", rule->fix);
-    jout_open(jout, "objects", '[');
-    if (!of_job) json_names(jout, judged, &finding->culprit, finding->culprit != EVIDENCE_NONE);
-    json_names(jout, judged, finding->also, finding->alsos);
-    jout_close(jout);
-    jout_open(jout, "victims", '[');
-    json_names(jout, judged, finding->victim, finding->victims);
-    jout_close(jout);
-    jout_text(jout, "confidence", diagnose_confidence_names[finding->confidence]);
-    if (finding->consequence_of == EVIDENCE_NONE)
-        jout_null(jout, "consequence_of");
-    else
-        jout_u64(jout, "consequence_of", judged->outcomes.count + finding->consequence_of);
+#include "report/rows/finding.def"
     jout_close(jout);
 }
 
 void sim_json_verdict(struct jout *jout, const struct sim_report *report)
 {
-    struct judged judged;
-
     jout_open(jout, "verdict", '[');
-    if (!judge(report, &judged)) jout->failed = true;
-    for (uint32_t i = 0; i < judged.outcomes.count; i++)
-        json_outcome(jout, report->fabric, &judged.outcomes.list[i]);
-    for (uint32_t i = 0; i < judged.diagnose.findings; i++)
-        json_finding(jout, &judged, &judged.diagnose.finding[i]);
+    if (!sim_findings(report, json_finding, jout)) jout->failed = true;
     jout_close(jout);
-    release(&judged);
 }

@@ -23,6 +23,7 @@
 
 #define COLUMN(kind, key, value, help) jout_##kind(jout, #key, value);
 #define COLUMN_FIXED(key, digits, column, value, help) jout_fixed(jout, #key, value, digits);
-#define COLUMN_ALONE(kind, column, value) /* in CSV alone */
+#define COLUMN_ALONE(kind, column, value) /* in CSV and tables alone */
+#define TABLE(kind, key, value, help)     /* in tables of the library alone (lib/tables.c) */
 
 #endif
