@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The public functions of include/rocelab/rocelab.h, over load, sim, study and report: what `rocelab sim` does, without
- * its options, its clock and its progress.
- *
- * A lab owns its fabric, because a fault while running is added to it.
+ * its options, its clock and its progress.  Results as tables are in tables.c.
  */
 #include "rocelab/rocelab.h"
 
@@ -12,25 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "base/text_stream.h"
 #include "fabric/fabric.h"
 #include "fabric/override.h"
+#include "lab.h"
 #include "load/load.h"
+#include "observe/series.h"
 #include "plant/plant.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
-#include "study/row.h"
 
-#define PUBLIC __attribute__((visibility("default")))
 #define WINDOWS (1u << 16) /* run at a time */
 #define THREADS_MOST 1024
 
-struct rocelab {
-    struct fabric *fabric;
-    struct sim *sim;
-    uint32_t threads;
-};
+#define SERIES_BYTES_MOST ((uint64_t)1 << 30)
 
 _Static_assert(ROCELAB_NAME == FABRIC_NAME, "a port's name fits");
 _Static_assert(ROCELAB_NEVER == PS_NEVER, "one never");
@@ -80,21 +73,55 @@ static int load(const char *path, const char *text, const struct rocelab_setting
     return error;
 }
 
-PUBLIC int rocelab_open(const char *path, const char *text, const struct rocelab_setting *settings, size_t count,
-                        uint32_t threads, struct rocelab **ret, char **ret_message)
+/* What the caller's struct has, which may be an older and shorter one. */
+static int read_options(const struct rocelab_options *from, struct rocelab_options *ret)
+{
+    const char *bytes = (const char *)from;
+
+    *ret = (struct rocelab_options){.size = sizeof *ret};
+    if (from == NULL) return 0;
+    if (from->size < sizeof from->size) return -EINVAL;
+    for (size_t i = sizeof *ret; i < from->size; i++)
+        if (bytes[i] != 0) return -EINVAL; /* asks for what this library does not know */
+    memcpy(ret, from, from->size < sizeof *ret ? from->size : sizeof *ret);
+    if (ret->settings_count > UINT16_MAX || (ret->settings_count > 0 && ret->settings == NULL)) return -EINVAL;
+    return ret->threads > THREADS_MOST || ret->flags & ~(uint32_t)ROCELAB_SEEDED ? -EINVAL : 0;
+}
+
+static int build(struct rocelab *lab, const char *path, const struct rocelab_options *options,
+                 struct fabric_errors *errors)
+{
+    int error = load(path, options->text, options->settings, options->settings_count, &lab->fabric, errors);
+
+    if (error != 0) return error;
+    lab->seed = options->flags & ROCELAB_SEEDED ? options->seed : lab->fabric->seed;
+    const struct sim_options with = {.seed = lab->seed,
+                                     .threads = lab->threads,
+                                     .until = PS_NEVER,
+                                     .rtt = options->sample_ps != 0,
+                                     .memory_max_bytes = options->memory_max_bytes};
+    error = sim_create(lab->fabric, &with, &lab->sim, errors);
+    if (error != 0 || options->sample_ps == 0) return error;
+    const struct sim_series_options series = {.step = options->sample_ps,
+                                              .most_bytes = options->samples_max_bytes ? options->samples_max_bytes
+                                                                                       : SERIES_BYTES_MOST};
+    error = sim_series_create(lab->sim, &series, &lab->series);
+    if (error == 0) sim_watch(lab->sim, lab->series);
+    return error;
+}
+
+PUBLIC int rocelab_open_with(const char *path, const struct rocelab_options *options, struct rocelab **ret,
+                             char **ret_message)
 {
     struct fabric_errors errors = {.path = path};
+    struct rocelab_options with;
 
     if (ret_message) *ret_message = NULL;
-    if (path == NULL || count > UINT16_MAX || (count > 0 && settings == NULL) || threads > THREADS_MOST) return -EINVAL;
+    if (path == NULL || read_options(options, &with) != 0) return -EINVAL;
     struct rocelab *lab = calloc(1, sizeof *lab);
     if (lab == NULL) return -ENOMEM;
-    lab->threads = threads ? threads : 1;
-    int error = load(path, text, settings, count, &lab->fabric, &errors);
-    if (error == 0) {
-        const struct sim_options options = {.seed = lab->fabric->seed, .threads = lab->threads, .until = PS_NEVER};
-        error = sim_create(lab->fabric, &options, &lab->sim, &errors);
-    }
+    lab->threads = with.threads ? with.threads : 1;
+    int error = build(lab, path, &with, &errors);
     if (error != 0) {
         tell(&errors, ret_message);
         rocelab_close(lab);
@@ -104,29 +131,52 @@ PUBLIC int rocelab_open(const char *path, const char *text, const struct rocelab
     return 0;
 }
 
+PUBLIC int rocelab_open(const char *path, const char *text, const struct rocelab_setting *settings, size_t count,
+                        uint32_t threads, struct rocelab **ret, char **ret_message)
+{
+    const struct rocelab_options options = {
+        .size = sizeof options, .text = text, .settings = settings, .settings_count = count, .threads = threads};
+
+    return rocelab_open_with(path, &options, ret, ret_message);
+}
+
+static void forget_result(struct rocelab *lab)
+{
+    if (lab->read) sim_result_free(&lab->result);
+    lab->read = false;
+}
+
 PUBLIC void rocelab_close(struct rocelab *lab)
 {
     if (lab == NULL) return;
+    forget_result(lab);
     if (lab->sim) sim_free(lab->sim);
+    series_free(lab->series);
     if (lab->fabric) fabric_free(lab->fabric);
     free(lab);
 }
 
+PUBLIC enum rocelab_state rocelab_step(struct rocelab *lab, uint64_t windows, uint64_t until_ps)
+{
+    forget_result(lab);
+    return (enum rocelab_state)sim_advance(lab->sim, windows ? windows : 1, until_ps);
+}
+
 PUBLIC enum rocelab_state rocelab_advance(struct rocelab *lab, uint64_t until_ps)
 {
-    enum sim_state state;
+    enum rocelab_state state;
 
     do
-        state = sim_advance(lab->sim, WINDOWS, until_ps);
-    while (state == SIM_RUNNING);
-    return (enum rocelab_state)state;
+        state = rocelab_step(lab, WINDOWS, until_ps);
+    while (state == ROCELAB_RUNNING);
+    return state;
 }
 
 PUBLIC int rocelab_fault(struct rocelab *lab, const char *fault, char **ret_message)
 {
     struct fabric_errors errors = {.path = "fault"};
+    forget_result(lab);
     int error = sim_fault(lab->sim, lab->fabric, fault, &errors);
-
     tell(&errors, ret_message);
     return error;
 }
@@ -175,93 +225,64 @@ PUBLIC int rocelab_port_sample(struct rocelab *lab, uint32_t port, struct rocela
     return 0;
 }
 
-PUBLIC const char *rocelab_measure_name(size_t index)
-{
-    return index < MEASURES ? measure_infos[index].name : NULL;
-}
-
-PUBLIC const char *rocelab_measure_help(size_t index)
-{
-    return index < MEASURES ? measure_infos[index].help : NULL;
-}
-
-static double in_units(enum measure_kind kind, uint64_t value)
-{
-    switch (kind) {
-    case MEASURE_KIND_TIME:
-        return (double)value / 1e12;
-    case MEASURE_KIND_GBPS:
-        return (double)value * 1e3;
-    case MEASURE_KIND_MILLI:
-    case MEASURE_KIND_WHOLE:
-        return (double)value / 1e3;
-    case MEASURE_KIND_SHARE:
-        return (double)value / 1e6;
-    case MEASURE_KIND_COUNT:
-    case MEASURE_KIND_BYTES:
-        return (double)value;
-    }
-    CHECK(false);
-}
-
-/* The values of the run so far, by way of the text that a study keeps of each run. */
-static int measure_all(struct rocelab *lab, struct row *ret)
-{
-    size_t length;
-    char *text = NULL;
-    FILE *stream = text_stream(&text, &length);
-
-    if (stream == NULL) return -ENOMEM;
-    bool good = row_print_result(stream, lab->fabric, lab->sim);
-    fputs("end\n", stream);
-    if (fclose(stream) != 0) good = false;
-    good = good && row_parse(text, ret);
-    free(text);
-    return good ? 0 : -ENOMEM;
-}
-
-PUBLIC int rocelab_measure(struct rocelab *lab, const char *name, double *ret)
-{
-    struct row row = {0};
-    unsigned which = 0;
-
-    while (which < MEASURES && strcmp(name, measure_infos[which].name) != 0)
-        which++;
-    if (which == MEASURES) return -ENOENT;
-    int error = measure_all(lab, &row);
-    if (error != 0) return error;
-    uint64_t value = row.value[which];
-    row_release(&row);
-    if (value == MEASURE_NOTHING) return -ENODATA;
-    *ret = in_units(measure_infos[which].kind, value);
-    return 0;
-}
-
 PUBLIC uint64_t rocelab_digest(struct rocelab *lab)
 {
     return sim_digest(lab->sim);
 }
 
+PUBLIC int rocelab_progress(struct rocelab *lab, struct rocelab_progress *ret)
+{
+    const struct sim_progress now = sim_progress(lab->sim);
+    const struct rocelab_progress all = {.size = ret->size,
+                                         .now_ps = now.now,
+                                         .packet_hops = now.packet_hops,
+                                         .jobs = now.jobs,
+                                         .jobs_done = now.jobs_done,
+                                         .samples = lab->series ? series_steps(lab->series) : 0,
+                                         .samples_full = lab->series && series_full(lab->series)};
+
+    if (ret->size < sizeof ret->size) return -EINVAL;
+    memcpy(ret, &all, all.size < sizeof all ? all.size : sizeof all);
+    return 0;
+}
+
+int lab_report(struct rocelab *lab, struct sim_report *ret)
+{
+    if (!lab->read) {
+        if (sim_result(lab->sim, &lab->result) != 0) return -ENOMEM;
+        if (sim_imbalance(lab->sim, &lab->result) != 0) {
+            sim_result_free(&lab->result);
+            return -ENOMEM;
+        }
+        lab->read = true;
+    }
+    *ret = (struct sim_report){.fabric = lab->fabric,
+                               .result = &lab->result,
+                               .seed = lab->seed,
+                               .threads = lab->threads,
+                               .series = lab->series};
+    return 0;
+}
+
 PUBLIC int rocelab_json(struct rocelab *lab, char **ret)
 {
-    struct sim_result result;
+    struct sim_report report;
     size_t length;
     char *text = NULL;
 
-    if (sim_result(lab->sim, &result) != 0) return -ENOMEM;
-    const struct sim_report report = {
-        .fabric = lab->fabric, .result = &result, .seed = lab->fabric->seed, .threads = lab->threads};
-    bool good = sim_imbalance(lab->sim, &result) == 0;
-    FILE *stream = good ? text_stream(&text, &length) : NULL;
-    if (stream) {
-        good = sim_json_write(stream, &report);
-        if (fclose(stream) != 0) good = false;
-    }
-    sim_result_free(&result);
-    if (stream == NULL || !good) {
+    FILE *stream = lab_report(lab, &report) == 0 ? text_stream(&text, &length) : NULL;
+    if (stream == NULL) return -ENOMEM;
+    bool good = sim_json_write(stream, &report);
+    if (fclose(stream) != 0) good = false;
+    if (!good) {
         free(text);
         return -ENOMEM;
     }
     *ret = text;
     return 0;
+}
+
+PUBLIC uint32_t rocelab_abi(void)
+{
+    return ROCELAB_ABI;
 }

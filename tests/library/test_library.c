@@ -223,6 +223,195 @@ static void test_what_is_refused(void **state)
     assert_string_equal(rocelab_version(), "0.1.0");
 }
 
+static struct rocelab *open_more(const struct rocelab_options *options)
+{
+    struct rocelab *lab = NULL;
+
+    assert_int_equal(rocelab_open_with("small.yaml", options, &lab, NULL), 0);
+    return lab;
+}
+
+static void test_options(void **state)
+{
+    (void)state;
+    const struct rocelab_setting seed = {"seed", "2"};
+    struct rocelab_options options = {.size = sizeof options, .text = fabric};
+    struct {
+        struct rocelab_options options;
+        uint64_t later;
+    } longer = {.options = {.size = sizeof longer, .text = fabric}};
+    struct rocelab *lab = NULL;
+    char *message = NULL;
+
+    assert_true(rocelab_abi() >= ROCELAB_ABI);
+    uint64_t plain = digest_of(open_more(&options));
+    assert_int_equal(digest_of(open_with(NULL, NULL, 0)), plain);
+    /* The run's seed alone is not the file's; where nothing is drawn when it is read, both are the same run. */
+    options.flags = ROCELAB_SEEDED;
+    options.seed = 2;
+    uint64_t seeded = digest_of(open_more(&options));
+    assert_int_not_equal(seeded, plain);
+    options.flags = 0;
+    assert_int_equal(digest_of(open_more(&options)), plain);
+    options.settings = &seed;
+    options.settings_count = 1;
+    assert_int_equal(digest_of(open_with("seed", "2", 1)), digest_of(open_more(&options)));
+
+    /* From an older header, from a newer one that asks for nothing new, from one that does. */
+    options = (struct rocelab_options){.size = offsetof(struct rocelab_options, seed), .text = fabric, .sample_ps = 7};
+    assert_int_equal(digest_of(open_more(&options)), plain);
+    assert_int_equal(digest_of(open_more(&longer.options)), plain);
+    longer.later = 1;
+    assert_int_equal(rocelab_open_with("small.yaml", &longer.options, &lab, NULL), -EINVAL);
+    options = (struct rocelab_options){.size = sizeof options, .text = fabric, .flags = 0x80000000};
+    assert_int_equal(rocelab_open_with("small.yaml", &options, &lab, NULL), -EINVAL);
+    options = (struct rocelab_options){.size = sizeof options, .text = fabric, .memory_max_bytes = 1000};
+    assert_int_equal(rocelab_open_with("small.yaml", &options, &lab, &message), -ENOMEM);
+    assert_non_null(strstr(message, "small.yaml"));
+    rocelab_text_free(message);
+    assert_null(lab);
+}
+
+static void test_steps(void **state)
+{
+    (void)state;
+    struct rocelab *lab = open_with(NULL, NULL, 1);
+    struct rocelab_progress progress = {.size = sizeof progress}, none = {.size = 0};
+    uint64_t before = 0, steps = 0;
+
+    while (rocelab_step(lab, 3, ROCELAB_NEVER) == ROCELAB_RUNNING) {
+        assert_int_equal(rocelab_progress(lab, &progress), 0);
+        assert_true(progress.now_ps >= before);
+        before = progress.now_ps;
+        steps++;
+    }
+    assert_true(steps > 5);
+    assert_int_equal(rocelab_progress(lab, &progress), 0);
+    assert_int_equal(progress.jobs, 1);
+    assert_int_equal(progress.jobs_done, 1);
+    assert_int_equal(progress.samples, 0);
+    assert_int_equal(progress.packet_hops, rocelab_packet_hops(lab));
+    assert_int_equal(rocelab_progress(lab, &none), -EINVAL);
+    assert_int_equal(digest_of(lab), digest_of(open_with(NULL, NULL, 1)));
+}
+
+static size_t column_of(const struct rocelab_table *table, const char *name)
+{
+    size_t column = SIZE_MAX;
+
+    assert_int_equal(rocelab_column_find(table, name, &column), 0);
+    assert_string_equal(rocelab_column_name(table, column), name);
+    return column;
+}
+
+static uint64_t sum_of(const struct rocelab_table *table, const char *name)
+{
+    const uint64_t *value = rocelab_column_counts(table, column_of(table, name));
+    uint64_t sum = 0;
+
+    assert_non_null(value);
+    for (size_t i = 0; i < rocelab_table_rows(table); i++)
+        sum += value[i] == ROCELAB_NONE ? 0 : value[i];
+    return sum;
+}
+
+static struct rocelab_table *table_of(struct rocelab *lab, const char *name)
+{
+    struct rocelab_table *table = NULL;
+
+    assert_int_equal(rocelab_table(lab, name, &table), 0);
+    return table;
+}
+
+/* Each column answers as its kind and as no other. */
+static void look_through(const struct rocelab_table *table)
+{
+    for (size_t i = 0; rocelab_column_name(table, i); i++) {
+        enum rocelab_kind kind = rocelab_column_kind(table, i);
+        bool count = kind == ROCELAB_COUNT || kind == ROCELAB_FLAG, real = kind == ROCELAB_REAL;
+        size_t found;
+        assert_non_null(rocelab_column_help(table, i));
+        assert_int_equal(rocelab_column_find(table, rocelab_column_name(table, i), &found), 0);
+        assert_int_equal(found, i); /* no name is there twice */
+        assert_int_equal(rocelab_column_counts(table, i) != NULL, count);
+        assert_int_equal(rocelab_column_reals(table, i) != NULL, real);
+        assert_int_equal(rocelab_column_texts(table, i) != NULL, !count && !real);
+        for (size_t row = 0; kind == ROCELAB_FLAG && row < rocelab_table_rows(table); row++)
+            assert_true(rocelab_column_counts(table, i)[row] <= 1);
+    }
+}
+
+static void test_tables(void **state)
+{
+    (void)state;
+    const struct rocelab_options options = {.size = sizeof options, .text = fabric, .sample_ps = 5000000};
+    struct rocelab *lab = open_more(&options);
+    struct rocelab_progress progress = {.size = sizeof progress};
+    struct rocelab_table *table = NULL;
+    size_t tables = 0;
+
+    assert_int_equal(rocelab_table(lab, "jbos", &table), -ENOENT);
+    assert_null(table);
+    for (int after = 0; after < 2; after++) { /* before anything has happened, and at the end */
+        for (tables = 0; rocelab_table_name(tables); tables++) {
+            table = table_of(lab, rocelab_table_name(tables));
+            look_through(table);
+            assert_null(rocelab_column_name(table, 1000));
+            assert_null(rocelab_column_texts(table, 1000));
+            assert_non_null(rocelab_table_help(tables));
+            rocelab_table_free(table);
+        }
+        assert_int_equal(rocelab_advance(lab, ROCELAB_NEVER), ROCELAB_DONE);
+    }
+    assert_true(tables >= 8);
+
+    struct rocelab_table *jobs = table_of(lab, "jobs"), *flows = table_of(lab, "flows");
+    struct rocelab_table *ports = table_of(lab, "ports"), *over_time = table_of(lab, "port_steps");
+    rocelab_progress(lab, &progress);
+    uint64_t end = rocelab_now_ps(lab);
+    rocelab_close(lab); /* tables are copies */
+
+    assert_int_equal(rocelab_table_rows(jobs), 1);
+    assert_string_equal(rocelab_column_texts(jobs, column_of(jobs, "kind"))[0], "incast");
+    assert_string_equal(rocelab_column_texts(jobs, column_of(jobs, "state"))[0], "done");
+    assert_int_equal(sum_of(jobs, "bytes"), 6 * 100000);
+    assert_true(sum_of(jobs, "end_ps") <= end);
+    assert_true(rocelab_column_reals(jobs, column_of(jobs, "algbw_GBps"))[0] > 5);
+    assert_int_equal(rocelab_table_rows(flows), 6);
+    assert_int_equal(sum_of(flows, "acked_bytes"), 6 * 100000);
+    assert_true(sum_of(flows, "fct_ps") > sum_of(flows, "ideal_ps"));
+    assert_string_equal(rocelab_column_texts(flows, column_of(flows, "job"))[5],
+                        rocelab_column_texts(jobs, column_of(jobs, "name"))[0]);
+    /* What ports sent in steps is what they sent. */
+    assert_true(progress.samples > 5);
+    assert_true(sum_of(over_time, "line_bytes") > sum_of(ports, "line_bytes") * 9 / 10);
+    assert_true(sum_of(over_time, "line_bytes") <= sum_of(ports, "line_bytes"));
+    assert_true(sum_of(over_time, "queue_bytes") > 100000);
+    rocelab_table_free(jobs);
+    rocelab_table_free(flows);
+    rocelab_table_free(ports);
+    rocelab_table_free(over_time);
+    rocelab_table_free(NULL);
+}
+
+static void test_findings(void **state)
+{
+    (void)state;
+    struct rocelab *lab = open_with("jobs.0.size", "10MB", 1);
+
+    assert_int_equal(rocelab_advance(lab, ROCELAB_NEVER), ROCELAB_DONE);
+    struct rocelab_table *table = table_of(lab, "findings");
+    assert_true(rocelab_table_rows(table) > 0);
+    assert_int_equal(rocelab_column_kind(table, column_of(table, "victims")), ROCELAB_NAMES);
+    for (size_t i = 0; i < rocelab_table_rows(table); i++) {
+        assert_non_null(rocelab_column_texts(table, column_of(table, "id"))[i]);
+        assert_non_null(rocelab_column_texts(table, column_of(table, "severity"))[i]);
+        assert_non_null(rocelab_column_texts(table, column_of(table, "what"))[i]);
+    }
+    rocelab_table_free(table);
+    rocelab_close(lab);
+}
+
 static void *run_alone(void *result)
 {
     struct rocelab *lab;
@@ -270,6 +459,10 @@ int main(void)
         cmocka_unit_test(test_fault),
         cmocka_unit_test(test_measures),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_findings),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_a_decimal_comma),
         cmocka_unit_test(test_labs_side_by_side),
