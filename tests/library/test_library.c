@@ -220,7 +220,7 @@ static void test_what_is_refused(void **state)
     assert_null(lab);
     rocelab_close(NULL);
     rocelab_text_free(NULL);
-    assert_string_equal(rocelab_version(), "0.1.0");
+    assert_string_equal(rocelab_version(), "0.3.0");
 }
 
 static struct rocelab *open_more(const struct rocelab_options *options)
