@@ -189,16 +189,12 @@ bool cli_fields(const char *kind, bool json, FILE *out)
         return false;
     }
     if (json) {
-        struct jout jout;
-        jout_init(&jout, out);
-        jout_open(&jout, NULL, '{');
-        jout_u64(&jout, "version", 1);
-        jout_text(&jout, "kind", "fields");
+        struct jout *jout = jout_begin(out, "fields");
         if (line)
-            document_json(&jout, line);
+            document_json(jout, line);
         else
-            list_json(&jout);
-        jout_close(&jout);
+            list_json(jout);
+        jout_end(jout);
     } else if (line) {
         print_document(line, out);
     } else {

@@ -31,25 +31,21 @@ static const struct topic {
 
 static void list_json(FILE *out)
 {
-    struct jout jout;
+    struct jout *jout = jout_begin(out, "help");
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "help");
-    jout_open(&jout, "verbs", '[');
+    jout_open(jout, "verbs", '[');
     for (size_t i = 0; i < cli_verb_count; i++) {
-        jout_open_line(&jout, NULL, '{');
-        jout_text(&jout, "name", cli_verbs[i].name);
-        jout_text(&jout, "help", cli_verbs[i].help);
-        jout_close(&jout);
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "name", cli_verbs[i].name);
+        jout_text(jout, "help", cli_verbs[i].help);
+        jout_close(jout);
     }
-    jout_close(&jout);
-    jout_open(&jout, "topics", '[');
+    jout_close(jout);
+    jout_open(jout, "topics", '[');
     for (size_t i = 0; i < TOPICS; i++)
-        jout_text(&jout, NULL, topics[i].name);
-    jout_close(&jout);
-    jout_close(&jout);
+        jout_text(jout, NULL, topics[i].name);
+    jout_close(jout);
+    jout_end(jout);
 }
 
 void cli_list_verbs(FILE *out)

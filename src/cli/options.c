@@ -67,27 +67,23 @@ static void help_json(const struct cli_command *command, FILE *out)
 {
     const struct cli_option *option;
     char buf[HELP_TEXT];
-    struct jout jout;
+    struct jout *jout = jout_begin(out, "help");
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "help");
-    jout_text(&jout, "verb", command->verb);
-    jout_text(&jout, "operands", command->operands);
-    jout_text(&jout, "about", command->about);
-    jout_open(&jout, "options", '[');
+    jout_text(jout, "verb", command->verb);
+    jout_text(jout, "operands", command->operands);
+    jout_text(jout, "about", command->about);
+    jout_open(jout, "options", '[');
     for (unsigned i = 0; (option = option_at(command, i)) != NULL; i++) {
         const char *words = option->words != NULL ? option->words : option->offered;
-        jout_open_line(&jout, NULL, '{');
-        jout_text(&jout, "name", option->name);
-        if (option->argument != NULL) jout_text(&jout, "argument", option->argument);
-        jout_text(&jout, "help", help_of(command, option, buf));
-        if (words != NULL) jout_text(&jout, "words", with_systems(words, buf));
-        jout_close(&jout);
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "name", option->name);
+        if (option->argument != NULL) jout_text(jout, "argument", option->argument);
+        jout_text(jout, "help", help_of(command, option, buf));
+        if (words != NULL) jout_text(jout, "words", with_systems(words, buf));
+        jout_close(jout);
     }
-    jout_close(&jout);
-    jout_close(&jout);
+    jout_close(jout);
+    jout_end(jout);
 }
 
 static void print_help(const struct cli_command *command, FILE *out)

@@ -23,14 +23,10 @@ int verb_version(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     if (common.json) {
-        struct jout jout;
+        struct jout *jout = jout_begin(out, "version");
 
-        jout_init(&jout, out);
-        jout_open(&jout, NULL, '{');
-        jout_u64(&jout, "version", 1);
-        jout_text(&jout, "kind", "version");
-        jout_text(&jout, "rocelab", ROCELAB_VERSION);
-        jout_close(&jout);
+        jout_text(jout, "rocelab", ROCELAB_VERSION);
+        jout_end(jout);
     } else {
         fputs(common.quiet ? ROCELAB_VERSION "\n" : "rocelab " ROCELAB_VERSION "\n", out);
     }

@@ -13,6 +13,7 @@
 #include "report/json_out.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -31,6 +32,26 @@ void jout_init(struct jout *jout, FILE *out)
     jout->used = 0;
     jout->depth = jout->line_depth = 0;
     jout->line = jout->filled = jout->failed = false;
+}
+
+struct jout *jout_begin(FILE *out, const char *kind)
+{
+    struct jout *jout = malloc(sizeof *jout);
+
+    jout_init(jout, out);
+    jout_open(jout, NULL, '{');
+    if (kind == NULL) return jout;
+    jout_u64(jout, "version", 1);
+    jout_text(jout, "kind", kind);
+    return jout;
+}
+
+bool jout_end(struct jout *jout)
+{
+    jout_close(jout);
+    bool good = !jout->failed;
+    free(jout);
+    return good;
 }
 
 void jout_flush(struct jout *jout)

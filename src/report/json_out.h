@@ -35,6 +35,9 @@ struct jout {
 };
 
 void jout_init(struct jout *jout, FILE *out);
+/* A document: the outermost object, with what each begins with; NULL: it says by itself what it is. */
+struct jout *jout_begin(FILE *out, const char *kind);
+bool jout_end(struct jout *jout); /* closes and frees it; false: something is not in it */
 /* key is NULL inside an array and at the top.  bracket: '{' or '['. */
 void jout_open(struct jout *jout, const char *key, char bracket);
 void jout_open_line(struct jout *jout, const char *key, char bracket);

@@ -90,16 +90,14 @@ static void json_labels(struct jout *jout, const struct observe_metric *metric)
     jout_close(jout);
 }
 
-void metrics_list_json(struct jout *jout)
+void metrics_list_json(FILE *out)
 {
+    struct jout *jout = jout_begin(out, "metrics");
     struct observe_catalogue catalogue;
     const struct observe_metric *metric;
     uint32_t at = 0;
 
     observe_catalogue(&catalogue);
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "metrics");
     jout_open(jout, "metrics", '[');
     while (next(&catalogue, &at, &metric)) {
         jout_open_line(jout, NULL, '{');
@@ -112,5 +110,5 @@ void metrics_list_json(struct jout *jout)
         jout_close(jout);
     }
     jout_close(jout);
-    jout_close(jout);
+    jout_end(jout);
 }

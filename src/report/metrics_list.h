@@ -10,6 +10,6 @@
 #include "report/json_out.h"
 
 void metrics_list_text(FILE *out);
-void metrics_list_json(struct jout *jout);
+void metrics_list_json(FILE *out);
 
 #endif

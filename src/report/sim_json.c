@@ -230,16 +230,14 @@ static void json_nic(struct jout *jout, const struct sim_report *report, const s
     jout_close(jout);
 }
 
-void sim_json(struct jout *jout, const struct sim_report *report)
+bool sim_json_write(FILE *out, const struct sim_report *report)
 {
+    struct jout *jout = jout_begin(out, report->program ? "up" : "sim");
     const struct sim_result *result = report->result;
     const struct fabric *fabric = report->fabric;
     char digest[17];
 
     snprintf(digest, sizeof(digest), "%016" PRIx64, result->digest);
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", report->program ? "up" : "sim");
     jout_text(jout, "fabric", fabric->name);
     jout_text(jout, "system", fabric_system(fabric)->name);
     jout_text(jout, "state", state_name(result->state));
@@ -281,17 +279,5 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     jout_close(jout);
     sim_json_events(jout, report);
     sim_json_series(jout, report);
-    jout_close(jout);
-}
-
-bool sim_json_write(FILE *out, const struct sim_report *report)
-{
-    struct jout *jout = malloc(sizeof *jout);
-
-    if (jout == NULL) return false;
-    jout_init(jout, out);
-    sim_json(jout, report);
-    bool good = !jout->failed;
-    free(jout);
-    return good;
+    return jout_end(jout);
 }

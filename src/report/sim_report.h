@@ -49,8 +49,7 @@ struct sim_text_options {
 };
 
 void sim_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
-void sim_json(struct jout *jout, const struct sim_report *report);
-bool sim_json_write(FILE *out, const struct sim_report *report); /* the same; false: not enough memory */
+bool sim_json_write(FILE *out, const struct sim_report *report); /* false: not all of it could be written */
 
 /* sim_trouble.c: deadlocks, the first failure, the watchdog, pauses and their causes. */
 void sim_text_trouble(FILE *out, const struct sim_report *report, const struct sim_text_options *options);

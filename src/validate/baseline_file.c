@@ -235,24 +235,20 @@ static void write_hex(struct jout *jout, const char *name, uint64_t number)
 
 uint32_t baseline_print(FILE *out, const struct diagnose_baseline *baseline)
 {
-    static struct jout jout;
+    struct jout *jout = jout_begin(out, "baseline");
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "baseline");
     if (baseline->digest)
-        write_hex(&jout, "fabric_digest", baseline->digest);
+        write_hex(jout, "fabric_digest", baseline->digest);
     else
-        jout_null(&jout, "fabric_digest");
-    if (baseline->program) write_hex(&jout, "program_digest", baseline->program);
-    if (baseline->level) jout_text(&jout, "level", baseline->level);
-    if (baseline->owner) jout_text(&jout, "owner", baseline->owner);
-    if (baseline->by) jout_text(&jout, "signed_by", baseline->by);
-    uint32_t count = write_jobs(&jout, baseline);
-    if (baseline->lives) write_machine(&jout, &baseline->machine);
-    write_programs(&jout, "live", baseline->live, baseline->lives);
-    write_programs(&jout, "measured", baseline->measured, baseline->measureds);
-    jout_close(&jout);
+        jout_null(jout, "fabric_digest");
+    if (baseline->program) write_hex(jout, "program_digest", baseline->program);
+    if (baseline->level) jout_text(jout, "level", baseline->level);
+    if (baseline->owner) jout_text(jout, "owner", baseline->owner);
+    if (baseline->by) jout_text(jout, "signed_by", baseline->by);
+    uint32_t count = write_jobs(jout, baseline);
+    if (baseline->lives) write_machine(jout, &baseline->machine);
+    write_programs(jout, "live", baseline->live, baseline->lives);
+    write_programs(jout, "measured", baseline->measured, baseline->measureds);
+    jout_end(jout);
     return count + baseline->lives + baseline->measureds;
 }

@@ -257,19 +257,19 @@ static int explain(const struct settings *settings, const char *path, bool skip,
     return status;
 }
 
-static void document_begin(struct jout *jout, FILE *out)
+static struct jout *document_begin(FILE *out)
 {
-    jout_init(jout, out);
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "capture");
-    jout_open(jout, "files", '[');
+    struct jout *jout = out ? jout_begin(out, "capture") : NULL;
+
+    if (jout) jout_open(jout, "files", '[');
+    return jout;
 }
 
 static void document_end(struct jout *jout)
 {
+    if (jout == NULL) return;
     jout_close(jout);
-    jout_close(jout);
+    jout_end(jout);
 }
 
 /* Answers an enum cli_exit. */
@@ -291,8 +291,6 @@ static int explain_all(const struct settings *settings, int files, char **file, 
 int verb_capture(int argc, char **argv, FILE *out)
 {
     struct settings settings = {.connections = 20, .details = 3, .interval_ns = 1000000000};
-    struct documents documents = {0};
-    struct jout print, page;
     int first;
     int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
 
@@ -303,12 +301,11 @@ int verb_capture(int argc, char **argv, FILE *out)
     }
     if (!cli_html_begin(&settings.html, argc, argv)) return CLI_WRONG;
     catch_signals();
-    if (settings.common.json) document_begin(documents.print = &print, out);
     FILE *html = settings.html.path ? cli_html_open(&settings.html) : NULL;
-    if (html) document_begin(documents.page = &page, html);
+    struct documents documents = {document_begin(settings.common.json ? out : NULL), document_begin(html)};
     int status = explain_all(&settings, argc - first, argv + first, out, &documents);
-    if (documents.print) document_end(documents.print);
-    if (documents.page) document_end(documents.page);
+    document_end(documents.print);
+    document_end(documents.page);
     if (settings.html.path && (html == NULL || !cli_html_close(&settings.html))) status = CLI_WRONG;
     cli_html_release(&settings.html);
     return status;

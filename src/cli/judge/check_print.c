@@ -68,37 +68,33 @@ static void lines_json(struct jout *jout, const struct check_input *input, bool 
 
 void check_print_json(const struct check_input *input, uint32_t count, FILE *out)
 {
-    static struct jout jout;
+    struct jout *jout = jout_begin(out, "check");
     uint64_t states = 0, searched = 0;
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "check");
-    jout_open(&jout, "findings", '[');
+    jout_open(jout, "findings", '[');
     for (uint32_t i = 0; i < count; i++) {
         states += input[i].check.states;
         searched += input[i].check.searched;
         for (uint32_t c = 0; c < input[i].causes; c++)
-            cause_json(&jout, &input[i], &input[i].cause[c]);
+            cause_json(jout, &input[i], &input[i].cause[c]);
     }
-    jout_close(&jout);
+    jout_close(jout);
     for (int assumed = 0; assumed < 2; assumed++) {
-        jout_open(&jout, assumed ? "assumed" : "not_understood", '[');
+        jout_open(jout, assumed ? "assumed" : "not_understood", '[');
         for (uint32_t i = 0; i < count; i++)
-            lines_json(&jout, &input[i], assumed == 1);
-        jout_close(&jout);
+            lines_json(jout, &input[i], assumed == 1);
+        jout_close(jout);
     }
-    jout_open(&jout, "unjudged", '[');
+    jout_open(jout, "unjudged", '[');
     for (uint32_t i = 0; i < count; i++)
-        check_unjudged_json(&jout, &input[i]);
-    jout_close(&jout);
-    cli_ends_json(&jout, count ? check_set(&input[0]) : NULL);
-    jout_open_line(&jout, "deadlocks", '{');
-    jout_u64(&jout, "states", states);
-    jout_u64(&jout, "searched", searched);
-    jout_close(&jout);
-    jout_close(&jout);
+        check_unjudged_json(jout, &input[i]);
+    jout_close(jout);
+    cli_ends_json(jout, count ? check_set(&input[0]) : NULL);
+    jout_open_line(jout, "deadlocks", '{');
+    jout_u64(jout, "states", states);
+    jout_u64(jout, "searched", searched);
+    jout_close(jout);
+    jout_end(jout);
 }
 
 static void sarif_text(struct jout *jout, const char *key, const char *text)
@@ -178,47 +174,45 @@ static void sarif_result(struct jout *jout, const struct check_input *input, con
 
 void check_print_sarif(const struct check_input *input, uint32_t count, FILE *out)
 {
-    static struct jout jout;
+    struct jout *jout = jout_begin(out, NULL);
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_text(&jout, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-    jout_text(&jout, "version", "2.1.0");
-    jout_open(&jout, "runs", '[');
-    jout_open(&jout, NULL, '{');
-    jout_open(&jout, "tool", '{');
-    jout_open(&jout, "driver", '{');
-    jout_text(&jout, "name", "rocelab");
-    jout_text(&jout, "version", ROCELAB_VERSION);
-    jout_open(&jout, "rules", '[');
+    jout_text(jout, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    jout_text(jout, "version", "2.1.0");
+    jout_open(jout, "runs", '[');
+    jout_open(jout, NULL, '{');
+    jout_open(jout, "tool", '{');
+    jout_open(jout, "driver", '{');
+    jout_text(jout, "name", "rocelab");
+    jout_text(jout, "version", ROCELAB_VERSION);
+    jout_open(jout, "rules", '[');
     for (uint32_t r = 0; r < check_rule_count; r++) {
-        jout_open(&jout, NULL, '{');
-        jout_text(&jout, "id", check_rules[r].id);
-        sarif_text(&jout, "shortDescription", check_rules[r].title);
-        sarif_text(&jout, "fullDescription", check_rules[r].why);
-        sarif_text(&jout, "help", check_rules[r].mend);
-        jout_close(&jout);
+        jout_open(jout, NULL, '{');
+        jout_text(jout, "id", check_rules[r].id);
+        sarif_text(jout, "shortDescription", check_rules[r].title);
+        sarif_text(jout, "fullDescription", check_rules[r].why);
+        sarif_text(jout, "help", check_rules[r].mend);
+        jout_close(jout);
     }
-    jout_close(&jout);
-    jout_close(&jout);
-    jout_close(&jout);
-    jout_open(&jout, "invocations", '[');
-    jout_open(&jout, NULL, '{');
-    jout_bool(&jout, "executionSuccessful", true);
-    jout_open(&jout, "toolExecutionNotifications", '[');
+    jout_close(jout);
+    jout_close(jout);
+    jout_close(jout);
+    jout_open(jout, "invocations", '[');
+    jout_open(jout, NULL, '{');
+    jout_bool(jout, "executionSuccessful", true);
+    jout_open(jout, "toolExecutionNotifications", '[');
     for (uint32_t i = 0; i < count; i++)
-        check_unjudged_sarif(&jout, &input[i]);
-    jout_close(&jout);
-    jout_close(&jout);
-    jout_close(&jout);
-    jout_open(&jout, "results", '[');
+        check_unjudged_sarif(jout, &input[i]);
+    jout_close(jout);
+    jout_close(jout);
+    jout_close(jout);
+    jout_open(jout, "results", '[');
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t c = 0; c < input[i].causes; c++)
-            sarif_result(&jout, &input[i], &input[i].cause[c]);
-    jout_close(&jout);
-    jout_close(&jout);
-    jout_close(&jout);
-    jout_close(&jout);
+            sarif_result(jout, &input[i], &input[i].cause[c]);
+    jout_close(jout);
+    jout_close(jout);
+    jout_close(jout);
+    jout_end(jout);
 }
 
 /* Why the rule says nothing; NULL: it was judged. */

@@ -106,22 +106,20 @@ static bool listed(size_t index)
 
 static void list_json(FILE *out, uint32_t only)
 {
-    static struct jout jout;
+    struct jout *jout = jout_begin(out, "diagnose-rules");
     const char *kind, *what;
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    diagnose_json_rules(&jout, only);
-    jout_open(&jout, "kinds", '[');
+    diagnose_json_rules(jout, only);
+    jout_open(jout, "kinds", '[');
     for (size_t i = 0; only == DIAGNOSE_RULES && (kind = reader_kind(i, &what)); i++) {
         if (listed(i)) continue;
-        jout_open_line(&jout, NULL, '{');
-        jout_text(&jout, "kind", kind);
-        jout_text(&jout, "what", what);
-        jout_close(&jout);
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "kind", kind);
+        jout_text(jout, "what", what);
+        jout_close(jout);
     }
-    jout_close(&jout);
-    jout_close(&jout);
+    jout_close(jout);
+    jout_end(jout);
 }
 
 static void list_text(FILE *out)
@@ -168,13 +166,9 @@ static int answer(struct settings *settings, const struct diagnose_report *repor
 {
     const struct diagnose *diagnose = report->diagnose;
     const struct text_style style = cli_style();
-    static struct jout jout;
 
     if (settings->common.json) {
-        jout_init(&jout, out);
-        jout_open(&jout, NULL, '{');
-        diagnose_json(&jout, report);
-        jout_close(&jout);
+        diagnose_json(out, report, NULL);
     } else {
         diagnose_text(out, report, &style, settings->common.quiet);
     }
@@ -217,15 +211,11 @@ static int judge(struct settings *settings, struct evidence *evidence, const str
 static int walk_links(const struct settings *settings, const struct evidence *evidence, FILE *out)
 {
     const struct text_style style = cli_style();
-    static struct jout jout;
     struct walk walk;
 
     walk_run(&walk, evidence);
     if (settings->common.json) {
-        jout_init(&jout, out);
-        jout_open(&jout, NULL, '{');
-        walk_json(&jout, &walk);
-        jout_close(&jout);
+        walk_json(out, &walk);
     } else {
         walk_text(out, &walk, &style, settings->common.quiet);
     }

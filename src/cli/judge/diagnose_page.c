@@ -43,14 +43,8 @@ static char *read_run(const struct diagnose_report *report, const char **ret_lef
 static bool write_document(const void *context, FILE *out)
 {
     const struct document *document = context;
-    struct jout *jout = malloc(sizeof *jout);
 
-    jout_init(jout, out);
-    jout_open(jout, NULL, '{');
-    diagnose_json(jout, document->report);
-    if (document->run) jout_text(jout, "run", document->run);
-    jout_close(jout);
-    free(jout);
+    diagnose_json(out, document->report, document->run);
     return true;
 }
 

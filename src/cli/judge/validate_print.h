@@ -12,6 +12,6 @@
 
 void validate_print_text(const struct validate *validate, bool quiet, FILE *out);
 void validate_print_junit(const struct validate *validate, FILE *out);
-bool validate_print_json(const struct validate *validate, FILE *out); /* false after a message */
+bool validate_print_json(const void *validate, FILE *out); /* a cli_writer */
 
 #endif

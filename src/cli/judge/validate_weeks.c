@@ -151,41 +151,37 @@ static void json_pair(struct jout *jout, const char *key, double least, double m
 
 static void print_json(const struct weeks *weeks, const struct fabric *fabric, FILE *out)
 {
-    static struct jout jout;
+    struct jout *jout = jout_begin(out, "validate-weeks");
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "validate-weeks");
-    jout_text(&jout, "fabric", fabric_name(fabric));
-    jout_u64(&jout, "weeks", weeks->weeks);
-    jout_u64(&jout, "seed", weeks->seed);
-    jout_u64(&jout, "gpus", weeks->gpus);
-    jout_real(&jout, "checkpoint_s", in_s(weeks->reliability.checkpoint_ps));
-    jout_real(&jout, "checkpoint_write_s", in_s(weeks->reliability.write_ps));
-    jout_real(&jout, "restart_s", in_s(weeks->reliability.restart_ps));
-    jout_bool(&jout, "spares", weeks->reliability.spares);
-    jout_real(&jout, "failures", weeks->failures);
-    jout_real(&jout, "stops", weeks->stops);
-    jout_real(&jout, "useful_share", weeks->useful);
-    json_pair(&jout, "useful_share_95", weeks->useful_least, weeks->useful_most);
-    jout_real(&jout, "gpu_hours", weeks->gpu_hours);
-    jout_real(&jout, "lost_gpu_hours", weeks->gpu_hours_lost);
-    json_pair(&jout, "lost_gpu_hours_95", weeks->lost_least, weeks->lost_most);
-    jout_real(&jout, "best_checkpoint_s", weeks->best_checkpoint_s);
-    jout_open(&jout, "sources", '[');
+    jout_text(jout, "fabric", fabric_name(fabric));
+    jout_u64(jout, "weeks", weeks->weeks);
+    jout_u64(jout, "seed", weeks->seed);
+    jout_u64(jout, "gpus", weeks->gpus);
+    jout_real(jout, "checkpoint_s", in_s(weeks->reliability.checkpoint_ps));
+    jout_real(jout, "checkpoint_write_s", in_s(weeks->reliability.write_ps));
+    jout_real(jout, "restart_s", in_s(weeks->reliability.restart_ps));
+    jout_bool(jout, "spares", weeks->reliability.spares);
+    jout_real(jout, "failures", weeks->failures);
+    jout_real(jout, "stops", weeks->stops);
+    jout_real(jout, "useful_share", weeks->useful);
+    json_pair(jout, "useful_share_95", weeks->useful_least, weeks->useful_most);
+    jout_real(jout, "gpu_hours", weeks->gpu_hours);
+    jout_real(jout, "lost_gpu_hours", weeks->gpu_hours_lost);
+    json_pair(jout, "lost_gpu_hours_95", weeks->lost_least, weeks->lost_most);
+    jout_real(jout, "best_checkpoint_s", weeks->best_checkpoint_s);
+    jout_open(jout, "sources", '[');
     for (uint32_t s = 0; s < weeks->sources; s++)
-        json_source(&jout, weeks, &weeks->source[s]);
-    jout_close(&jout);
-    jout_open(&jout, "improve", '[');
+        json_source(jout, weeks, &weeks->source[s]);
+    jout_close(jout);
+    jout_open(jout, "improve", '[');
     for (uint32_t b = 0; b < weeks->betters; b++) {
-        jout_open_line(&jout, NULL, '{');
-        jout_text(&jout, "what", weeks->better[b].what);
-        jout_real(&jout, "saved_gpu_hours", weeks->better[b].saved_gpu_hours);
-        jout_close(&jout);
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "what", weeks->better[b].what);
+        jout_real(jout, "saved_gpu_hours", weeks->better[b].saved_gpu_hours);
+        jout_close(jout);
     }
-    jout_close(&jout);
-    jout_close(&jout);
+    jout_close(jout);
+    jout_end(jout);
 }
 
 int validate_weeks(const struct validate *plan, uint32_t weeks, bool json, FILE *out)

@@ -49,14 +49,13 @@ static void json_overrides(struct jout *jout, const struct fabric_criteria *crit
     jout_close(jout);
 }
 
-static void json_document(struct jout *jout, const struct validate *validate)
+bool validate_print_json(const void *context, FILE *out)
 {
+    const struct validate *validate = context;
+    struct jout *jout = jout_begin(out, "validate");
     char digest[24];
 
     snprintf(digest, sizeof digest, "%016" PRIx64, validate_digest(validate));
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "validate");
     jout_text(jout, "file", validate->path);
     jout_text(jout, "fabric", validate->fabric->name);
     jout_text(jout, "measured", validate->measured ? validate->measured->path : NULL);
@@ -78,16 +77,7 @@ static void json_document(struct jout *jout, const struct validate *validate)
         json_row(jout, &validate->row[i]);
     jout_close(jout);
     if (validate->measured) diagnose_json_remarks(jout, &validate->measured->evidence);
-    jout_close(jout);
-}
-
-bool validate_print_json(const struct validate *validate, FILE *out)
-{
-    struct jout *jout = malloc(sizeof *jout);
-
-    jout_init(jout, out);
-    json_document(jout, validate);
-    free(jout);
+    jout_end(jout);
     return true;
 }
 

@@ -48,15 +48,6 @@ static const struct cli_command command = {
     .more = more_help,
 };
 
-void config_json_begin(struct jout *jout, FILE *out, const char *kind, const char *list)
-{
-    jout_init(jout, out);
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", kind);
-    jout_open(jout, list, '[');
-}
-
 /* What system a node is of; NULL: none is said. */
 static const struct config_format *format_of(const struct config_settings *settings, const struct fabric *fabric,
                                              uint32_t node)
@@ -167,19 +158,19 @@ bool config_make(const struct config_settings *settings, const struct fabric *fa
 
 static void print_json(const struct fabric *fabric, const struct config_file *file, uint32_t count, FILE *out)
 {
-    struct jout jout;
+    struct jout *jout = jout_begin(out, "config");
 
-    config_json_begin(&jout, out, "config", "devices");
+    jout_open(jout, "devices", '[');
     for (uint32_t f = 0; f < count; f++) {
-        jout_open(&jout, NULL, '{');
-        jout_text(&jout, "device", file[f].device);
-        jout_text(&jout, "nos", file[f].format->name);
-        config_json_losses(&jout, fabric, &file[f]);
-        jout_text(&jout, "text", file[f].text);
-        jout_close(&jout);
+        jout_open(jout, NULL, '{');
+        jout_text(jout, "device", file[f].device);
+        jout_text(jout, "nos", file[f].format->name);
+        config_json_losses(jout, fabric, &file[f]);
+        jout_text(jout, "text", file[f].text);
+        jout_close(jout);
     }
-    jout_close(&jout);
-    jout_close(&jout);
+    jout_close(jout);
+    jout_end(jout);
 }
 
 static int print_configs(const struct config_settings *settings, const struct fabric *fabric, FILE *out)

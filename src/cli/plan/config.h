@@ -31,8 +31,6 @@ struct config_file { /* a device's configuration */
     size_t length;
 };
 
-void config_json_begin(struct jout *jout, FILE *out, const char *kind, const char *list);
-
 /* config.c: names of ports go as they are into configurations, and into scripts that root runs.  Can those of this
  * node do harm?  Then false after a message. */
 bool config_good_names(const struct fabric *fabric, uint32_t node);

@@ -58,7 +58,6 @@ static void json_cable(void *to, const struct cabling_row *row)
 static int print_bom(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
 {
     struct bom bom;
-    struct jout jout;
     int result = bom_make(fabric, &bom);
 
     if (result != 0) {
@@ -66,12 +65,9 @@ static int print_bom(const struct config_settings *settings, const struct fabric
         return CLI_WRONG;
     }
     if (settings->common.json) {
-        jout_init(&jout, out);
-        jout_open(&jout, NULL, '{');
-        jout_u64(&jout, "version", 1);
-        jout_text(&jout, "kind", "bom");
-        bom_json(&jout, fabric, &bom);
-        jout_close(&jout);
+        struct jout *jout = jout_begin(out, "bom");
+        bom_json(jout, fabric, &bom);
+        jout_end(jout);
     } else {
         bom_text(fabric, &bom, out);
     }
@@ -111,11 +107,11 @@ int config_print_plan(const struct config_settings *settings, const struct fabri
     if (settings->plan == CONFIG_PLAN_BOM) return print_bom(settings, fabric, out);
     if (!settings->common.quiet && bom_copper_text(fabric, copper)) cli_error("note: %s", copper);
     if (settings->common.json) {
-        struct jout jout;
-        config_json_begin(&jout, out, "cabling", "cables");
-        cabling_each(fabric, settings->nos, json_cable, &jout);
-        jout_close(&jout);
-        jout_close(&jout);
+        struct jout *jout = jout_begin(out, "cabling");
+        jout_open(jout, "cables", '[');
+        cabling_each(fabric, settings->nos, json_cable, jout);
+        jout_close(jout);
+        jout_end(jout);
     } else if (settings->plan == CONFIG_PLAN_CSV) {
         fputs("rail,nic,leaf,port,rate,length\n", out);
         cabling_each(fabric, settings->nos, csv_row, out);

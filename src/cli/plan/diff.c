@@ -74,18 +74,14 @@ static void print_summary(const struct diff *diff, uint32_t kinds, const struct 
 
 static void print_json(const struct diff *diff, const struct diff_list *list, FILE *out)
 {
-    struct jout jout;
+    struct jout *jout = jout_begin(out, "diff");
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "diff");
-    diff_print_json(list, &jout);
-    jout_u64(&jout, "devices", diff->devices);
-    jout_u64(&jout, "ports", diff->ports);
-    jout_u64(&jout, "rounded", diff->rounded);
-    cli_ends_json(&jout, list->running->imported ? &list->running->set : NULL);
-    jout_close(&jout);
+    diff_print_json(list, jout);
+    jout_u64(jout, "devices", diff->devices);
+    jout_u64(jout, "ports", diff->ports);
+    jout_u64(jout, "rounded", diff->rounded);
+    cli_ends_json(jout, list->running->imported ? &list->running->set : NULL);
+    jout_end(jout);
 }
 
 static int compare(const struct settings *settings, struct diff_list *list, FILE *out)

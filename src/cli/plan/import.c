@@ -152,18 +152,14 @@ static void print_notes(struct jout *jout, char *text)
 
 static void print_json(const struct settings *settings, char *text, FILE *out)
 {
-    struct jout jout;
+    struct jout *jout = jout_begin(out, "import");
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "import");
-    jout_text(&jout, "from", settings->from == FROM_HPCC ? "hpcc" : "htsim");
-    jout_text(&jout, "fabric", text);
-    jout_open(&jout, "notes", '[');
-    print_notes(&jout, text);
-    jout_close(&jout);
-    jout_close(&jout);
+    jout_text(jout, "from", settings->from == FROM_HPCC ? "hpcc" : "htsim");
+    jout_text(jout, "fabric", text);
+    jout_open(jout, "notes", '[');
+    print_notes(jout, text);
+    jout_close(jout);
+    jout_end(jout);
 }
 
 /* `file:line: leaf1 Ethernet1: message`, as compilers write. */
@@ -206,30 +202,26 @@ static void list_unjudged(const struct config_set *set)
 static void print_configs_json(const struct cli_source *source, const struct settings *settings, FILE *out)
 {
     const struct config_set *set = &source->set;
-    struct jout jout;
+    struct jout *jout = jout_begin(out, "import");
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "import");
-    jout_text(&jout, "from", settings->config ? settings->config->name : NULL);
-    jout_text(&jout, "fabric", source->text);
-    jout_open(&jout, "lines", '[');
+    jout_text(jout, "from", settings->config ? settings->config->name : NULL);
+    jout_text(jout, "fabric", source->text);
+    jout_open(jout, "lines", '[');
     for (uint32_t n = 0; n < set->notes; n++) {
         const struct config_note *note = &set->note[n];
-        jout_open_line(&jout, NULL, '{');
-        jout_text(&jout, "file", note->at.source < set->sources ? set->path[note->at.source] : NULL);
-        jout_u64(&jout, "line", note->at.line);
-        jout_text(&jout, "rule", note->rule);
-        jout_text(&jout, "device", note->device);
-        jout_text(&jout, "port", note->port);
-        jout_text(&jout, "message", note->message);
-        if (note->assumed) jout_bool(&jout, "assumed", true);
-        jout_close(&jout);
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "file", note->at.source < set->sources ? set->path[note->at.source] : NULL);
+        jout_u64(jout, "line", note->at.line);
+        jout_text(jout, "rule", note->rule);
+        jout_text(jout, "device", note->device);
+        jout_text(jout, "port", note->port);
+        jout_text(jout, "message", note->message);
+        if (note->assumed) jout_bool(jout, "assumed", true);
+        jout_close(jout);
     }
-    jout_close(&jout);
-    cli_ends_json(&jout, set);
-    jout_close(&jout);
+    jout_close(jout);
+    cli_ends_json(jout, set);
+    jout_end(jout);
 }
 
 static int import_configs(struct settings *settings, char **operand, int operands, FILE *out)

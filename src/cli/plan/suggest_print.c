@@ -218,36 +218,32 @@ static void json_row(struct jout *jout, const struct suggest_row *row)
 void cli_suggest_json(const struct cli_suggested *suggested, FILE *out)
 {
     const struct suggest *suggest = &suggested->suggest;
-    struct jout jout;
+    struct jout *jout = jout_begin(out, "suggest");
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "suggest");
-    jout_text(&jout, "file", suggested->path);
-    jout_open(&jout, "values", '[');
+    jout_text(jout, "file", suggested->path);
+    jout_open(jout, "values", '[');
     for (uint32_t r = 0; r < suggest->rows; r++)
-        json_row(&jout, &suggest->row[r]);
-    jout_close(&jout);
-    jout_u64(&jout, "ports_left_out", suggest->left_out);
-    jout_open(&jout, "lines", '[');
+        json_row(jout, &suggest->row[r]);
+    jout_close(jout);
+    jout_u64(jout, "ports_left_out", suggest->left_out);
+    jout_open(jout, "lines", '[');
     for (uint32_t l = 0; l < suggest->lines; l++) {
-        jout_open_line(&jout, NULL, '{');
-        jout_text(&jout, "path", suggest->line[l].path);
-        jout_text(&jout, "value", suggest->line[l].value);
-        jout_close(&jout);
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "path", suggest->line[l].path);
+        jout_text(jout, "value", suggest->line[l].value);
+        jout_close(jout);
     }
-    jout_close(&jout);
-    jout_open(&jout, "findings_left", '[');
+    jout_close(jout);
+    jout_open(jout, "findings_left", '[');
     for (uint32_t f = 0; f < suggested->check.findings; f++) {
         const struct check_finding *finding = &suggested->check.finding[f];
         if (!cli_suggest_counts(finding)) continue;
-        jout_open_line(&jout, NULL, '{');
-        jout_text(&jout, "rule", check_rules[finding->rule].id);
-        jout_text(&jout, "severity", check_severity_names[finding->severity]);
-        jout_text(&jout, "message", finding->message);
-        jout_close(&jout);
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "rule", check_rules[finding->rule].id);
+        jout_text(jout, "severity", check_severity_names[finding->severity]);
+        jout_text(jout, "message", finding->message);
+        jout_close(jout);
     }
-    jout_close(&jout);
-    jout_close(&jout);
+    jout_close(jout);
+    jout_end(jout);
 }

@@ -186,28 +186,24 @@ static void print_json(struct jout *jout, const struct device_counter_set *set, 
 
 static unsigned print_json_all(const struct live_programs *programs, const char *which, bool events, FILE *out)
 {
-    struct jout jout;
+    struct jout *jout = jout_begin(out, "counters");
     unsigned shown = 0;
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "counters");
-    jout_open(&jout, "adapters", '[');
+    jout_open(jout, "adapters", '[');
     for (unsigned i = 0; i < programs->sets; i++) {
         if (!wanted(&programs->set[i], which)) continue;
-        print_json(&jout, &programs->set[i], events);
+        print_json(jout, &programs->set[i], events);
         shown++;
     }
-    jout_close(&jout);
-    jout_open(&jout, "nccl", '[');
+    jout_close(jout);
+    jout_open(jout, "nccl", '[');
     for (unsigned i = 0; !events && i < programs->nccls; i++) {
         if (!wanted_nccl(&programs->nccl[i], which)) continue;
-        counters_nccl_json(&jout, &programs->nccl[i]);
+        counters_nccl_json(jout, &programs->nccl[i]);
         shown++;
     }
-    jout_close(&jout);
-    jout_close(&jout);
+    jout_close(jout);
+    jout_end(jout);
     return shown;
 }
 
@@ -277,13 +273,7 @@ static int list(const struct settings *settings, const char *which, const struct
         cli_error("counters: --list is of no process or fabric, and goes with --json alone");
         return CLI_WRONG;
     }
-    if (common->json) {
-        struct jout jout;
-        jout_init(&jout, out);
-        metrics_list_json(&jout);
-    } else {
-        metrics_list_text(out);
-    }
+    (common->json ? metrics_list_json : metrics_list_text)(out);
     return CLI_DONE;
 }
 

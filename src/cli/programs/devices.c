@@ -52,12 +52,8 @@ static void print_text(const struct device_info *device, unsigned count, bool qu
 static void print_json(const struct device_info *device, unsigned count, FILE *out)
 {
     char address[INET6_ADDRSTRLEN], guid[24];
-    struct jout document, *jout = &document;
+    struct jout *jout = jout_begin(out, "devices");
 
-    jout_init(jout, out);
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "devices");
     jout_open(jout, "devices", '[');
     for (unsigned i = 0; i < count; i++) {
         const struct device_info *d = &device[i];
@@ -83,7 +79,7 @@ static void print_json(const struct device_info *device, unsigned count, FILE *o
         jout_close(jout);
     }
     jout_close(jout);
-    jout_close(jout);
+    jout_end(jout);
 }
 
 int verb_devices(int argc, char **argv, FILE *out)

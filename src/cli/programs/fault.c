@@ -55,7 +55,6 @@ struct asked {
 /* Standard output, or why not.  Which fabric it was is told to who did not say it, as a comment of the line. */
 static int print(int answer, const char *text, const struct asked *asked, const struct cli_common *common, FILE *out)
 {
-    struct jout jout;
     uint64_t at = strtoull(text, NULL, 10);
     char name[UP_PATH];
     const char *words = asked->words;
@@ -66,14 +65,11 @@ static int print(int answer, const char *text, const struct asked *asked, const 
         size_t length = strcspn(text, "\n");
         cli_error("fault: %.*s", (int)length, text);
     } else if (common->json) {
-        jout_init(&jout, out);
-        jout_open(&jout, NULL, '{');
-        jout_u64(&jout, "version", 1);
-        jout_text(&jout, "kind", "fault");
-        jout_u64(&jout, "at_ps", at);
-        jout_text(&jout, "fabric", name);
-        jout_text(&jout, "fault", words);
-        jout_close(&jout);
+        struct jout *jout = jout_begin(out, "fault");
+        jout_u64(jout, "at_ps", at);
+        jout_text(jout, "fabric", name);
+        jout_text(jout, "fault", words);
+        jout_end(jout);
     } else {
         fprintf(out, "at %" PRIu64 "ps: %s", at, words);
         if (!asked->named) fprintf(out, "  # fabric '%s'", name);

@@ -43,16 +43,12 @@ static bool answer_fault(struct up_answer *self, const char *words, FILE *out)
 
 static void counters_json(const struct sim_report *report, const char *which, uint32_t *ret_shown, FILE *out)
 {
-    struct jout jout;
+    struct jout *jout = jout_begin(out, "fabric-counters");
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "fabric-counters");
-    jout_text(&jout, "fabric", report->fabric->name);
-    jout_u64(&jout, "now_ps", report->result->virtual_ps);
-    *ret_shown = sim_counters_json(&jout, report, which);
-    jout_close(&jout);
+    jout_text(jout, "fabric", report->fabric->name);
+    jout_u64(jout, "now_ps", report->result->virtual_ps);
+    *ret_shown = sim_counters_json(jout, report, which);
+    jout_end(jout);
 }
 
 static bool answer_counters(struct up_answer *self, const char *words, FILE *out)

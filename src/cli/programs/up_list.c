@@ -72,29 +72,25 @@ static int by_name(const void *a, const void *b)
 
 static void print_json(const struct all *all, FILE *out)
 {
-    struct jout jout;
+    struct jout *jout = jout_begin(out, "fabrics");
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "fabrics");
-    jout_open(&jout, "fabrics", '[');
+    jout_open(jout, "fabrics", '[');
     for (unsigned i = 0; i < all->count; i++) {
         const struct one *one = &all->one[i];
-        jout_open_line(&jout, NULL, '{');
-        jout_text(&jout, "name", one->name);
-        jout_u64(&jout, "pid", (uint64_t)one->pid);
-        jout_bool(&jout, "answers", one->answers);
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "name", one->name);
+        jout_u64(jout, "pid", (uint64_t)one->pid);
+        jout_bool(jout, "answers", one->answers);
         if (one->answers) {
-            jout_u64(&jout, "since_s", one->since_s);
-            jout_text(&jout, "clock", one->clock);
-            jout_u64(&jout, "programs", one->programs);
-            jout_u64(&jout, "now_ps", one->now_ps);
+            jout_u64(jout, "since_s", one->since_s);
+            jout_text(jout, "clock", one->clock);
+            jout_u64(jout, "programs", one->programs);
+            jout_u64(jout, "now_ps", one->now_ps);
         }
-        jout_close(&jout);
+        jout_close(jout);
     }
-    jout_close(&jout);
-    jout_close(&jout);
+    jout_close(jout);
+    jout_end(jout);
 }
 
 static void print_text(const struct all *all, FILE *out)

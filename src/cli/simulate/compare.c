@@ -171,11 +171,6 @@ static bool add_costs(struct settings *settings)
     return true;
 }
 
-static bool write_json(const void *context, FILE *out)
-{
-    return compare_json(context, out);
-}
-
 static int report(struct settings *settings, const struct compare_view *view, FILE *out)
 {
     const struct sweep *sweep = &settings->sweep;
@@ -183,10 +178,12 @@ static int report(struct settings *settings, const struct compare_view *view, FI
 
     for (uint32_t i = 0; i < sweep->points * sweep->seeds; i++)
         if (sweep_note(&sweep->row[i])[0]) status = CLI_PROBLEMS;
-    if (settings->out && !cli_write_in(settings->out, "compare.json", write_json, view)) status = CLI_WRONG;
-    if (!cli_html_end(&settings->html, write_json, view)) status = CLI_WRONG;
-    if (settings->json && !compare_json(view, out)) status = CLI_WRONG;
-    if (!settings->json) compare_print(view, out);
+    if (settings->out && !cli_write_in(settings->out, "compare.json", compare_json, view)) status = CLI_WRONG;
+    if (!cli_html_end(&settings->html, compare_json, view)) status = CLI_WRONG;
+    if (settings->json)
+        compare_json(view, out);
+    else
+        compare_print(view, out);
     return status;
 }
 

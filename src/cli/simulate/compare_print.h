@@ -29,6 +29,6 @@ struct compare_view {
 };
 
 void compare_print(const struct compare_view *view, FILE *out);
-bool compare_json(const struct compare_view *view, FILE *out); /* false after a message */
+bool compare_json(const void *view, FILE *out); /* a cli_writer */
 
 #endif

@@ -98,14 +98,13 @@ static void json_answer(struct jout *jout, const struct compare_view *view, cons
     jout_close(jout);
 }
 
-static void json_document(struct jout *jout, const struct compare_view *view)
+bool compare_json(const void *context, FILE *out)
 {
+    const struct compare_view *view = context;
+    struct jout *jout = jout_begin(out, "compare");
     const struct sweep *sweep = view->sweep;
     bool used[PRICE_ITEMS_MAX] = {false};
 
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "compare");
     jout_text(jout, "file", sweep->path);
     jout_text(jout, "fabric", fabric_name(view->fabric));
     jout_open_line(jout, "vary", '[');
@@ -125,15 +124,6 @@ static void json_document(struct jout *jout, const struct compare_view *view)
         for (uint32_t i = 0; i < PRICE_ITEMS_MAX; i++)
             used[i] |= view->cost[s].known && view->cost[s].used[i];
     bom_prices_json(jout, view->fabric, used);
-    jout_close(jout);
-}
-
-bool compare_json(const struct compare_view *view, FILE *out)
-{
-    struct jout *jout = malloc(sizeof *jout);
-
-    jout_init(jout, out);
-    json_document(jout, view);
-    free(jout);
+    jout_end(jout);
     return true;
 }

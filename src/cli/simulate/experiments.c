@@ -289,21 +289,11 @@ static bool ready(struct settings *settings)
 static int run_all(const struct settings *settings, const char *folder, const struct found *found, char **argv,
                    int argc, FILE *out)
 {
-    struct jout *jout = settings->common.json ? malloc(sizeof *jout) : NULL;
+    struct jout *jout = settings->common.json ? jout_begin(out, "experiments") : NULL;
     struct tally tally = {0};
     int status = CLI_DONE, done = 0;
 
-    if (settings->common.json && jout == NULL) {
-        cli_error("experiments: not enough memory");
-        return CLI_WRONG;
-    }
-    if (jout) {
-        jout_init(jout, out);
-        jout_open(jout, NULL, '{');
-        jout_u64(jout, "version", 1);
-        jout_text(jout, "kind", "experiments");
-        jout_open(jout, "experiments", '[');
-    }
+    if (jout) jout_open(jout, "experiments", '[');
     cli_catch_stop(1);
     for (int i = 0; i < found->count && !cli_stopped; i++) {
         struct study_error error = {0};
@@ -327,8 +317,7 @@ static int run_all(const struct settings *settings, const char *folder, const st
         jout_close(jout);
         for (int v = 0; v <= VERDICT_MISS; v++)
             jout_u64(jout, verdict_names[v], tally.verdict[v]);
-        jout_close(jout);
-        free(jout);
+        jout_end(jout);
     } else if (!settings->list) {
         fprintf(out, "%" PRIu32 " pass, %" PRIu32 " explained, %" PRIu32 " miss\n", tally.verdict[VERDICT_PASS],
                 tally.verdict[VERDICT_EXPLAINED], tally.verdict[VERDICT_MISS]);

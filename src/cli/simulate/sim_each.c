@@ -121,13 +121,9 @@ static void json_one(struct jout *jout, const struct each_one *one, bool base)
 
 static bool print_json(const struct each *each, bool seeds, FILE *out)
 {
-    struct jout *jout = malloc(sizeof(*jout));
+    struct jout *jout = jout_begin(out, "sim-each");
     bool enough = jout != NULL;
 
-    jout_init(jout, out);
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "sim-each");
     jout_text(jout, "fabric", each->fabric->name);
     fabric_slices_json(jout, each->fabric);
     jout_text(jout, "each", each_names[each->options->what]);
@@ -144,8 +140,7 @@ static bool print_json(const struct each *each, bool seeds, FILE *out)
             json_one(jout, &each->one[i], i == 0);
     }
     jout_close(jout);
-    jout_close(jout);
-    free(jout);
+    jout_end(jout);
     return enough;
 }
 

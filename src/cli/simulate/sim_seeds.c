@@ -99,16 +99,11 @@ static void print_text(const struct seeds_report *report, FILE *out)
 static bool print_json(const void *context, FILE *out)
 {
     const struct seeds_report *report = context;
-    struct jout *jout = malloc(sizeof *jout);
+    struct jout *jout = jout_begin(out, "sim-seeds");
 
-    jout_init(jout, out);
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "sim-seeds");
     jout_text(jout, "file", report->sweep->path);
     seeds_json(jout, report->sweep->row, &report->summary);
-    jout_close(jout);
-    free(jout);
+    jout_end(jout);
     return true;
 }
 

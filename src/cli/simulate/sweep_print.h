@@ -27,7 +27,7 @@ void sweep_list_columns(FILE *out);
 /* The columns that tables show: those of --show, else the usual ones that say something. */
 uint32_t sweep_columns(const struct sweep *sweep, const struct sweep_view *view, struct sweep_shown ret[SWEEP_SHOWN]);
 void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE *out);
-bool sweep_json(const struct sweep *sweep, const struct sweep_view *view, FILE *out);
+void sweep_json(const struct sweep *sweep, const struct sweep_view *view, FILE *out);
 void sweep_csv(const struct sweep *sweep, const struct sweep_view *view, FILE *out);
 /* "" where every job ended well. */
 const char *sweep_note(const struct row *row);

@@ -75,14 +75,10 @@ static void json_named(struct jout *jout, const struct sweep_grid *grid)
     jout_close(jout);
 }
 
-bool sweep_json(const struct sweep *sweep, const struct sweep_view *view, FILE *out)
+void sweep_json(const struct sweep *sweep, const struct sweep_view *view, FILE *out)
 {
-    struct jout *jout = malloc(sizeof *jout);
+    struct jout *jout = jout_begin(out, "sweep");
 
-    jout_init(jout, out);
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "sweep");
     jout_text(jout, "file", sweep->path);
     jout_open_line(jout, "vary", '[');
     for (uint32_t i = 0; i < sweep->grid.axes; i++)
@@ -95,9 +91,7 @@ bool sweep_json(const struct sweep *sweep, const struct sweep_view *view, FILE *
     for (uint32_t i = 0; i < sweep->points; i++)
         if (sweep_has(sweep, i)) json_point(jout, sweep, view, i);
     jout_close(jout);
-    jout_close(jout);
-    free(jout);
-    return true;
+    jout_end(jout);
 }
 
 struct names {

@@ -76,23 +76,20 @@ static const struct cli_command command = {
     .more = more_help,
 };
 
-static bool write_json(const void *context, FILE *out)
-{
-    return tune_json(context, out);
-}
-
 static int report(struct settings *settings, FILE *out)
 {
     const struct tune *tune = &settings->tune;
     int status = CLI_DONE;
     bool configs = false;
 
-    if (settings->out && (!cli_write_in(settings->out, "tune.json", write_json, tune) ||
+    if (settings->out && (!cli_write_in(settings->out, "tune.json", tune_json, tune) ||
                           !tune_change_write(tune, settings->out, &configs)))
         status = CLI_WRONG;
-    if (!cli_html_end(&settings->html, write_json, tune)) status = CLI_WRONG;
-    if (settings->json && !tune_json(tune, out)) status = CLI_WRONG;
-    if (!settings->json) tune_print(tune, out);
+    if (!cli_html_end(&settings->html, tune_json, tune)) status = CLI_WRONG;
+    if (settings->json)
+        tune_json(tune, out);
+    else
+        tune_print(tune, out);
     if (!settings->json && status == CLI_DONE) tune_print_next(tune, settings->out, configs, out);
     return status;
 }

@@ -129,11 +129,10 @@ static void json_under(struct jout *jout, const struct tune *tune)
     jout_real(jout, "robustness_worst_ratio", exp(tune->robustness));
 }
 
-static void json_document(struct jout *jout, const struct tune *tune)
+bool tune_json(const void *context, FILE *out)
 {
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "tune");
+    const struct tune *tune = context;
+    struct jout *jout = jout_begin(out, "tune");
     jout_text(jout, "file", tune->path);
     jout_text(jout, "fabric", fabric_name(tune->fabric));
     fabric_slices_json(jout, tune->fabric);
@@ -161,15 +160,6 @@ static void json_document(struct jout *jout, const struct tune *tune)
     for (uint32_t i = 0; i < tune->left_outs; i++)
         jout_text(jout, NULL, tune->left_out[i]);
     jout_close(jout);
-    jout_close(jout);
-}
-
-bool tune_json(const struct tune *tune, FILE *out)
-{
-    struct jout *jout = malloc(sizeof *jout);
-
-    jout_init(jout, out);
-    json_document(jout, tune);
-    free(jout);
+    jout_end(jout);
     return true;
 }

@@ -23,16 +23,15 @@ void diagnose_text(FILE *out, const struct diagnose_report *report, const struct
 /* Notes on what was not understood and what lacks: the text above has them too. */
 void diagnose_text_remarks(FILE *out, const struct evidence *evidence, const struct text_style *style);
 void diagnose_json_remarks(struct jout *jout, const struct evidence *evidence);
-/* The members of the document; whoever calls opens and closes it. */
-void diagnose_json(struct jout *jout, const struct diagnose_report *report);
+void diagnose_json(FILE *out, const struct diagnose_report *report, const char *run); /* run: its input, or NULL */
 /* --explain and --list.  `only`: one rule; DIAGNOSE_RULES: all. */
 void diagnose_text_rule(FILE *out, const struct text_style *style, uint32_t rule);
 void diagnose_text_rules(FILE *out);
-void diagnose_json_rules(struct jout *jout, uint32_t only);
+void diagnose_json_rules(struct jout *jout, uint32_t only); /* members of the document */
 
-/* A walk over cables.  `quiet`: the problems alone, a line each.  The JSON's members, as above. */
+/* A walk over cables.  `quiet`: the problems alone, a line each. */
 void walk_text(FILE *out, const struct walk *walk, const struct text_style *style, bool quiet);
-void walk_json(struct jout *jout, const struct walk *walk);
+void walk_json(FILE *out, const struct walk *walk);
 
 /* What was looked at. */
 struct diagnose_seen {

@@ -181,13 +181,12 @@ static void json_seen(struct jout *jout, const struct evidence *evidence)
     jout_close(jout);
 }
 
-void diagnose_json(struct jout *jout, const struct diagnose_report *report)
+void diagnose_json(FILE *out, const struct diagnose_report *report, const char *run)
 {
+    struct jout *jout = jout_begin(out, "diagnose");
     const struct diagnose *diagnose = report->diagnose;
     const struct evidence *evidence = diagnose->evidence;
 
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "diagnose");
     jout_open(jout, "inputs", '[');
     for (int i = 0; i < report->inputs; i++)
         jout_text(jout, NULL, report->input[i]);
@@ -205,12 +204,12 @@ void diagnose_json(struct jout *jout, const struct diagnose_report *report)
     json_missing(jout, diagnose);
     json_seen(jout, evidence);
     json_devices(jout, evidence);
+    if (run) jout_text(jout, "run", run);
+    jout_end(jout);
 }
 
 void diagnose_json_rules(struct jout *jout, uint32_t only)
 {
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "diagnose-rules");
     jout_open(jout, "rules", '[');
     for (uint32_t i = 0; i < DIAGNOSE_RULES; i++) {
         const struct diagnose_rule *rule = &diagnose_rules[i];

@@ -166,12 +166,11 @@ static void problems_json(struct jout *jout, const struct walk *walk, uint32_t f
     jout_close(jout);
 }
 
-void walk_json(struct jout *jout, const struct walk *walk)
+void walk_json(FILE *out, const struct walk *walk)
 {
+    struct jout *jout = jout_begin(out, "walk");
     uint32_t from = 0;
 
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "walk");
     jout_bool(jout, "whole", !walk->full && evidence_is_whole(walk->evidence));
     jout_u64(jout, "problems", walk->problems);
     jout_open(jout, "links", '[');
@@ -190,4 +189,5 @@ void walk_json(struct jout *jout, const struct walk *walk)
     }
     jout_close(jout);
     diagnose_json_remarks(jout, walk->evidence);
+    jout_end(jout);
 }

@@ -49,21 +49,18 @@ static bool write_about(FILE *out, const struct page_about *about)
 {
     struct base64 base64 = {.to = out};
     FILE *encoded = fopencookie(&base64, "w", (cookie_io_functions_t){.write = about_write});
-    struct jout *jout = malloc(sizeof *jout);
-    bool enough = encoded != NULL && jout != NULL;
+    bool enough = encoded != NULL;
 
     if (enough) {
-        jout_init(jout, encoded);
-        jout_open(jout, NULL, '{');
+        struct jout *jout = jout_begin(encoded, NULL);
         jout_text(jout, "rocelab", ROCELAB_VERSION);
         jout_open(jout, "command", '[');
         for (uint32_t i = 0; i < about->words; i++)
             jout_text(jout, NULL, about->word[i]);
         jout_close(jout);
         jout_text(jout, "left_out", about->left_out);
-        jout_close(jout);
+        jout_end(jout);
     }
-    free(jout);
     if (encoded && fclose(encoded) != 0) enough = false;
     base64_end(&base64);
     return enough;
