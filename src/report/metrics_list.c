@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "observe/catalogue.h"
+#include "report/rows/rows.h"
 
 /* Those that an exposition has (sim_prometheus.c), besides one that the metric has of its own. */
 static const char *labels_of(enum observe_object object)
@@ -101,12 +102,7 @@ void metrics_list_json(FILE *out)
     jout_open(jout, "metrics", '[');
     while (next(&catalogue, &at, &metric)) {
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "name", metric->name);
-        jout_text(jout, "type", metric->kind == OBSERVE_COUNTER ? "counter" : "gauge");
-        jout_text(jout, "unit", unit_of(metric->unit));
-        jout_bool(jout, "where_set", metric->kind == OBSERVE_SPARSE);
-        json_labels(jout, metric);
-        jout_text(jout, "help", help_of(metric));
+#include "report/rows/metric.def"
         jout_close(jout);
     }
     jout_close(jout);

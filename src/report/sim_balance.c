@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 
@@ -99,24 +100,7 @@ void sim_json_balance(struct jout *jout, const struct sim_report *report)
     for (uint32_t i = 0; i < result->tiers; i++) {
         const struct sim_tier *tier = &result->tier[i];
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "from", role_name[tier->from]);
-        jout_text(jout, "to", role_name[tier->to]);
-        jout_text(jout, "balance", balance_name[tier->balance]);
-        jout_u64(jout, "switches", tier->switches);
-        jout_u64(jout, "links", tier->links);
-        jout_fixed(jout, "max_mean", tier->mean_milli, 3);
-        jout_fixed(jout, "max_mean_worst", tier->worst_milli, 3);
-        jout_fixed(jout, "max_mean_expected", tier->expected_milli, 3);
-        jout_fixed(jout, "used", tier->used_milli, 3);
-        jout_fixed(jout, "used_expected", tier->expected_used_milli, 3);
-        if (tier->alike < FABRIC_ROLES)
-            jout_text(jout, "hashes_as", role_name[tier->alike]);
-        else
-            jout_null(jout, "hashes_as");
-        jout_open(jout, "empty", '[');
-        for (uint32_t e = 0; e < tier->empties; e++)
-            jout_text(jout, NULL, fabric_port_name(report->fabric, tier->empty[e], name));
-        jout_close(jout);
+#include "report/rows/tier.def"
         jout_close(jout);
     }
     jout_close(jout);

@@ -11,6 +11,7 @@
 
 #include "fabric/fabric.h"
 #include "report/collectives.h"
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 
@@ -149,30 +150,7 @@ void sim_collectives_json(struct jout *jout, const struct sim_report *report)
         const struct fabric_job *job = &report->fabric->job[row.first->job];
         enum fabric_job_kind kind = (enum fabric_job_kind)job->kind;
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "job", row.first->name);
-        jout_text(jout, "collective", fabric_job_names[kind]);
-        jout_u64(jout, "ranks", row.first->ranks);
-        jout_u64(jout, "size", row.first->bytes);
-        jout_u64(jout, "count", collective_count(job, &row));
-        jout_text(jout, "type", "float");
-        jout_text(jout, "redop", collective_reduces(kind) ? "sum" : "none");
-        if (fabric_job_rooted(kind))
-            jout_u64(jout, "root", job->root);
-        else
-            jout_null(jout, "root");
-        jout_u64(jout, "runs", row.runs);
-        if (row.ended)
-            jout_fixed(jout, "time_us", collective_mean_ps(&row) / PS_NS, 3);
-        else
-            jout_null(jout, "time_us");
-        if (row.first->ideal_ps != PS_NEVER)
-            jout_fixed(jout, "ideal_us", row.first->ideal_ps / PS_NS, 3);
-        else
-            jout_null(jout, "ideal_us");
-        jout_fixed(jout, "algbw_GBps", collective_kBps(&row, false), 6);
-        jout_fixed(jout, "busbw_GBps", collective_kBps(&row, true), 6);
-        jout_text(jout, "algorithm", algorithm(job, &row));
-        jout_text(jout, "protocol", fabric_protocol_name((enum fabric_protocol)row.first->protocol));
+#include "report/rows/collective.def"
         jout_close(jout);
     }
     jout_close(jout);

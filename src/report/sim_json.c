@@ -238,18 +238,7 @@ bool sim_json_write(FILE *out, const struct sim_report *report)
     char digest[17];
 
     snprintf(digest, sizeof(digest), "%016" PRIx64, result->digest);
-    jout_text(jout, "fabric", fabric->name);
-    jout_text(jout, "system", fabric_system(fabric)->name);
-    jout_text(jout, "state", state_name(result->state));
-    jout_u64(jout, "seed", report->seed);
-    jout_u64(jout, "threads", report->threads);
-    jout_u64(jout, "virtual_ps", result->virtual_ps);
-    jout_fixed(jout, "setup_s", report->setup_us, 6);
-    jout_fixed(jout, "wall_s", report->wall_us, 6);
-    jout_u64(jout, "packet_hops", result->packet_hops);
-    jout_text(jout, "digest", digest);
-    jout_u64(jout, "windows", result->windows);
-    jout_u64(jout, "window_ps", result->window_ps);
+#include "report/rows/sim.def"
     if (report->real) jout_u64(jout, "stood_still_ns", report->stood_still_ns);
     if (report->real) jout_u64(jout, "real_ns", report->real_ns);
     sim_json_verdict(jout, report);
@@ -265,18 +254,7 @@ bool sim_json_write(FILE *out, const struct sim_report *report)
     sim_json_balance(jout, report);
     sim_json_latency(jout, report);
     sim_json_fabric(jout, report);
-    jout_open(jout, "flows", '[');
-    for (uint32_t i = 0; i < result->flows; i++)
-        if (report->flow_chosen == NULL || report->flow_chosen[i]) json_flow(jout, report, &result->flow[i]);
-    jout_close(jout);
-    jout_open(jout, "ports", '[');
-    for (uint32_t i = 0; i < result->ports; i++)
-        json_port(jout, report, &result->port[i]);
-    jout_close(jout);
-    jout_open(jout, "nics", '[');
-    for (uint32_t i = 0; i < result->nics; i++)
-        json_nic(jout, report, &result->nic[i]);
-    jout_close(jout);
+#include "report/rows/sim_objects.def"
     sim_json_events(jout, report);
     sim_json_series(jout, report);
     return jout_end(jout);

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "fabric/fabric.h"
 #include "record/event.h"
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 
 #define LISTED_MOST 50000u /* events, and pauses, in a document */
@@ -52,13 +53,7 @@ static void json_event(struct jout *jout, const struct fabric *fabric, const str
     char name[FABRIC_NAME];
 
     jout_open_line(jout, NULL, '{');
-    jout_u64(jout, "at_ps", event->at);
-    jout_text(jout, "kind", about->name);
-    jout_text(jout, "object", object_of(fabric, event, name));
-    if (event->priority == RECORD_NO_PRIORITY)
-        jout_null(jout, "priority");
-    else
-        jout_u64(jout, "priority", event->priority);
+#include "report/rows/event.def"
     if (event->kind == RECORD_XOFF)
         json_port_or_null(jout, about->a, fabric, cause_of(fabric, event));
     else if (about->a)
@@ -103,12 +98,7 @@ static void json_pause(struct jout *jout, const struct fabric *fabric, const str
     uint32_t port = port_of(fabric, paused);
 
     jout_open_line(jout, NULL, '{');
-    json_port_or_null(jout, "port", fabric, fabric->port[port].peer);
-    json_port_or_null(jout, "paused", fabric, port);
-    jout_u64(jout, "priority", paused->priority);
-    jout_u64(jout, "from_ps", paused->at);
-    jout_time(jout, "to_ps", end);
-    json_port_or_null(jout, "cause", fabric, cause);
+#include "report/rows/pause_interval.def"
     jout_close(jout);
 }
 

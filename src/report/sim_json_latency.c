@@ -14,6 +14,7 @@
 #include "base/wide.h"
 #include "fabric/fabric.h"
 #include "fabric/switches.h"
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 
 #define PS_PER_NS 1000u
@@ -40,19 +41,7 @@ static void json_histo(struct jout *jout, const char *what, const char *object, 
 {
     if (histo->count == 0) return;
     jout_open_line(jout, NULL, '{');
-    jout_text(jout, "what", what);
-    jout_text(jout, "object", object);
-    jout_text(jout, "unit", "ns");
-    jout_u64(jout, "count", histo->count);
-    jout_u64(jout, "p50", histo_percentile(histo, 500000));
-    jout_u64(jout, "p90", histo_percentile(histo, 900000));
-    jout_u64(jout, "p99", histo_percentile(histo, 990000));
-    jout_u64(jout, "p999", histo_percentile(histo, 999000));
-    jout_u64(jout, "max", histo->max);
-    jout_open_line(jout, "buckets", '[');
-    for (uint32_t b = 0; b < HISTO_BUCKETS; b++)
-        json_bucket(jout, histo, b);
-    jout_close(jout);
+#include "report/rows/histogram.def"
     jout_close(jout);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "fabric/fabric.h"
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 
 /* What a column is about, as people call it; `ret_port`: the fabric's port, where it is about one. */
@@ -57,14 +58,7 @@ static void json_column(struct jout *jout, const struct sim_report *report, uint
     for (uint32_t i = series_steps(series); about->kind == OBSERVE_COUNTER && i-- > 1;)
         value[i] -= value[i - 1];
     jout_open_line(jout, NULL, '{');
-    jout_text(jout, "metric", about->series);
-    jout_text(jout, "object", name);
-    if (observe_priorities(about->object) > 1)
-        jout_u64(jout, "priority", priority);
-    else
-        jout_null(jout, "priority");
-    jout_text(jout, "unit", observe_unit_name(about->unit));
-    jout_list(jout, "data", value, series_steps(series));
+#include "report/rows/series_column.def"
     jout_close(jout);
 }
 
@@ -98,10 +92,7 @@ void sim_json_series(struct jout *jout, const struct sim_report *report)
     value = calloc(series_steps(series) + 1u, sizeof(*value));
     CHECK(value != NULL);
     jout_open(jout, "series", '{');
-    jout_u64(jout, "step_ps", series_step(series));
-    jout_time(jout, "first_ps", series_first(series));
-    jout_u64(jout, "steps", series_steps(series));
-    jout_bool(jout, "full", series_full(series));
+#include "report/rows/series.def"
     jout_open(jout, "columns", '[');
     for (uint32_t m = 0; m < series_catalogue(series)->count; m++)
         if (series_catalogue(series)->metric[m].series) left_out += json_metric(jout, report, m, value);

@@ -14,6 +14,7 @@
 
 #include "fabric/fabric.h"
 #include "jobs/training.h"
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 
@@ -206,14 +207,7 @@ static void json_groups(struct jout *jout, const struct fabric *fabric, const st
         const struct sim_training_group *group = &training->group[g];
         if (group->operations == 0 && group->busy_ps == 0) continue;
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "group", fabric_group_names[g]);
-        jout_u64(jout, "ranks", group->size);
-        jout_u64(jout, "calls", group->operations);
-        jout_u64(jout, "bytes", group->bytes);
-        jout_u64(jout, "busy_ps", group->busy_ps);
-        jout_u64(jout, "exposed_ps", group->exposed_ps);
-        jout_u64(jout, "exposed_most_ps", group->exposed_most_ps);
-        jout_bool(jout, "inside", sim_training_inside(fabric, job, g));
+#include "report/rows/training_group.def"
         jout_close(jout);
     }
     jout_close(jout);
@@ -235,18 +229,8 @@ static void json_gpus(struct jout *jout, const struct sim_report *report, const 
     jout_close(jout);
 }
 
-static void json_waits(struct jout *jout, const struct sim_report *report, const struct sim_training *training)
+static void json_listed(struct jout *jout, const struct sim_training *training)
 {
-    jout_open(jout, "rank_waits_ps", '[');
-    for (uint32_t s = 0; s < training->wait_steps; s++)
-        jout_list(jout, NULL, training->wait_ps + (size_t)s * training->listed, training->listed);
-    jout_close(jout);
-    jout_list(jout, "rank_compute_ps", training->rank_compute_ps, training->listed);
-    json_gpus(jout, report, training);
-    jout_open_line(jout, "rank_stages", '[');
-    for (uint32_t i = 0; i < training->listed; i++)
-        jout_u64(jout, NULL, sim_training_stage(made_of(report, training), training->rank ? training->rank[i] : i));
-    jout_close(jout);
     if (training->rank == NULL) {
         jout_null(jout, "ranks_listed");
         return;
@@ -267,28 +251,7 @@ void sim_training_json(struct jout *jout, const struct sim_report *report)
         const struct sim_job *job = &result->job[training->job];
         const struct fabric_training *from = made_of(report, training);
         jout_open(jout, NULL, '{');
-        jout_text(jout, "job", job->name);
-        jout_text(jout, "as", fabric_job_names[report->fabric->job[job->job].kind]);
-        jout_u64(jout, "ranks", job->ranks);
-        jout_u64(jout, "steps", training->steps);
-        if (from->slice)
-            jout_text(jout, "slice", from->slice);
-        else
-            jout_null(jout, "slice");
-        jout_u64(jout, "step_ps", training->mean_ps);
-        jout_u64(jout, "compute_ps", training->compute_ps);
-        jout_u64(jout, "exposed_ps", training->exposed_ps);
-        jout_fixed(jout, "idle", training->idle_ppm, 6);
-        if (from->slice)
-            jout_null(jout, "tokens_per_s");
-        else
-            jout_u64(jout, "tokens_per_s", tokens_per_s(report, training));
-        jout_open_line(jout, "each_step_ps", '[');
-        for (uint32_t s = 0; s < training->steps_ended; s++)
-            jout_u64(jout, NULL, training->step_ps[s]);
-        jout_close(jout);
-        json_groups(jout, report->fabric, &report->fabric->job[job->job], training);
-        json_waits(jout, report, training);
+#include "report/rows/training.def"
         jout_close(jout);
     }
     jout_close(jout);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fabric/fabric.h"
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 
@@ -306,27 +307,21 @@ static void json_port(struct jout *jout, const char *key, const struct fabric *f
 {
     char name[FABRIC_NAME];
 
-    if (port == UINT32_MAX)
-        jout_null(jout, key);
-    else
-        jout_text(jout, key, fabric_port_name(fabric, port, name));
+    jout_text(jout, key, port == UINT32_MAX ? NULL : fabric_port_name(fabric, port, name));
+}
+
+static void json_wait(struct jout *jout, const struct fabric *fabric, uint32_t port, uint8_t priority)
+{
+    jout_open_line(jout, NULL, '{');
+    json_port(jout, "port", fabric, port);
+    jout_u64(jout, "priority", priority);
+    jout_close(jout);
 }
 
 static void json_deadlock(struct jout *jout, const struct fabric *fabric, const struct sim_deadlock *deadlock)
 {
     jout_open(jout, NULL, '{');
-    jout_u64(jout, "closed_ps", deadlock->closed);
-    jout_u64(jout, "seen_ps", deadlock->seen);
-    jout_time(jout, "ended_ps", deadlock->ended);
-    jout_u64(jout, "stuck", deadlock->stuck);
-    jout_open(jout, "cycle", '[');
-    for (uint32_t i = 0; i < deadlock->waits; i++) {
-        jout_open_line(jout, NULL, '{');
-        json_port(jout, "port", fabric, deadlock->wait[i].port);
-        jout_u64(jout, "priority", deadlock->wait[i].priority);
-        jout_close(jout);
-    }
-    jout_close(jout);
+#include "report/rows/deadlock.def"
     jout_close(jout);
 }
 
@@ -340,16 +335,7 @@ static void json_failure(struct jout *jout, const struct sim_report *report)
         return;
     }
     jout_open_line(jout, "failure", '{');
-    jout_u64(jout, "at_ps", failure->at);
-    json_port(jout, "src", fabric, fabric->endpoint[failure->src].port);
-    json_port(jout, "dst", fabric, fabric->endpoint[failure->dst].port);
-    jout_u64(jout, "qp", failure->qpn);
-    jout_bool(jout, "retries_exceeded", failure->retries);
-    jout_bool(jout, "reachable", failure->reachable);
-    jout_bool(jout, "src_down", failure->src_down);
-    jout_bool(jout, "dst_down", failure->dst_down);
-    jout_u64(jout, "retry", failure->retry);
-    jout_u64(jout, "acked_bytes", failure->acked_bytes);
+#include "report/rows/failure.def"
     jout_close(jout);
 }
 
@@ -363,13 +349,7 @@ static void json_stall(struct jout *jout, const struct sim_report *report)
         return;
     }
     jout_open_line(jout, "waits", '{');
-    json_port(jout, "src", fabric, fabric->endpoint[stall->src].port);
-    json_port(jout, "dst", fabric, fabric->endpoint[stall->dst].port);
-    jout_u64(jout, "qp", stall->qpn);
-    jout_u64(jout, "requests", stall->requests);
-    jout_bool(jout, "link_down", stall->down);
-    jout_bool(jout, "paused_itself", stall->paused);
-    jout_u64(jout, "qps", stall->pairs);
+#include "report/rows/stall.def"
     jout_close(jout);
 }
 
@@ -383,17 +363,17 @@ static void json_watchdog(struct jout *jout, const struct sim_report *report)
             const struct sw_prio_counters *count = &result->port[i].sw->prio[p];
             if (count->watchdog_detected == 0) continue;
             jout_open_line(jout, NULL, '{');
-            json_port(jout, "port", report->fabric, result->port[i].port);
-            jout_u64(jout, "queue", p);
-            jout_u64(jout, "acted", count->watchdog_detected);
-            jout_u64(jout, "acted_at_ps", count->watchdog_acted_at_ps);
-            jout_u64(jout, "restored", count->watchdog_restored);
-            jout_time(jout, "restored_at_ps", count->watchdog_restored ? count->watchdog_restored_at_ps : PS_NEVER);
-            jout_u64(jout, "cut_off_ps", count->watchdog_ps);
-            jout_u64(jout, "port_drops", result->port[i].sw->drop[SW_DROP_watchdog]);
+#include "report/rows/watchdog.def"
             jout_close(jout);
         }
     }
+    jout_close(jout);
+}
+
+static void json_pause(struct jout *jout, const struct fabric *fabric, const struct sim_pause *pause)
+{
+    jout_open_line(jout, NULL, '{');
+#include "report/rows/pause.def"
     jout_close(jout);
 }
 
@@ -402,25 +382,5 @@ void sim_json_trouble(struct jout *jout, const struct sim_report *report)
     const struct sim_result *result = report->result;
     const struct fabric *fabric = report->fabric;
 
-    jout_open(jout, "deadlocks", '[');
-    for (uint32_t i = 0; i < result->deadlocks; i++)
-        json_deadlock(jout, fabric, &result->deadlock[i]);
-    jout_close(jout);
-    json_failure(jout, report);
-    json_stall(jout, report);
-    json_watchdog(jout, report);
-    jout_open(jout, "pauses", '[');
-    for (uint32_t i = 0; i < result->pauses; i++) {
-        const struct sim_pause *pause = &result->pause[i];
-        jout_open_line(jout, NULL, '{');
-        json_port(jout, "port", fabric, pause->port);
-        json_port(jout, "paused", fabric, fabric->port[pause->port].peer);
-        jout_u64(jout, "priority", pause->priority);
-        json_port(jout, "cause", fabric, pause->cause);
-        jout_u64(jout, "count", pause->count);
-        jout_u64(jout, "time_ps", pause->time_ps);
-        jout_u64(jout, "passed_on_ps", pause->passed_on_ps);
-        jout_close(jout);
-    }
-    jout_close(jout);
+#include "report/rows/sim_trouble.def"
 }

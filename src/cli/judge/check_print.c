@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/ends.h"
 #include "report/json_out.h"
+#include "report/rows/rows.h"
 #include "report/text.h"
 
 const char *check_file(const struct check_input *input, const struct check_finding *finding)
@@ -38,17 +39,7 @@ static void cause_json(struct jout *jout, const struct check_input *input, const
     const struct check_finding *finding = &input->check.finding[cause->finding[0]];
 
     jout_open_line(jout, NULL, '{');
-    jout_text(jout, "rule", check_rules[finding->rule].id);
-    jout_text(jout, "severity", check_severity_names[finding->severity]);
-    jout_text(jout, "file", check_file(input, finding));
-    jout_u64(jout, "line", finding->line);
-    jout_u64(jout, "column", finding->column);
-    jout_text(jout, "device", finding->device);
-    jout_text(jout, "port", finding->port);
-    jout_text(jout, "message", finding->message);
-    if (check_also(input, cause)) jout_u64(jout, "also", check_also(input, cause));
-    if (cause->count > 1) places_json(jout, input, cause);
-    if (finding->ignored) jout_text(jout, "ignored", finding->ignored);
+#include "report/rows/check_finding.def"
     jout_close(jout);
 }
 

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/judge/check.h"
 #include "report/fold.h"
+#include "report/rows/rows.h"
 #include "report/text.h"
 
 #define RULES_NAMED 8
@@ -130,12 +131,7 @@ void check_unjudged_json(struct jout *jout, const struct check_input *input)
         const struct config_unjudged *as = &set->unjudged[u];
         if (!wanted(input, as)) continue;
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "rule", as->rule);
-        jout_text(jout, "device", set->device[as->device].name);
-        jout_text(jout, "port", port_of(set, as));
-        jout_text(jout, "file", set->path[as->at.source]);
-        jout_u64(jout, "line", as->at.line);
-        jout_text(jout, "message", as->message);
+#include "report/rows/check_unjudged.def"
         jout_close(jout);
     }
 }

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "fabric/handle.h"
 #include "report/json_out.h"
+#include "report/rows/rows.h"
 #include "report/table.h"
 #include "validate/weeks.h"
 
@@ -123,21 +124,15 @@ static void json_source(struct jout *jout, const struct weeks *weeks, const stru
     const struct fabric_rate *rate = &weeks->reliability.rate[source->part];
 
     jout_open_line(jout, NULL, '{');
-    jout_text(jout, "name", source->name);
-    jout_text(jout, "part", rate_infos[source->part].name);
-    jout_u64(jout, "parts", source->parts);
-    jout_u64(jout, "simulated", source->simulated);
-    jout_real(jout, "failures_per_year", source->failures_a_year);
-    jout_real(jout, "repair_s", source->repair_s);
-    jout_real(jout, "failures", source->failures);
-    jout_real(jout, "stop_share", source->stops);
-    jout_real(jout, "slowdown", source->slowdown);
-    jout_real(jout, "lost_gpu_hours", gpu_hours(weeks, source->lost_s));
-    jout_text(jout, "basis", rate->at.line ? "file" : rate_basis_names[rate_infos[source->part].basis]);
-    if (rate->at.line)
-        jout_u64(jout, "line", rate->at.line);
-    else
-        jout_text(jout, "source", rate_infos[source->part].source);
+#include "report/rows/weeks_source.def"
+    jout_close(jout);
+}
+
+static void json_better(struct jout *jout, const struct weeks_better *better)
+{
+    jout_open_line(jout, NULL, '{');
+    jout_text(jout, "what", better->what);
+    jout_real(jout, "saved_gpu_hours", better->saved_gpu_hours);
     jout_close(jout);
 }
 
@@ -153,33 +148,10 @@ static void print_json(const struct weeks *weeks, const struct fabric *fabric, F
 {
     struct jout *jout = jout_begin(out, "validate-weeks");
 
-    jout_text(jout, "fabric", fabric_name(fabric));
-    jout_u64(jout, "weeks", weeks->weeks);
-    jout_u64(jout, "seed", weeks->seed);
-    jout_u64(jout, "gpus", weeks->gpus);
-    jout_real(jout, "checkpoint_s", in_s(weeks->reliability.checkpoint_ps));
-    jout_real(jout, "checkpoint_write_s", in_s(weeks->reliability.write_ps));
-    jout_real(jout, "restart_s", in_s(weeks->reliability.restart_ps));
-    jout_bool(jout, "spares", weeks->reliability.spares);
-    jout_real(jout, "failures", weeks->failures);
-    jout_real(jout, "stops", weeks->stops);
-    jout_real(jout, "useful_share", weeks->useful);
-    json_pair(jout, "useful_share_95", weeks->useful_least, weeks->useful_most);
-    jout_real(jout, "gpu_hours", weeks->gpu_hours);
-    jout_real(jout, "lost_gpu_hours", weeks->gpu_hours_lost);
-    json_pair(jout, "lost_gpu_hours_95", weeks->lost_least, weeks->lost_most);
-    jout_real(jout, "best_checkpoint_s", weeks->best_checkpoint_s);
-    jout_open(jout, "sources", '[');
-    for (uint32_t s = 0; s < weeks->sources; s++)
-        json_source(jout, weeks, &weeks->source[s]);
-    jout_close(jout);
+#include "report/rows/weeks.def"
     jout_open(jout, "improve", '[');
-    for (uint32_t b = 0; b < weeks->betters; b++) {
-        jout_open_line(jout, NULL, '{');
-        jout_text(jout, "what", weeks->better[b].what);
-        jout_real(jout, "saved_gpu_hours", weeks->better[b].saved_gpu_hours);
-        jout_close(jout);
-    }
+    for (uint32_t b = 0; b < weeks->betters; b++)
+        json_better(jout, &weeks->better[b]);
     jout_close(jout);
     jout_end(jout);
 }

@@ -11,6 +11,7 @@
 #include "fabric/fabric.h"
 #include "report/diagnosis/diagnosis.h"
 #include "report/json_out.h"
+#include "report/rows/rows.h"
 #include "validate/measured/measured.h"
 
 static void json_row(struct jout *jout, const struct validate_row *row)
@@ -18,18 +19,7 @@ static void json_row(struct jout *jout, const struct validate_row *row)
     const struct validate_test *test = &validate_tests[row->test];
 
     jout_open(jout, NULL, '{');
-    jout_u64(jout, "phase", test->phase);
-    jout_text(jout, "test", test->name);
-    jout_text(jout, "subject", row->subject);
-    jout_text(jout, "verdict", validate_verdict_names[row->verdict]);
-    jout_text(jout, "criterion", row->criterion ? criterion_infos[row->criterion].name : NULL);
-    jout_text(jout, "formula", row->formula);
-    jout_real(jout, "value", row->value);
-    jout_real(jout, "limit", row->limit);
-    jout_text(jout, "unit", isnan(row->value) ? NULL : validate_unit_names[row->unit]);
-    jout_text(jout, "why", row->why);
-    jout_text(jout, "source", row->source[0] ? row->source : NULL);
-    jout_fixed(jout, "seconds", row->ns / 1000000, 3);
+#include "report/rows/validate_row.def"
     jout_close(jout);
 }
 
@@ -56,13 +46,7 @@ bool validate_print_json(const void *context, FILE *out)
     char digest[24];
 
     snprintf(digest, sizeof digest, "%016" PRIx64, validate_digest(validate));
-    jout_text(jout, "file", validate->path);
-    jout_text(jout, "fabric", validate->fabric->name);
-    jout_text(jout, "measured", validate->measured ? validate->measured->path : NULL);
-    jout_text(jout, "level", validate_level_names[validate->level]);
-    jout_u64(jout, "seed", validate->seed);
-    jout_text(jout, "digest", digest);
-    jout_bool(jout, "accepted", validate_count(validate, VALIDATE_FAIL) == 0);
+#include "report/rows/validate.def"
     jout_open_line(jout, "phases", '[');
     for (uint32_t p = 1; p <= VALIDATE_PHASES; p++)
         if (validate->phase[p]) jout_u64(jout, NULL, p);

@@ -9,6 +9,7 @@
 #include "cli/plan/suggest.h"
 #include "fabric/names.h"
 #include "report/json_out.h"
+#include "report/rows/rows.h"
 #include "report/text.h"
 
 #define FINDINGS_SHOWN 10
@@ -176,10 +177,7 @@ void cli_suggest_text(const struct cli_suggested *suggested, FILE *out)
 
 static void number(struct jout *jout, const char *key, uint64_t value)
 {
-    if (value == SUGGEST_NO_VALUE)
-        jout_null(jout, key);
-    else
-        jout_u64(jout, key, value);
+    jout_known(jout, key, value, value != SUGGEST_NO_VALUE);
 }
 
 static void json_row(struct jout *jout, const struct suggest_row *row)
@@ -193,25 +191,7 @@ static void json_row(struct jout *jout, const struct suggest_row *row)
                                         [SUGGEST_PRIORITIES] = "priorities"};
 
     jout_open_line(jout, NULL, '{');
-    jout_text(jout, "topic", suggest_topic_words[row->topic]);
-    jout_text(jout, "key", row->key);
-    jout_text(jout, "role", row->role);
-    jout_text(jout, "to", row->to);
-    jout_text(jout, "model", row->model);
-    jout_u64(jout, "rate_bps", row->rate_bps);
-    jout_u64(jout, "cable_mm", row->cable_mm);
-    jout_text(jout, "class", row->class_name);
-    jout_u64(jout, "count", row->ports);
-    jout_text(jout, "example", row->example);
-    jout_text(jout, "unit", units[row->unit]);
-    jout_bool(jout, "possible", row->possible);
-    number(jout, "value", row->possible ? row->value : SUGGEST_NO_VALUE);
-    number(jout, "least", row->least);
-    number(jout, "most", row->most);
-    number(jout, "today", row->today);
-    jout_bool(jout, "inside", row->inside);
-    jout_text(jout, "rules", row->rules);
-    jout_text(jout, "formula", row->formula);
+#include "report/rows/suggest_value.def"
     jout_close(jout);
 }
 

@@ -149,10 +149,7 @@ static void json_events(struct jout *jout, const struct device_counter_set *set)
         jout_open_line(jout, NULL, '{');
         jout_u64(jout, "at_ps", event->at);
         jout_text(jout, "kind", about->name);
-        if (event->priority == RECORD_NO_PRIORITY)
-            jout_null(jout, "priority");
-        else
-            jout_u64(jout, "priority", event->priority);
+        jout_known(jout, "priority", event->priority, event->priority != RECORD_NO_PRIORITY);
         if (event->kind != RECORD_XOFF && about->a) jout_u64(jout, about->a, event->a);
         if (event->kind == RECORD_FAILED)
             jout_text(jout, about->b, nic_status_name(event->b));

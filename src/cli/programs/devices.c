@@ -10,6 +10,7 @@
 
 #include "device/device.h"
 #include "report/json_out.h"
+#include "report/rows/rows.h"
 
 static const struct cli_command command = {
     .verb = "devices",
@@ -49,9 +50,20 @@ static void print_text(const struct device_info *device, unsigned count, bool qu
     }
 }
 
+static void json_gid(struct jout *jout, const struct device_info *d, unsigned g)
+{
+    char address[INET6_ADDRSTRLEN];
+
+    jout_open(jout, NULL, '{');
+    jout_u64(jout, "index", g);
+    jout_text(jout, "address", address_text(&d->gid[g], address));
+    jout_text(jout, "type", d->gid[g].net == PKT_NET_V1 ? "RoCE v1" : "RoCE v2");
+    jout_close(jout);
+}
+
 static void print_json(const struct device_info *device, unsigned count, FILE *out)
 {
-    char address[INET6_ADDRSTRLEN], guid[24];
+    char guid[24];
     struct jout *jout = jout_begin(out, "devices");
 
     jout_open(jout, "devices", '[');
@@ -60,22 +72,7 @@ static void print_json(const struct device_info *device, unsigned count, FILE *o
 
         snprintf(guid, sizeof guid, "%016llx", (unsigned long long)d->guid);
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "device", d->name);
-        jout_text(jout, "interface", d->ifname);
-        jout_bool(jout, "up", d->up);
-        jout_bool(jout, "loopback", d->loopback);
-        jout_u64(jout, "mtu_bytes", d->if_mtu);
-        jout_u64(jout, "rate_bps", d->line_bps);
-        jout_text(jout, "guid", guid);
-        jout_open(jout, "gids", '[');
-        for (unsigned g = 0; g < d->gids; g++) {
-            jout_open(jout, NULL, '{');
-            jout_u64(jout, "index", g);
-            jout_text(jout, "address", address_text(&d->gid[g], address));
-            jout_text(jout, "type", d->gid[g].net == PKT_NET_V1 ? "RoCE v1" : "RoCE v2");
-            jout_close(jout);
-        }
-        jout_close(jout);
+#include "report/rows/device.def"
         jout_close(jout);
     }
     jout_close(jout);

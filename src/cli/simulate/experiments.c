@@ -7,6 +7,7 @@
  * longer ones take a while.
  */
 #include "study/experiments.h"
+#include "report/rows/rows.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -207,32 +208,19 @@ static void json_number(struct jout *jout, const char *key, double value)
         jout_null(jout, key);
 }
 
-static void json_experiment(struct jout *jout, const struct experiment *experiment, bool seeds)
+static void json_measure(struct jout *jout, const struct experiment_measure *measure, bool seeds)
 {
     char limit[48];
 
-    jout_open(jout, NULL, '{');
-    jout_text(jout, "id", experiment->id);
-    jout_text(jout, "title", experiment->title);
-    jout_text(jout, "source", experiment->source);
-    jout_text(jout, "notes", experiment->notes);
-    jout_bool(jout, "quick", experiment->quick);
-    jout_fixed(jout, "wall_s", experiment->wall_us, 6);
-    jout_u64(jout, "packet_hops", experiment->packet_hops);
-    jout_open(jout, "measures", '[');
-    for (uint32_t i = 0; i < experiment->measures; i++) {
-        const struct experiment_measure *measure = &experiment->measure[i];
-        jout_open_line(jout, NULL, '{');
-        jout_text(jout, "what", measure->what);
-        jout_text(jout, "published", measure->published);
-        json_number(jout, "measured", measure->measured);
-        if (seeds) json_number(jout, "measured_ci95", measure->half);
-        jout_text(jout, "tolerance", limit_text(&measure->limit, limit));
-        jout_text(jout, "verdict", verdict_names[measure->verdict]);
-        jout_text(jout, "explanation", measure->verdict == VERDICT_EXPLAINED ? measure->because : NULL);
-        jout_close(jout);
-    }
+    jout_open_line(jout, NULL, '{');
+#include "report/rows/experiment_measure.def"
     jout_close(jout);
+}
+
+static void json_experiment(struct jout *jout, const struct experiment *experiment, bool seeds)
+{
+    jout_open(jout, NULL, '{');
+#include "report/rows/experiment.def"
     jout_close(jout);
 }
 

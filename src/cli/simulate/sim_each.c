@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/simulate/study.h"
 #include "fabric/fabric.h"
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 
 static const char *ratio(ps_t part, ps_t whole, char buf[TEXT_COUNT])
@@ -100,22 +101,7 @@ static bool print_text(const struct each *each, bool seeds, FILE *out)
 static void json_one(struct jout *jout, const struct each_one *one, bool base)
 {
     jout_open_line(jout, base ? "base" : NULL, '{');
-    if (!base) jout_text(jout, "down", one->name);
-    jout_bool(jout, "completed", one->completed);
-    jout_time(jout, "time_ps", one->time_ps);
-    jout_u64(jout, "lost_packets", one->lost_packets);
-    jout_u64(jout, "lost_bytes", one->lost_bytes);
-    jout_u64(jout, "retransmitted_packets", one->again_packets);
-    jout_u64(jout, "retransmitted_bytes", one->again_bytes);
-    jout_u64(jout, "timeouts", one->timeouts);
-    jout_u64(jout, "delivered_bytes", one->delivered_bytes);
-    if (!base) {
-        jout_time(jout, "explained_ps", one->predicted_ps);
-        jout_time(jout, "recovered_ps", one->completed ? one->recover_ps : PS_NEVER);
-        jout_bool(jout, "cut_off", one->cut_off);
-        jout_bool(jout, "predictable", one->predictable);
-        jout_text(jout, "why", one->why[0] ? one->why : NULL);
-    }
+#include "report/rows/each_run.def"
     jout_close(jout);
 }
 
@@ -124,14 +110,7 @@ static bool print_json(const struct each *each, bool seeds, FILE *out)
     struct jout *jout = jout_begin(out, "sim-each");
     bool enough = jout != NULL;
 
-    jout_text(jout, "fabric", each->fabric->name);
-    fabric_slices_json(jout, each->fabric);
-    jout_text(jout, "each", each_names[each->options->what]);
-    jout_time(jout, "at_ps", seeds ? each->options->at : at_of(each)); /* else each seed has its own */
-    jout_time(jout, "for_ps", each->options->lasts_ps);
-    jout_u64(jout, "detect_ps", each->converge.detect_ps);
-    jout_u64(jout, "step_ps", each->converge.step_ps);
-    jout_fixed(jout, "margin", EACH_MARGIN_NUM * 10 / EACH_MARGIN_DEN, 1);
+#include "report/rows/sim_each.def"
     for (uint32_t i = 0; i < each->count; i++) {
         if (i == 1) jout_open(jout, "runs", '[');
         if (seeds)

@@ -9,6 +9,7 @@
 #include "cli/simulate/tune_print.h"
 #include "fabric/handle.h"
 #include "report/json_out.h"
+#include "report/rows/rows.h"
 #include "report/sim_report.h"
 
 static void json_interval(struct jout *jout, const char *key, const struct tune_interval *interval)
@@ -133,18 +134,7 @@ bool tune_json(const void *context, FILE *out)
 {
     const struct tune *tune = context;
     struct jout *jout = jout_begin(out, "tune");
-    jout_text(jout, "file", tune->path);
-    jout_text(jout, "fabric", fabric_name(tune->fabric));
-    fabric_slices_json(jout, tune->fabric);
-    jout_text(jout, "goal", tune_goal_names[tune->goal]);
-    jout_text(jout, "class", tune->class_name);
-    jout_bool(jout, "robust", tune->robust);
-    jout_u64(jout, "runs", tune->spent);
-    jout_u64(jout, "drawn", tune->tried);
-    jout_u64(jout, "refused", tune->refused);
-    jout_u64(jout, "fresh_seeds", tune->plan.fresh_seeds);
-    jout_bool(jout, "out_of_time", tune->out_of_time);
-    jout_bool(jout, "helps", tune->helps);
+#include "report/rows/tune.def"
     json_change(jout, tune);
     json_parameters(jout, tune);
     jout_open(jout, "settings", '[');

@@ -157,10 +157,7 @@ static void problems_json(struct jout *jout, const struct walk *walk, uint32_t f
         jout_text(jout, "kind", walk_kind_names[problem->kind]);
         jout_text(jout, "what", problem->what);
         jout_text(jout, "file", known ? walk->evidence->file[problem->file] : NULL);
-        if (known)
-            jout_u64(jout, "line", problem->line);
-        else
-            jout_null(jout, "line");
+        jout_known(jout, "line", problem->line, known);
         jout_close(jout);
     }
     jout_close(jout);

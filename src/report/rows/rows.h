@@ -16,6 +16,21 @@
 #define ROW(kind, key, value, help) jout_##kind(jout, #key, value);
 #define FIXED(key, digits, value, help) jout_fixed(jout, #key, value, digits);
 #define KNOWN(key, known, value, help) jout_known(jout, #key, value, known); /* else null */
+#define KNOWN_FIXED(key, digits, known, value, help)                                                                   \
+    if (known)                                                                                                         \
+        jout_fixed(jout, #key, value, digits);                                                                         \
+    else                                                                                                               \
+        jout_null(jout, #key);
+#define LIST(key, i, count, statement, help) /* of what the statement writes for each i */                             \
+    jout_open(jout, #key, '[');                                                                                        \
+    for (uint32_t i = 0; i < (count); i++)                                                                             \
+        statement;                                                                                                     \
+    jout_close(jout);
+#define LINE_LIST(key, i, count, statement, help) /* the same on one line */                                           \
+    jout_open_line(jout, #key, '[');                                                                                   \
+    for (uint32_t i = 0; i < (count); i++)                                                                             \
+        statement;                                                                                                     \
+    jout_close(jout);
 #define WHEN(condition, kind, key, value, help)                                                                        \
     if (condition) jout_##kind(jout, #key, value); /* else absent */
 #define SOME(key, number, help) WHEN((number) != 0, u64, key, number, help)
