@@ -283,7 +283,7 @@ void check_print_rules(bool markdown, FILE *out)
         fputs("# The rules of `rocelab check`\n", out);
         paragraph(
             out, "",
-            "Made from `src/check/rules.def` by `rocelab check --list --markdown`. A rule marked *configuration* can "
+            "Made by `rocelab check --list --markdown`. A rule marked *configuration* can "
             "be violated only by the configuration of a real system, not by a fabric file. Each says what it rests "
             "on: a standard, a paper, a vendor's document (not all chapters of manuals could be read), or our own "
             "reasoning. Guo et al., SIGCOMM 2016, is RDMA over Commodity Ethernet at Scale; Zhu et al., SIGCOMM "
