@@ -9,6 +9,7 @@
 
 #include "cli/examples.h"
 #include "cli/fields.h"
+#include "cli/topics.h"
 #include "report/json_out.h"
 
 static const struct cli_command command = {

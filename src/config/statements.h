@@ -5,7 +5,7 @@
  *     STATEMENT(PART, "priority-flow-control mode off", "no PFC", SAYS(pfc, PFC_OFF), ON_LINE(pfc_line))
  *
  * A list is a .def of the system's folder; OBJECT there is the struct that it sets.  The first statement that a line
- * says is done.  statements.py writes the lists into docs/config-*.md; a meaning of "" joins the statement before.
+ * says is done.  `rocelab help statements` prints the lists; a meaning of "" joins the statement before.
  */
 #ifndef ROCELAB_CONFIG_STATEMENTS_H
 #define ROCELAB_CONFIG_STATEMENTS_H

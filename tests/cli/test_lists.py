@@ -74,13 +74,36 @@ class Lists(Case):
         self.completions.mkdir()
         subprocess.run([sys.executable, SOURCE / "completions" / "make.py", PROGRAM, self.completions], check=True)
 
-    def test_pages_of_systems_are_made_of_their_statements(self):
-        for name in ("config-nxos.md", "config-eos.md"):
-            text = (SOURCE / "docs" / name).read_bytes()
-            page = self.file(name, text)
-            subprocess.run([sys.executable, SOURCE / "src" / "config" / "statements.py", page], check=True)
-            self.assertEqual(page.read_bytes(), text, "run src/config/statements.py")
-            self.assertIn(b"- `shutdown`, `no shutdown`: `up`\n", text)
+    def test_topics(self):
+        """Each prints its list whole: models and products, variables, statements."""
+        def rows(path, name):
+            return re.findall(rf'(?m)^{name}\((?:\w+, )?"?([^",]+)"?, (.*)', (SOURCE / "src" / path).read_text())
+
+        text = rocelab("help", "models").stdout
+        chips, _, products = text.partition("\n\nProducts")
+        found = re.findall(r"(?m)^([\w+-]+) +(\d+)([* ]) +(\d+)([* ])  +(any|\d+ x \d+G) +(\d+)([* ]) +(\d+)([* ])   (.*)$", chips)
+        listed = []
+        for name, rest in rows("fabric/qos/models.def", "MODEL"):
+            buffer, b, cell, c, ports, rate, most, m, latency, l, source = rest.rstrip(")").split(", ", 10)
+            star = {"A": "*", "S": " "}
+            listed.append((name, buffer, star[b], cell, star[c], f"{ports} x {rate}G" if ports != "0" else "any", most, star[m], latency, star[l], source.strip('"')))
+        self.assertEqual(found, listed)
+        self.assertEqual(re.findall(r"(?m)^  (\S+) +(\S+)$", products),
+                         [(part, model.strip('")')) for part, model in rows("fabric/qos/products.def", "PRODUCT")])
+        text = rocelab("help", "variables").stdout
+        names = re.findall(r"(?m)^VARIABLE\((\w+),", (SOURCE / "src" / "live" / "environment.def").read_text())
+        self.assertEqual(re.findall(r"(?m)^  (ROCELAB_\w+)", text), names)
+        page = (SOURCE / "docs" / "live.md").read_text().partition("## Variables")[2]
+        self.assertEqual(set(re.findall(r"`(ROCELAB_\w+)`", page)), set(names))
+        for system, lists in (("nxos", ["interface"]), ("eos", ["interface", "qos", "queue"])):
+            text = rocelab("help", "statements", system).stdout
+            self.assertIn("  shutdown, no shutdown           `up`\n", text)
+            self.assertLessEqual(max(map(len, text.splitlines())), 100)
+            self.assertIn(text, rocelab("help", "statements").stdout)
+            for name in lists:
+                for pattern, _ in rows(f"config/{system}/{name}.def", "STATEMENT"):
+                    self.assertRegex(text, rf"(?m)(^  |, ){re.escape(pattern)}(,|  |$)")
+        self.assertIn("of eos and nxos, not of 'sonic'", rocelab("help", "statements", "sonic").stderr)
 
     def test_completions_name_all_and_nothing_else(self):
         named = {

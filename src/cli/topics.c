@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of other rooms as text, each from the .def that the program works by: nothing is typed again.
+ */
+#include "cli/topics.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "fabric/qos/models.h"
+
+#define SAID_AT 34 /* column of what is said of the words before it; of longer ones it begins below */
+
+/* `width` columns of words are there. */
+static void print_said(FILE *out, int width, const char *said)
+{
+    const struct text_style style = cli_style();
+
+    fprintf(out, width < SAID_AT - 1 ? "%*s" : "\n%*s", width < SAID_AT - 1 ? SAID_AT - width : SAID_AT, "");
+    text_wrap(out, &style, SAID_AT, SAID_AT, said);
+}
+
+static void print_number(FILE *out, uint64_t number, bool assumed, int width)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%" PRIu64 "%s", number, assumed ? "*" : " ");
+    fprintf(out, " %*s", width, text);
+}
+
+bool cli_list_models(const char *none, bool json, FILE *out)
+{
+    (void)none, (void)json;
+    fputs("Models of switches, for `model` in a fabric file and for --model. * is assumed: no source was found that "
+          "gives it.\n\n",
+          out);
+    fprintf(out, "%-17s %13s %7s   %-10s %6s %8s   source\n", "model", "buffer, B ", "cell, B", "capacity", "ports",
+            "ns ");
+    for (uint32_t m = 0; m < switch_model_count; m++) {
+        const struct switch_model *model = &switch_models[m];
+        char ports[24] = "any";
+        if (model->ports) snprintf(ports, sizeof ports, "%u x %uG", model->ports, model->rate_gbps);
+        fprintf(out, "%-17s", model->name);
+        print_number(out, model->buffer_bytes, model->buffer_assumed, 13);
+        print_number(out, model->cell_bytes, model->cell_assumed, 7);
+        fprintf(out, "   %-10s", ports);
+        print_number(out, model->ports_most, model->ports_assumed, 6);
+        print_number(out, model->latency_ns, model->latency_assumed, 8);
+        fprintf(out, "   %s\n", model->source);
+    }
+    fputs("\nProducts, by a part of the name; the first that is in it holds:\n", out);
+    static const struct {
+        const char *part, *model;
+    } products[] = {
+#define PRODUCT(part, model) {part, model},
+#include "fabric/qos/products.def"
+#undef PRODUCT
+    };
+    for (size_t p = 0; p < sizeof products / sizeof products[0]; p++)
+        fprintf(out, "  %-24s %s\n", products[p].part, products[p].model);
+    return true;
+}
+
+bool cli_list_variables(const char *none, bool json, FILE *out)
+{
+    static const struct {
+        const char *name, *fallback, *help;
+    } variables[] = {
+#define VARIABLE(variable, parser, field, fallback, help) {#variable, fallback, help},
+#include "live/environment.def"
+#undef VARIABLE
+    };
+
+    (void)none, (void)json;
+    fputs("Variables that programs under 'rocelab run' are given, with their defaults: docs/live.md. A wrong value is\n"
+          "told in one line on standard error, and the device does not open (EINVAL).\n\n",
+          out);
+    for (size_t v = 0; v < sizeof variables / sizeof variables[0]; v++) {
+        const char *fallback = variables[v].fallback;
+        print_said(out, fprintf(out, fallback[0] ? "  %s=%s" : "  %s", variables[v].name, fallback), variables[v].help);
+    }
+    return true;
+}
+
+struct said_line {
+    const char *pattern, *means;
+};
+#define STATEMENT(how, pattern, means, ...) {pattern, means},
+static const struct said_line eos_interface[] = {
+#include "config/eos/interface.def"
+    {NULL, NULL},
+};
+static const struct said_line eos_qos[] = {
+#include "config/eos/qos.def"
+    {NULL, NULL},
+};
+static const struct said_line eos_queue[] = {
+#include "config/eos/queue.def"
+    {NULL, NULL},
+};
+static const struct said_line nxos_interface[] = {
+#include "config/nxos/interface.def"
+    {NULL, NULL},
+};
+#undef STATEMENT
+
+static const struct statements {
+    const char *system, *of;
+    const struct said_line *line;
+} statements[] = {
+    {"eos", "an interface", eos_interface},
+    {"eos", "a qos profile, and an interface before its profile", eos_qos},
+    {"eos", "a queue", eos_queue},
+    {"nxos", "an interface", nxos_interface},
+};
+#define STATEMENTS (sizeof statements / sizeof statements[0])
+
+/* A meaning of "" joins a line to the one before it. */
+static void print_statements(const struct said_line *line, FILE *out)
+{
+    while (line->pattern) {
+        const char *means = line->means;
+        int width = fprintf(out, "  %s", line->pattern);
+        while ((++line)->pattern && line->means[0] == '\0') {
+            bool fits = width + 2 + strlen(line->pattern) < TEXT_WIDTH;
+            int more = fprintf(out, fits ? ", %s" : ",\n  %s", line->pattern);
+            width = fits ? width + more : more - 2;
+        }
+        print_said(out, width, means);
+    }
+}
+
+bool cli_list_statements(const char *system, bool json, FILE *out)
+{
+    bool found = false;
+
+    (void)json;
+    for (size_t s = 0; s < STATEMENTS; s++) {
+        if (system && strcmp(system, statements[s].system) != 0) continue;
+        fprintf(out, "%s%s, of %s (* is a word, # a number):\n\n", found ? "\n" : "", statements[s].system,
+                statements[s].of);
+        print_statements(statements[s].line, out);
+        found = true;
+    }
+    if (!found) cli_error("help: there are statements of eos and nxos, not of '%s'", system);
+    return found;
+}
