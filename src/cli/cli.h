@@ -80,6 +80,9 @@ struct cli_command {
 int cli_options(const struct cli_command *command, int argc, char **argv, FILE *out, struct cli_common *ret_common,
                 void *into, int *ret_first);
 
+/* What the option's row says, in the verb's settings; false after a message. */
+bool cli_option_set(const struct cli_option *option, void *into, const char *text);
+
 /* For an option's own function: false after a message that names the option. */
 bool cli_quantity(enum unit_kind kind, const char *option, const char *text, uint64_t *ret);
 

@@ -264,7 +264,7 @@ static bool set_environment(const char *variable, const char *text)
     return setenv(name, equals + 1, 1) == 0;
 }
 
-static bool set_option(const struct cli_option *option, void *into, const char *text)
+bool cli_option_set(const struct cli_option *option, void *into, const char *text)
 {
     void *to = (char *)into + option->at;
     int word = option->words != NULL ? word_index(option, text) : 0;
@@ -331,7 +331,7 @@ int cli_options(const struct cli_command *command, int argc, char **argv, FILE *
             common.help = true;
         else if (option_at(command, index)->input && !cli_example(&optarg))
             return CLI_WRONG;
-        else if (!set_option(option_at(command, index), index < command->options ? into : &common, optarg))
+        else if (!cli_option_set(option_at(command, index), index < command->options ? into : &common, optarg))
             return CLI_WRONG;
         if (common.help) {
             (common.common.json ? help_json : print_help)(command, out);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
 
 bool cli_place_program(char ret[PATH_MAX])
 {
@@ -20,12 +19,6 @@ bool cli_place_program(char ret[PATH_MAX])
     return true;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
 bool cli_share(const char *name, char ret[PATH_MAX])
 {
     static const char *const beside[] = {"../share/rocelab", ".."}; /* installed; a build folder of the tree */
@@ -34,7 +27,7 @@ bool cli_share(const char *name, char ret[PATH_MAX])
     if (!cli_place_program(self)) self[0] = 0;
     for (unsigned i = 0; i < sizeof beside / sizeof beside[0]; i++) {
         snprintf(path, sizeof path, "%s/%s/%s", self, beside[i], name);
-        if (is_folder(path) && realpath(path, ret) != NULL) return true;
+        if (realpath(path, ret) != NULL) return true;
     }
     snprintf(ret, PATH_MAX, "%s/%s/%s", self, beside[0], name);
     return false;

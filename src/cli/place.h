@@ -10,8 +10,8 @@
 
 /* The folder that the program is in. */
 bool cli_place_program(char ret[PATH_MAX]);
-/* The folder `name` of what is installed under share/rocelab, or of the tree where the program is in a build folder of
- * it.  False when there is none; `ret` is then where it would be installed. */
+/* The file or folder `name` of what is installed under share/rocelab, or of the tree where the program is in a build
+ * folder of it.  False when there is none; `ret` is then where it would be installed. */
 bool cli_share(const char *name, char ret[PATH_MAX]);
 
 #endif

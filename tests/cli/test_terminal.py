@@ -161,6 +161,9 @@ class Terminal(Case):
         self.test_files()
         self.programs()
         self.running()
+        self.shown("init", "--yes", "--force", BAD)
+        self.assertIsNone(SHOWN.search((self.here / BAD).read_text().replace("\n", "")))
+        self.shown("init", "--yes", "--switch", BAD, "x.yaml", status=(2,))
         for verb in ("experiments", "help", "version"):
             self.shown(verb, BAD, status=(0, 2))
         self.shown("experiments", "--list")

@@ -44,8 +44,8 @@ static void write_head(const struct init_answers *answers, const struct init_pla
     fprintf(out, "# %u GPUs in %u servers, a NIC of %s each, %u switches.", plan->gpus, plan->servers,
             rate_of(answers->nic_bps, rate), init_switches(plan));
     if (plan->gpus != answers->gpus) fprintf(out, "  %u were asked for: servers and leaves are whole.", answers->gpus);
-    fputs("\n# Written by 'rocelab init'; what nobody chose is marked \"assumed\".  All keys and units:\n"
-          "# share/doc/rocelab/fabric.md and units.md.\n"
+    fputs("\n# Written by 'rocelab init'; what nobody chose is marked \"assumed\".  Keys and units:\n"
+          "# docs/fabric.md and docs/units.md.\n"
           "rocelab: 1\n",
           out);
     fprintf(out, "fabric: gpus-%u\n", plan->gpus);
@@ -135,7 +135,7 @@ static void write_switches(const struct init_answers *answers, FILE *out)
     char rate[UNIT_TEXT], remark[80] = "";
 
     fputs("\n# What kind of switch: buffer, cell and latency of a chip, or of a product that has one.\n"
-          "# Known ones: share/doc/rocelab/switch-models.md.\nswitches:\n",
+          "# Known ones: docs/switch-models.md.\nswitches:\n",
           out);
     if (ports) snprintf(remark, sizeof remark, "%u ports of %s", ports, rate_of(port_bps, rate));
     line(out, !answers->given.sw, remark, "  model: %s", sw->model->name);
