@@ -23,9 +23,21 @@
 #include "packet/telemetry.h"
 
 struct layout {
-    size_t qp, heap[2], mr, qpn_hash, path, stamps, total;
+    size_t qp, heap[2], mr, qpn_hash, beside, stamps, total;
     uint32_t mr_size, hash_size;
 };
+
+static size_t beside_bytes(const struct nic_config *config)
+{
+    size_t path = config->telemetry ? sizeof(struct cc_path) : 0;
+
+    return ((path > config->cc_state_bytes ? path : config->cc_state_bytes) + 7) & ~(size_t)7;
+}
+
+void *nic_beside(const struct nic *nic, uint32_t qp)
+{
+    return nic->beside ? nic->beside + qp * beside_bytes(&nic->config) : NULL;
+}
 
 static struct layout layout_of(const struct nic_config *config)
 {
@@ -44,8 +56,8 @@ static struct layout layout_of(const struct nic_config *config)
     at += lines_up(l.mr_size * sizeof(struct nic_mr));
     l.qpn_hash = at;
     at += lines_up(l.hash_size * sizeof(uint32_t));
-    l.path = at;
-    at += config->telemetry ? lines_up(config->max_qps * sizeof(struct cc_path)) : 0;
+    l.beside = at;
+    at += lines_up(config->max_qps * beside_bytes(config));
     l.stamps = at;
     at += config->rtt ? lines_up(config->max_qps * sizeof(struct rtt_stamps)) : 0;
     l.total = at;
@@ -76,7 +88,7 @@ struct nic *nic_init(void *memory, const struct nic_config *config)
     nic->mr_mask = l.mr_size ? l.mr_size - 1 : 0;
     nic->qpn_hash = (uint32_t *)(base + l.qpn_hash);
     nic->qpn_hash_mask = l.hash_size - 1;
-    nic->path = config->telemetry ? (struct cc_path *)(base + l.path) : NULL;
+    nic->beside = l.stamps > l.beside ? base + l.beside : NULL;
     nic->stamps = config->rtt ? (struct rtt_stamps *)(base + l.stamps) : NULL;
     nic->extension_mask = config->fixed_headers ? 0 : UINT8_MAX;
     nic->pause_next = nic->rx_resume_at = nic->rx_refresh_at = nic->pause_deadline = PS_NEVER;

@@ -255,6 +255,7 @@ struct nic_config {
     bool echo_ce;                 /* CE is echoed in each ACK (BECN) instead of CNPs */
     bool pause_forever;           /* a pause lasts until XON, whatever its quanta */
     bool pace_ns;                 /* model hpcc-ns3: pacing in whole nanoseconds; see pace_rate for rate changes */
+    uint32_t cc_state_bytes;      /* congestion control keeps so much of each QP beside it: see cc_needs */
     bool telemetry;               /* ACKs carry the data packet's telemetry back; needs pool->telemetry */
     bool rtt;                     /* round-trip times are measured: TIMELY and Swift need them */
     struct histo *rtt_ns;         /* with rtt: where they are counted, by packets; NULL: nowhere */

@@ -253,7 +253,7 @@ struct nic {
     struct nic_mr *mr;  /* open addressing; a slot that is not live is empty */
     uint32_t *qpn_hash; /* index + 1 of QPs whose number is not first_qpn + index */
     uint32_t qpn_hash_mask;
-    struct cc_path *path;      /* [max_qps] with telemetry, else NULL */
+    char *beside;              /* [max_qps] a struct cc_path with telemetry, or config.cc_state_bytes; or NULL */
     struct rtt_stamps *stamps; /* [max_qps] with config.rtt, else NULL */
     /* free places of the QP table: those never used from `fresh` up, then the list, oldest first */
     uint32_t fresh, free_head, free_tail, free_count;
@@ -523,6 +523,8 @@ void ud_prio(struct nic *nic, struct nic_qp *qp); /* another work request is the
 void ud_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
 
 /* rtt.c */
+/* What congestion control has of a QP outside of it; NULL: nothing. */
+void *nic_beside(const struct nic *nic, uint32_t qp);
 void rtt_forget(struct rtt_stamps *stamps);
 void rtt_sent(struct rtt_stamps *stamps, uint32_t psn, ps_t now); /* a packet that asks, for the first time */
 /* All before una is acknowledged: the newest round trip (it stands for so many packets), or 0. */

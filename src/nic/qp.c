@@ -145,7 +145,8 @@ static int invalid(const struct nic *nic, const struct nic_qp_config *config)
         (config->recovery != NIC_SELECTIVE || config->reorder_window >= config->selective_size || !config->reorder_ps))
         return -EINVAL;
     if (config->timeout > 31 || config->min_rnr_timer > 31 || config->rnr_retry > 7) return -EINVAL;
-    if (config->cc && cc_needs(config->cc)->telemetry && nic->path == NULL) return -EINVAL;
+    if (config->cc && cc_needs(config->cc)->telemetry && !nic->config.telemetry) return -EINVAL;
+    if (config->cc && cc_needs(config->cc)->state_bytes > nic->config.cc_state_bytes) return -EINVAL;
     if (config->cc && cc_needs(config->cc)->rtt && nic->stamps == NULL) return -EINVAL;
     return 0;
 }
@@ -204,7 +205,7 @@ _Static_assert(NIC_MARK_REQUEST_BITS == UINT32_MAX >> 27, "so many bits are the 
 /* Congestion control from the start: of a new connection, or of one that was reset. */
 static void start_cc(struct nic *nic, struct nic_qp *qp, const struct cc_config *config)
 {
-    cc_init(&qp->cc, config, nic->config.line_bps, qp->mtu, nic->path ? &nic->path[qp->index] : NULL);
+    cc_init(&qp->cc, config, nic->config.line_bps, qp->mtu, nic_beside(nic, qp->index));
     qp->cc.wants_rtt = nic->stamps != NULL && qp->transport == NIC_RC;
     if (nic->stamps) rtt_forget(&nic->stamps[qp->index]);
     uint32_t ask_bytes = cc_ask_bytes(config);

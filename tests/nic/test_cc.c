@@ -499,7 +499,7 @@ static void test_parameters(void **state)
         own += of_one;
         count += !of_one;
     }
-    assert_int_equal(count, sizeof(struct cc_config) / 8 - 1 - CC_OWN_PARAMS);
+    assert_int_equal(count, sizeof(struct cc_config) / 8 - 2 - CC_OWN_PARAMS);
 }
 
 /* What an adapter does for congestion control: its own needs, and those of peers where they are known. */

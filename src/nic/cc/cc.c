@@ -31,7 +31,7 @@ static const struct cc_param params[] = {
 static const struct cc_algorithm *algorithm_of(const struct cc_config *config)
 {
     CHECK(config->kind < CC_KINDS);
-    return algorithms[config->kind];
+    return config->outside ? config->outside : algorithms[config->kind];
 }
 
 const struct cc_param *cc_param(size_t index)
@@ -65,27 +65,35 @@ int cc_preset(const char *name, struct cc_config *ret)
     return -ENOENT;
 }
 
-/* Parameters in a file of its own are the algorithm's alone: another one's lie in the same place. */
-static bool foreign(const struct cc_config *config, size_t index, const struct cc_param *param)
+const struct cc_param *cc_param_of(const struct cc_config *config, const char *name)
+{
+    const struct cc_param *param = algorithm_of(config)->param;
+
+    for (; param && param->name; param++)
+        if (strcmp(param->name, name) == 0) return param;
+    for (size_t i = 0; (param = cc_param(i)) != NULL; i++)
+        if (strcmp(param->name, name) == 0) return param;
+    return NULL;
+}
+
+bool cc_owns(const struct cc_config *config, const struct cc_param *param)
 {
     const struct cc_param *own = algorithm_of(config)->param;
 
-    if (index < PARAMS) return false;
     while (own && own->name && own != param)
         own++;
-    return own == NULL || own->name == NULL;
+    return own && own->name;
 }
 
+/* Parameters in a file of its own are the algorithm's alone: another one's lie in the same place. */
 int cc_set(struct cc_config *config, const char *name, uint64_t value)
 {
-    const struct cc_param *param;
+    const struct cc_param *param = cc_param_of(config, name);
 
-    for (size_t i = 0; (param = cc_param(i)) != NULL; i++) {
-        if (strcmp(param->name, name) != 0) continue;
-        if (!foreign(config, i, param)) memcpy((char *)config + param->offset, &value, sizeof(value));
-        return 0;
-    }
-    return -ENOENT;
+    if (param == NULL) return -ENOENT;
+    if (param->offset < offsetof(struct cc_config, own) || cc_owns(config, param))
+        memcpy((char *)config + param->offset, &value, sizeof(value));
+    return 0;
 }
 
 const char *cc_invalid(const struct cc_config *config, const char **ret_name)
@@ -94,7 +102,8 @@ const char *cc_invalid(const struct cc_config *config, const char **ret_name)
         *ret_name = "kind";
         return "is no algorithm";
     }
-    return algorithms[config->kind]->invalid ? algorithms[config->kind]->invalid(config, ret_name) : NULL;
+    const struct cc_algorithm *algorithm = algorithm_of(config);
+    return algorithm->invalid ? algorithm->invalid(config, ret_name) : NULL;
 }
 
 const struct cc_needs *cc_needs(const struct cc_config *config)
@@ -117,6 +126,7 @@ void nic_config_cc(struct nic_config *config, const struct cc_config *cc, const 
     config->echo_ce = own->echo || peers->echo;
     config->rtt = own->rtt;
     config->telemetry = own->telemetry || peers->telemetry;
+    config->cc_state_bytes = own->state_bytes;
     if (cc->min_time_between_cnps) config->cnp_min_gap_ps = cc->min_time_between_cnps;
     config->cnp_per_nic = cc->cnp_per_nic != 0;
     config->cnp_remember = cc->cnp_remember != 0;
@@ -133,8 +143,7 @@ static void cc_limit_window(struct cc *cc)
     if (!cc->owns_window || window < cc->window_bytes) cc->window_bytes = window;
 }
 
-void cc_init(struct cc *cc, const struct cc_config *config, uint64_t line_bps, uint16_t packet_bytes,
-             struct cc_path *path)
+void cc_init(struct cc *cc, const struct cc_config *config, uint64_t line_bps, uint16_t packet_bytes, void *beside)
 {
     const struct cc_algorithm *algorithm = algorithm_of(config);
     const char *name;
@@ -147,12 +156,13 @@ void cc_init(struct cc *cc, const struct cc_config *config, uint64_t line_bps, u
                       .packet_bytes = packet_bytes,
                       .config = config,
                       .algorithm = algorithm,
-                      .path = path,
+                      .path = algorithm->needs.telemetry ? beside : NULL,
                       .wants_cnp = algorithm->cnp != NULL,
                       .wants_ack = algorithm->ack != NULL,
                       .wants_loss = algorithm->loss != NULL,
                       .wants_sent = algorithm->sent != NULL,
                       .owns_window = algorithm->window};
+    if (algorithm->needs.state_bytes) cc->outside.state = beside;
     if (algorithm->init) algorithm->init(cc);
     cc_limit_window(cc);
 }

@@ -28,13 +28,15 @@ enum cc_kind {
 
 /* Parameters from params.def, and those that an algorithm declares in its own file; presets fill them, a fabric
  * file may override each by name. */
-#define CC_OWN_PARAMS 8
+#define CC_OWN_PARAMS 32
+struct cc_algorithm; /* algorithm.h */
 struct cc_config {
     uint64_t kind; /* enum cc_kind */
 #define PARAM(field, unit, help) uint64_t field;
 #include "nic/cc/params.def"
 #undef PARAM
     uint64_t own[CC_OWN_PARAMS];
+    const struct cc_algorithm *outside; /* one that list.def does not have; NULL: that of `kind` */
 };
 
 enum cc_unit { CC_UNIT_TIME, CC_UNIT_RATE, CC_UNIT_BYTES, CC_UNIT_COUNT, CC_UNIT_SHARE, CC_UNIT_FLAG };
@@ -43,6 +45,7 @@ struct cc_param { /* one parameter: what it is called, how it is written, where 
     const char *name, *help;
     enum cc_unit unit;
     size_t offset;
+    uint64_t least, most; /* of an algorithm from outside: judged for it */
 };
 /* One after the other, from 0 on; NULL: there are no more. */
 const struct cc_param *cc_param(size_t index);
@@ -50,6 +53,9 @@ const struct cc_param *cc_param(size_t index);
 /* "none", "dcqcn/paper" and the like.  -ENOENT: no such. */
 int cc_preset(const char *name, struct cc_config *ret);
 const char *cc_preset_name(size_t index); /* NULL: there are no more */
+/* The one of this name: the algorithm's own before all others; NULL: there is none. */
+const struct cc_param *cc_param_of(const struct cc_config *config, const char *name);
+bool cc_owns(const struct cc_config *config, const struct cc_param *param); /* declared by its algorithm */
 /* By name; -ENOENT: no such parameter. */
 int cc_set(struct cc_config *config, const char *name, uint64_t value);
 /* The first parameter whose value cannot be (with the reason), or NULL. */
@@ -62,10 +68,11 @@ int cc_read_param(struct cc_config *config, const char *name, const char *value,
 
 /* What an algorithm needs of adapters.  cnp and echo are the receiver's to do: see nic_config_cc(). */
 struct cc_needs {
-    bool cnp;       /* a marked packet is answered with a CNP */
-    bool echo;      /* the mark of a packet comes back in its ACK */
-    bool rtt;       /* the sender measures round-trip times */
-    bool telemetry; /* in-band telemetry of switches comes back in ACKs */
+    bool cnp;             /* a marked packet is answered with a CNP */
+    bool echo;            /* the mark of a packet comes back in its ACK */
+    bool rtt;             /* the sender measures round-trip times */
+    bool telemetry;       /* in-band telemetry of switches comes back in ACKs */
+    uint32_t state_bytes; /* it keeps so much of each QP beside struct cc */
 };
 const struct cc_needs *cc_needs(const struct cc_config *config);
 /* An ACK is wanted at least each so many bytes; 0: no matter. */
@@ -155,6 +162,12 @@ struct cc_dctcp {
     bool slow_start;
 };
 
+struct cc_outside { /* of an algorithm that is not in list.def */
+    void *state;    /* its own, beside the QPs */
+    uint64_t window_bytes;
+    uint32_t alpha_ppm; /* as it said last, as the window is */
+};
+
 #define CC_OWN_STATE (sizeof(struct cc_hpcc) / 8)
 
 struct cc { /* of one QP */
@@ -176,13 +189,14 @@ struct cc { /* of one QP */
         struct cc_timely timely;
         struct cc_swift swift;
         struct cc_dctcp dctcp;
+        struct cc_outside outside;
         uint64_t own[CC_OWN_STATE]; /* of an algorithm that declares its state in its own file */
     };
 };
 
-/* `packet_bytes`: payload of a full packet.  `path` is needed where telemetry is. */
-void cc_init(struct cc *cc, const struct cc_config *config, uint64_t line_bps, uint16_t packet_bytes,
-             struct cc_path *path);
+/* `packet_bytes`: payload of a full packet.  `beside` is a struct cc_path where telemetry is needed, or what the
+ * algorithm needs by cc_needs.state_bytes. */
+void cc_init(struct cc *cc, const struct cc_config *config, uint64_t line_bps, uint16_t packet_bytes, void *beside);
 void cc_on_cnp(struct cc *cc, ps_t now);
 void cc_on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now);
 /* Something was lost: a NAK said so, or (timeout) nothing was heard. */

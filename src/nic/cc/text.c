@@ -9,6 +9,7 @@
 
 #include "base/nearest.h"
 #include "base/units.h"
+#include "nic/cc/algorithm.h"
 #include "nic/cc/cc.h"
 
 /* Those that can be had, one after the other; *at is moved on. */
@@ -75,12 +76,14 @@ int cc_read_param(struct cc_config *config, const char *name, const char *value,
     const char *reason = "not a value for it";
     struct nearest nearest;
     uint64_t number = 0;
-    size_t i = 0;
 
-    nearest_init(&nearest, name);
-    for (; (param = cc_param(i)) != NULL && strcmp(param->name, name) != 0; i++)
-        nearest_try(&nearest, param->name);
+    param = cc_param_of(config, name);
     if (param == NULL) {
+        nearest_init(&nearest, name);
+        for (param = config->outside ? config->outside->param : NULL; param && param->name; param++)
+            nearest_try(&nearest, param->name);
+        for (size_t i = 0; (param = cc_param(i)) != NULL; i++)
+            nearest_try(&nearest, param->name);
         snprintf(why, why_bytes, "congestion control has no parameter '%s'%s%s%s", name,
                  nearest.word ? "; did you mean '" : "", nearest.word ? nearest.word : "", nearest.word ? "'?" : "");
         return -EINVAL;
