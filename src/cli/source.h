@@ -49,6 +49,9 @@ bool cli_links_add(void *links, const char *path);
 bool cli_from(void *to, const char *argument);
 bool cli_written(void *to, const char *argument);
 
+/* --cc NAME[,PARAM=VALUE...]: nics.congestion of every file that is loaded from now on; false after a message. */
+bool cli_congestion(void *unused, const char *argument);
+
 /* fabric_load_with(), with congestion control judged as the simulator does. */
 int cli_fabric_load(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,
                     struct fabric **ret, struct fabric_errors *errors);

@@ -93,6 +93,8 @@ struct fabric_nic {         /* NICs configured alike share one */
     uint32_t nccls;
 };
 
+/* Is a congestion control named by the file that it is in (src/plugin), and not by a preset? */
+bool fabric_congestion_is_file(const char *name);
 uint64_t fabric_tcp_cpu(const struct fabric_nic *nic); /* payload a core sends a second, in bits; 0: no limit */
 struct fabric_nic fabric_nic_default(void);            /* nic.c: as where a file says nothing */
 

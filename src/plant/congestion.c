@@ -12,8 +12,9 @@
 
 #include "fabric/nics.h"
 #include "fabric/systems.h"
+#include "plugin/plugin.h"
 
-#define WHY 256
+#define WHY 1024
 
 /* DCQCN's parameters have the adapter's names, all others begin with their algorithm's. */
 static bool of_dcqcn(const char *name)
@@ -69,7 +70,10 @@ bool plant_congestion(const struct fabric_nic *nic, struct cc_config *ret, struc
     char why[WHY];
     bool good = true;
 
-    if (cc_read_preset(nic->congestion ? nic->congestion : "none", true, ret, why, sizeof(why)) != 0) {
+    const char *control = nic->congestion ? nic->congestion : "none";
+    int unread = fabric_congestion_is_file(control) ? plugin_load(control, ret, why, sizeof(why))
+                                                    : cc_read_preset(control, true, ret, why, sizeof(why));
+    if (unread != 0) {
         fabric_errors_add(errors, nic->congestion_at, "%s", why);
         return false;
     }
@@ -79,11 +83,12 @@ bool plant_congestion(const struct fabric_nic *nic, struct cc_config *ret, struc
         if (cc_read_param(ret, param->name, param->value, why, sizeof(why)) != 0) {
             fabric_errors_add(errors, param->at, "%s", why);
             good = false;
-        } else if (nic->congestion && !used(nic, param, errors)) {
+        } else if (nic->congestion && !cc_owns(ret, cc_param_of(ret, param->name)) && !used(nic, param, errors)) {
             good = false;
         }
     }
     if (!good) return false;
+    plugin_settle(ret);
     if (nic->window_bytes) ret->window = nic->window_bytes;
     const char *invalid = cc_invalid(ret, &name);
     if (invalid) fabric_errors_add(errors, nic->congestion_at, "%s: %s", name ? name : "congestion", invalid);

@@ -25,6 +25,7 @@
 #include "base/check.h"
 #include "base/draft.h"
 #include "base/memory.h"
+#include "plugin/plugin.h"
 #include "report/text.h"
 #include "study/clock.h"
 
@@ -114,6 +115,8 @@ static void finish(struct pool *pool, uint32_t index)
         snprintf(why, sizeof why, "the run was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (WEXITSTATUS(status) == MEMORY_EXIT)
         snprintf(why, sizeof why, "memory ran out");
+    else if (WEXITSTATUS(status) == PLUGIN_EXIT)
+        snprintf(why, sizeof why, "its congestion control, a plug-in, brought it down, as standard error says");
     else if (status != 0 || slot->used == 0 || slot->used > POOL_ROW_MAX)
         snprintf(why, sizeof why, "the run ended without a result");
     /* A run that was ended because the caller stops says nothing of its point. */

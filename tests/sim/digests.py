@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOMS = ("base", "packet", "fabric", "jobs", "load", "switch", "node", "nic", "observe", "plant", "workload", "engine", "sim")
+ROOMS = ("base", "packet", "fabric", "jobs", "load", "switch", "node", "nic", "observe", "plugin", "plant", "workload", "engine", "sim")
 CLASSES = """classes:
   - {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 50KB, max: 200KB, probability: 10%}, share: 90%}
   - {name: cnp, dscp: 48, priority: 6, strict: true}
@@ -97,7 +97,7 @@ OF_THE_RUN = ("windows ", "window_ps ", "great_window_ps ", "peak ")
 def build(root, compiler, level, out):
     """The rooms and drive.c; a folder and a call of the compiler for each room, all at once."""
     flags = ["-std=gnu17", level, "-D_GNU_SOURCE", "-fno-strict-aliasing", "-fms-extensions", "-Wno-microsoft-anon-tag", "-DROCELAB_ISAL=0", '-DROCELAB_VERSION="0"',
-             f"-I{root}/src"]
+             f"-I{root}/src", f"-I{root}/include"]
     calls = []
     folders = {folder: sorted(folder.glob("*.c")) for room in ROOMS for folder in (root / "src" / room).glob("**/")}
     folders[root / "drive"] = [root / "tests/sim/drive.c"]

@@ -152,12 +152,39 @@ static bool good_algorithm(const char *text)
     return preset[0] && preset[strspn(preset, "abcdefghijklmnopqrstuvwxyz0123456789-_.")] == 0;
 }
 
+bool fabric_congestion_is_file(const char *name)
+{
+    size_t length = strlen(name);
+
+    return length > 3 && strcmp(name + length - 3, ".so") == 0;
+}
+
+/* Beside the fabric file; what is in it counts as if it stood in the file. */
+static const char *algorithm_file(struct loader *loader, const char *name, struct fabric_at at)
+{
+    const char *base = loader->fabric->path, *slash = strrchr(base, '/');
+    bool beside = name[0] != '/' && slash;
+    char path[4096];
+    size_t length;
+
+    while (beside && strncmp(name, "./", 2) == 0)
+        name += 2;
+    snprintf(path, sizeof path, "%.*s%s", beside ? (int)(slash - base + 1) : 0, base, name);
+    if (file_read(loader, path, at, &length) == NULL) return NULL;
+    const char *kept = arena_strndup(loader->keep, path, strlen(path));
+    if (!kept) loader->no_memory = true;
+    return kept;
+}
+
 static void set_algorithm(struct loader *loader, const struct tree *value, struct fabric_nic *nic)
 {
     const char *text = NULL;
 
     if (!read_text(loader, value, &text)) return;
-    if (!good_algorithm(text)) {
+    if (fabric_congestion_is_file(text)) {
+        text = algorithm_file(loader, text, value->at);
+        if (!text) return;
+    } else if (!good_algorithm(text)) {
         read_error(loader, value->at, "congestion: '%s' is not ALGORITHM or ALGORITHM/PRESET, as in dcqcn/connectx",
                    text);
         return;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --cc: another congestion control than the file's, for verbs that run it.
+ *
+ * A preset, or a shared object; this is how its user names it, so this is what allows it to be loaded.  It is put into
+ * every fabric that the process loads, before what --vary and the like say: runs, seeds and points are many files.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/source.h"
+#include "fabric/nics.h"
+#include "fabric/override.h"
+#include "load/load.h"
+#include "plugin/plugin.h"
+
+#define PARAMS_MAX 40
+
+/* YAML: in quotes, in which a quote is two. */
+static char *quoted(const char *text)
+{
+    char *value = malloc(2 * strlen(text) + 3), *to = value;
+
+    *to++ = '\'';
+    for (; *text; text++) {
+        *to++ = *text;
+        if (*text == '\'') *to++ = '\'';
+    }
+    *to++ = '\'';
+    *to = '\0';
+    return value;
+}
+
+static bool add_param(char *word, struct fabric_override *ret)
+{
+    char *equals = strchr(word, '='), *path = NULL;
+
+    if (equals == NULL || equals == word || equals[1] == '\0') {
+        cli_error("--cc: '%s': write PARAM=VALUE, as in --cc dcqcn/connectx,rpg_ai_rate=10M", word);
+        return false;
+    }
+    *equals = '\0';
+    if (asprintf(&path, "nics.congestion.%s", word) < 0) return false;
+    *ret = (struct fabric_override){path, equals + 1};
+    return true;
+}
+
+bool cli_congestion(void *unused, const char *argument)
+{
+    static struct fabric_override given[1 + PARAMS_MAX]; /* to the end of the process, with what they point to */
+    char *words = strdup(argument), *rest = words, *name = strsep(&rest, ","), real[PATH_MAX];
+    uint32_t count = 1;
+
+    (void)unused;
+    if (fabric_congestion_is_file(name)) {
+        if (realpath(name, real) == NULL) {
+            cli_error("--cc '%s': %s", name, strerror(errno));
+            return false;
+        }
+        plugin_allow(real);
+        name = real;
+    }
+    given[0] = (struct fabric_override){"nics.congestion", quoted(name)};
+    while (rest) {
+        if (count == 1 + PARAMS_MAX) {
+            cli_error("--cc: more than %d parameters", PARAMS_MAX);
+            return false;
+        }
+        if (!add_param(strsep(&rest, ","), &given[count++])) return false;
+    }
+    fabric_load_always(given, count);
+    return true;
+}
