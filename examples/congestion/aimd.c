@@ -2,72 +2,60 @@
 /*
  * An example: a rate that rises by steps while round trips are short, and falls by a share when one is long; once a
  * round trip either way.
+ *
+ *     cc -O2 -shared -fPIC aimd.c -o aimd.so
+ *     rocelab sim --cc ./aimd.so,target=30us fabric.yaml
  */
-#include "nic/cc/algorithm.h"
+#include <rocelab/cc.h>
 
-struct aimd_params { /* in cc_config.own; every parameter is a uint64_t */
-    uint64_t aimd_target, aimd_add, aimd_cut;
-};
-struct aimd { /* in cc.own: one for each QP */
-    ps_t next;
-};
-_Static_assert(sizeof(struct aimd_params) <= sizeof(uint64_t[CC_OWN_PARAMS]), "fits");
-_Static_assert(sizeof(struct aimd) <= sizeof(uint64_t[CC_OWN_STATE]), "fits");
+enum { TARGET, ADD, CUT }; /* in the order of params[] */
 
-static const struct cc_param params[] = {
-    CC_OWN_PARAM(struct aimd_params, aimd_target, TIME, "round trip above which the rate falls"),
-    CC_OWN_PARAM(struct aimd_params, aimd_add, RATE, "added to the rate each round trip below it"),
-    CC_OWN_PARAM(struct aimd_params, aimd_cut, SHARE, "taken off the rate each round trip above it"),
-    {.name = NULL},
+static const struct rocelab_cc_param params[] = {
+    {"target", ROCELAB_CC_TIME, 20 * ROCELAB_CC_US, ROCELAB_CC_NS, ROCELAB_CC_S,
+     "round trip above which the rate falls"},
+    {"add", ROCELAB_CC_RATE, 500 * ROCELAB_CC_MBPS, 1, 1000000 * ROCELAB_CC_MBPS,
+     "added to the rate each round trip below it"},
+    {"cut", ROCELAB_CC_SHARE, 20 * ROCELAB_CC_PERCENT, 0, 99 * ROCELAB_CC_PERCENT,
+     "taken off the rate each round trip above it"},
 };
 
-static const struct cc_preset presets[] = {
-    {"aimd/example", {.own = {20 * PS_US, 500 * MBPS, 20 * PERCENT}}}, /* in the order of struct aimd_params */
-    {.name = NULL},
+struct aimd { /* of one queue pair; all of it is 0 at first */
+    uint64_t next_ps;
 };
 
-static const char *invalid(const struct cc_config *config, const char **ret_name)
+static void init(struct rocelab_cc_qp *qp)
 {
-    const struct aimd_params *p = (const void *)config->own;
-
-    REFUSE_IF(NOT_A_RTT(p->aimd_target), "aimd_target", "is 1 ns to 1 s");
-    REFUSE_IF(p->aimd_add == 0 || p->aimd_add >> 50, "aimd_add", "is above 0, 1000 Tb/s at most");
-    REFUSE_IF(p->aimd_cut >= 100 * PERCENT, "aimd_cut", "is below 100%");
-    return NULL;
+    qp->rate_bps = qp->line_bps / 10;
 }
 
-static void init(struct cc *cc) /* all of it is 0 but the rate, which is the line's */
+static void ack(struct rocelab_cc_qp *qp, const struct rocelab_cc_ack *ack, uint64_t now_ps)
 {
-    cc->rate_bps = cc->line_bps / 10;
-}
+    struct aimd *s = qp->state;
 
-static void on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
-{
-    const struct aimd_params *p = (const void *)cc->config->own;
-    struct aimd *s = (void *)cc->own;
-
-    if (ack->rtt_ps == 0 || now < s->next) return;
-    s->next = now + ack->rtt_ps;
-    if (ack->rtt_ps > p->aimd_target)
-        cc->rate_bps -= cc->rate_bps / 1000000 * p->aimd_cut;
+    if (ack->rtt_ps == 0 || now_ps < s->next_ps) return;
+    s->next_ps = now_ps + ack->rtt_ps;
+    if (ack->rtt_ps > qp->param[TARGET])
+        qp->rate_bps -= qp->rate_bps / 1000000 * (int64_t)qp->param[CUT];
     else
-        cc->rate_bps += p->aimd_add;
-    if (cc->rate_bps > cc->line_bps) cc->rate_bps = cc->line_bps;
-    if (cc->rate_bps < 10 * MBPS) cc->rate_bps = 10 * MBPS;
+        qp->rate_bps += (int64_t)qp->param[ADD];
+    if (qp->rate_bps > qp->line_bps) qp->rate_bps = qp->line_bps;
+    if (qp->rate_bps < 10000000) qp->rate_bps = 10000000;
 }
 
-static uint32_t ask_bytes(const struct cc_config *config)
+static uint32_t ask_bytes(const uint64_t *param)
 {
-    (void)config;
+    (void)param;
     return 4096;
 }
 
-const struct cc_algorithm cc_algorithm_aimd = {
-    .preset = presets,
+const struct rocelab_cc rocelab_cc = {
+    ROCELAB_CC_HEAD,
+    .name = "aimd",
     .param = params,
-    .invalid = invalid,
-    .needs = {.rtt = true},
+    .params = sizeof(params) / sizeof(params[0]),
+    .state_bytes = sizeof(struct aimd),
+    .needs = ROCELAB_CC_RTT,
     .ask_bytes = ask_bytes,
     .init = init,
-    .ack = on_ack,
+    .ack = ack,
 };
