@@ -21,7 +21,7 @@ $(error this tree was copied or moved with its build folders, which still stand 
 endif
 endif
 
-.PHONY: build built-gcc built-clang built-tsan demo test bench soak fuzz install uninstall deb format clean
+.PHONY: build built-gcc built-clang built-tsan demo test bench soak fuzz install uninstall deb tarball format clean
 
 build: build/build.ninja
 	@$(NINJA) -C build
@@ -65,9 +65,13 @@ install: build
 uninstall:
 	@$(NINJA) -C build uninstall $(QUIET)
 
-# Debian packages of this machine's architecture, into build-deb/ARCH.
+# Debian packages into build-deb/ARCH, of this machine's architecture or of that of `make deb ARCH=arm64`.
 deb:
-	@package/deb
+	@package/deb $(ARCH)
+
+# The same as one file that runs wherever it is unpacked, into the same folder.
+tarball:
+	@package/tarball $(ARCH)
 
 format:
 	@find src lib include tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +

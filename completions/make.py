@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completions for bash, zsh and fish, from what the program says of its verbs and their options.
 
-    make.py ROCELAB DIRECTORY
+    make.py DIRECTORY ROCELAB...
 
-ROCELAB is the program: its `help --json` has the lists of src/cli.
+ROCELAB is the program, and before it what runs it where this machine cannot: its `help --json` has the lists of src/cli.
 """
 import json
 import pathlib
@@ -18,7 +18,7 @@ TOPICS = {"suggest": ["ecn", "headroom", "buffers", "watchdog", "all"]}  # the f
 
 
 def ask(program, *verb):
-    return json.loads(subprocess.run([program, "help", "--json", *verb], stdout=subprocess.PIPE, check=True).stdout)
+    return json.loads(subprocess.run([*program, "help", "--json", *verb], stdout=subprocess.PIPE, check=True).stdout)
 
 
 def words(option):
@@ -136,7 +136,7 @@ def fish(verbs, common, topics):
 
 
 def main():
-    program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    folder, program = pathlib.Path(sys.argv[1]), sys.argv[2:]
     help_ = ask(program)
     verbs = {verb["name"]: dict(verb, **ask(program, verb["name"])) for verb in help_["verbs"]}
     common = verbs["version"]["options"]  # which has no others

@@ -72,7 +72,7 @@ class Lists(Case):
         super().setUp()
         self.completions = pathlib.Path(self.folder) / "completions"
         self.completions.mkdir()
-        subprocess.run([sys.executable, SOURCE / "completions" / "make.py", PROGRAM, self.completions], check=True)
+        subprocess.run([sys.executable, SOURCE / "completions" / "make.py", self.completions, PROGRAM], check=True)
 
     def test_topics(self):
         """Each prints its list whole: models and products, variables, statements."""
