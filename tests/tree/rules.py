@@ -457,6 +457,19 @@ def rule_map(root):
             yield f"CONTRIBUTING.md: the map does not have src/{folder}"
 
 
+def rule_version(root):
+    """The version is meson.build's: what has to name it too, names that one."""
+    build = root / "meson.build"
+    found = re.search(r"^ *version: '([^']*)',$", build.read_text(encoding="utf-8"), re.M) if build.exists() else None
+    version = found.group(1) if found else None
+    for page, line in (("debian/changelog", r"^rocelab \(([^)]*)\) "), ("CITATION.cff", r"^version: (.*)$"),
+                       ("CHANGELOG.md", r"^## ([^ ,]*)")):
+        there = root / page
+        named = re.search(line, there.read_text(encoding="utf-8"), re.M) if there.exists() else None
+        if there.exists() and (named is None or named.group(1) != version):
+            yield f"{page}: names version {named and named.group(1)} first, meson.build has {version}"
+
+
 def rule_format(root):
     """clang-format has nothing to change."""
     sources = [str(path) for path in c_files(root)]

@@ -73,6 +73,11 @@ BROKEN = {
         {"docs/README.md": "nothing\n", "docs/internals/a.md": "a\n"},
     ],
     "map": [{"CONTRIBUTING.md": "no map\n", "src/base/a.c": SPDX + "int x;\n"}],
+    "version": [
+        {"meson.build": "project('rocelab', 'c',\n  version: '2.0.0',\n", "debian/changelog": "rocelab (1.0.0) unstable; urgency=medium\n"},
+        {"meson.build": "project('rocelab', 'c',\n  version: '2.0.0',\n", "CITATION.cff": "version: 1.0.0\n"},
+        {"meson.build": "project('rocelab', 'c',\n  version: '2.0.0',\n", "CHANGELOG.md": "# Changelog\n\n## 1.0.0, 2026\n\n## 2.0.0\n"},
+    ],
     "format": [{"src/base/a.c": SPDX + "int   x ;\n"}],
     "shell": [
         {"tool": "#!/bin/bash\n# SPDX-License-Identifier: Apache-2.0\n"},
