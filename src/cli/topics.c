@@ -8,7 +8,11 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "fabric/criteria.h"
+#include "fabric/prices.h"
 #include "fabric/qos/models.h"
+#include "fabric/reliability.h"
+#include "study/experiments.h"
 
 #define SAID_AT 34 /* column of what is said of the words before it; of longer ones it begins below */
 
@@ -27,6 +31,91 @@ static void print_number(FILE *out, uint64_t number, bool assumed, int width)
 
     snprintf(text, sizeof text, "%" PRIu64 "%s", number, assumed ? "*" : " ");
     fprintf(out, " %*s", width, text);
+}
+
+bool cli_list_calls(const char *none, bool json, FILE *out)
+{
+    const struct text_style style = cli_style();
+
+    (void)none, (void)json;
+    fputs("Calls in the `value` of a measure of an experiment: docs/experiments.md has what their words stand for.\n\n",
+          out);
+    for (size_t i = 0; i < probe_kind_count; i++) {
+        fputs("  ", out);
+        probe_kind_write(&probe_kinds[i], out);
+        fprintf(out, "\n%*s", 8, "");
+        text_wrap(out, &style, 8, 8, probe_kinds[i].help);
+    }
+    return true;
+}
+
+bool cli_list_findings(const char *none, bool json, FILE *out)
+{
+    static const struct {
+        const char *id, *severity, *title, *advice;
+    } findings[] = {
+#define X(name, id, severity, title, advice) {id, #severity, title, advice},
+#include "capture/verdict.def"
+#undef X
+    };
+    const struct text_style style = cli_style();
+
+    (void)none, (void)json;
+    fputs(
+        "What 'rocelab capture' can find. ERROR: frames are damaged or connections broke. WARNING: the network or an\n"
+        "end does not do what RoCE needs. INFO: worth knowing before believing the numbers.\n",
+        out);
+    for (size_t f = 0; f < sizeof findings / sizeof findings[0]; f++) {
+        fprintf(out, "\n%s (%s): %s\n    ", findings[f].id, findings[f].severity, findings[f].title);
+        text_wrap(out, &style, 4, 4, findings[f].advice);
+    }
+    return true;
+}
+
+bool cli_list_criteria(const char *none, bool json, FILE *out)
+{
+    (void)none, (void)json;
+    fputs("What `rocelab validate` judges by; `validate:` of a fabric file replaces any.\n\n", out);
+    for (size_t c = CRITERION_NONE + 1; c < CRITERIA; c++) {
+        const struct criterion_info *info = &criterion_infos[c];
+        char value[UNIT_TEXT] = "as the file says";
+        if (info->unit == CRITERION_UNIT_COUNT)
+            snprintf(value, sizeof value, "%" PRIu64, info->value);
+        else if (info->value != CRITERION_UNSAID)
+            unit_format(info->unit == CRITERION_UNIT_TIME ? UNIT_TIME : UNIT_SHARE, info->value, value);
+        const char *bound = info->bound == CRITERION_BOUND_MOST ? "at most" : "at least";
+        print_said(out, fprintf(out, "  %s: %s %s", info->name, bound, value), info->about);
+    }
+    return true;
+}
+
+bool cli_list_prices(const char *none, bool json, FILE *out)
+{
+    static const char *const units[] = {[PRICE_USD] = "USD", [PRICE_W] = "W", [PRICE_X] = "x"};
+
+    (void)none, (void)json;
+    fputs("What parts cost and draw; all are assumptions, and `prices:` of a fabric file replaces any.\n\n", out);
+    for (uint32_t p = 0; p < price_item_count; p++) {
+        const struct price_item *item = &price_items[p];
+        char name[PRICE_NAME];
+        fprintf(out, "  %-26s %9.10g %-4s %s, %u\n", price_name(item, name), (double)item->milli / 1000,
+                units[item->unit], item->source, item->year);
+    }
+    return true;
+}
+
+bool cli_list_rates(const char *none, bool json, FILE *out)
+{
+    (void)none, (void)json;
+    fputs("How many of a part fail in a year, and how long a repair takes (assumed); `reliability:` replaces any.\n\n",
+          out);
+    for (size_t r = 0; r < RATE_PARTS; r++) {
+        const struct rate_info *info = &rate_infos[r];
+        char share[UNIT_TEXT];
+        fprintf(out, "  %-9s %8s %6us  %s: %s\n", info->name, unit_format(UNIT_SHARE, info->failures_ppm, share),
+                info->repair_s, rate_basis_names[info->basis], info->source);
+    }
+    return true;
 }
 
 bool cli_list_models(const char *none, bool json, FILE *out)

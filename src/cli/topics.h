@@ -6,6 +6,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* What the value of an experiment's measure can ask of a run. */
+bool cli_list_calls(const char *none, bool json, FILE *out);
+/* Rules of the verdict about a capture. */
+bool cli_list_findings(const char *none, bool json, FILE *out);
+/* What the acceptance plan judges by, what parts cost, how often they fail: where a fabric file does not say it. */
+bool cli_list_criteria(const char *none, bool json, FILE *out);
+bool cli_list_prices(const char *none, bool json, FILE *out);
+bool cli_list_rates(const char *none, bool json, FILE *out);
 /* Switch models, with the products that have them. */
 bool cli_list_models(const char *none, bool json, FILE *out);
 /* The ROCELAB_* variables. */

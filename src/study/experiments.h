@@ -49,6 +49,7 @@ struct probe_seen;
 
 struct probe_kind {
     const char *name;
+    const char *help; /* what it answers */
     uint8_t argument[PROBE_ARGUMENTS];
     bool queue;                                                      /* sampled between FROM and TO */
     bool bytes;                                                      /* connections' bytes at FROM and at TO */
@@ -58,6 +59,7 @@ struct probe_kind {
 };
 extern const struct probe_kind probe_kinds[];
 extern const size_t probe_kind_count;
+void probe_kind_write(const struct probe_kind *kind, FILE *out); /* as "queue(RUN, PORT, FROM, TO)" */
 
 struct probe { /* a call, as written */
     const struct probe_kind *kind;

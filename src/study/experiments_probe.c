@@ -2,7 +2,7 @@
 /*
  * What a measure can ask of a run: one line of a table for each call, and how its answer is read off.
  *
- * docs/experiments.md lists the same calls for people; a test holds the two together.  A mean, percentile or ratio of
+ * `rocelab help calls` prints the table.  A mean, percentile or ratio of
  * nothing is not a number, and whatever is computed with it is a miss: a run in which no flow ended would else have the
  * best of completion times.  Sums of nothing are 0.
  */
@@ -390,41 +390,78 @@ static double read_watchdog_restored(const struct probe *probe, const struct pro
 #define COUNT ARGUMENT_COUNT
 #define SIZES ARGUMENT_SIZE, ARGUMENT_SIZE
 const struct probe_kind probe_kinds[] = {
-    {"queue", {RUN, ARGUMENT_PORT, RANGE}, .queue = true, .read = read_queue},
-    {"queue_percentile", {RUN, ARGUMENT_PORT, ARGUMENT_PERCENT, RANGE}, .queue = true, .read = read_queue_percentile},
-    {"queue_peak", {RUN, WHERE}, .read = read_queue_peak},
-    {"goodput", {RUN, PAIR, RANGE}, .bytes = true, .read = read_goodput},
-    {"goodput_percentile", {RUN, PAIR, ARGUMENT_PERCENT, RANGE}, .bytes = true, .read = read_goodput_percentile},
-    {"jain", {RUN, PAIR, RANGE}, .bytes = true, .read = read_jain},
-    {"flow_goodput", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_flow_goodput},
-    {"fct", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_fct},
-    {"fct_mean", {RUN, ARGUMENT_JOB}, .read = read_fct_mean},
-    {"slowdown", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_slowdown},
-    {"slowdown_sized", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT, SIZES}, .read = read_slowdown},
-    {"flows_done", {RUN, ARGUMENT_JOB}, .read = read_flows_done},
-    {"bytes_done", {RUN, ARGUMENT_JOB}, .read = read_bytes_done},
-    {"duration", {RUN}, .read = read_duration},
-    {"pauses_sent", {RUN, WHERE}, .read = read_pauses_sent},
-    {"pauses_received", {RUN, WHERE}, .read = read_pauses_received},
-    {"paused", {RUN, WHERE}, .read = read_paused},
-    {"marks", {RUN, WHERE}, .read = read_marks},
-    {"drops", {RUN, WHERE}, .read = read_drops},
-    {"lost", {RUN, WHERE}, .read = read_lost},
-    {"spread", {RUN, WHERE}, .read = read_spread},
-    {"retransmitted", {RUN, WHERE}, .read = read_retransmitted},
-    {"timeouts", {RUN, WHERE}, .read = read_timeouts},
-    {"trimmed", {RUN, WHERE}, .read = read_trimmed},
-    {"data_packets", {RUN, WHERE}, .read = read_data_packets},
-    {"cnps", {RUN, WHERE}, .read = read_cnps},
-    {"rtt", {RUN, WHERE, ARGUMENT_PERCENT}, .rtt = true, .read = read_rtt},
-    {"deadlocks", {RUN}, .read = read_deadlocks},
-    {"deadlock_closed", {RUN}, .read = read_deadlock_closed},
-    {"deadlock_holds", {RUN}, .read = read_deadlock_holds},
-    {"watchdog_acted", {RUN, WHERE}, .read = read_watchdog_acted},
-    {"watchdog_restored", {RUN, WHERE}, .read = read_watchdog_restored},
-    {"ecmp_max_mean", {COUNT, COUNT, COUNT}, .calculate = ecmp_max_mean},
-    {"ecmp_slowest", {COUNT, COUNT, COUNT}, .calculate = ecmp_slowest},
-    {"ecmp_max_min", {COUNT, COUNT, COUNT}, .calculate = ecmp_max_min},
+    {"queue",
+     "mean of the bytes queued at a port, all its queues",
+     {RUN, ARGUMENT_PORT, RANGE},
+     .queue = true,
+     .read = read_queue},
+    {"queue_percentile",
+     "its percentile P (0 to 100)",
+     {RUN, ARGUMENT_PORT, ARGUMENT_PERCENT, RANGE},
+     .queue = true,
+     .read = read_queue_percentile},
+    {"queue_peak", "the longest any one queue has been, bytes", {RUN, WHERE}, .read = read_queue_peak},
+    {"goodput", "payload acknowledged, Gb/s", {RUN, PAIR, RANGE}, .bytes = true, .read = read_goodput},
+    {"goodput_percentile",
+     "percentile P over connections",
+     {RUN, PAIR, ARGUMENT_PERCENT, RANGE},
+     .bytes = true,
+     .read = read_goodput_percentile},
+    {"jain", "Jain's fairness index of their goodputs", {RUN, PAIR, RANGE}, .bytes = true, .read = read_jain},
+    {"flow_goodput",
+     "size / completion time, Gb/s; an unfinished flow counts 0",
+     {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT},
+     .read = read_flow_goodput},
+    {"fct",
+     "percentile P of completion times of flows that ended, us",
+     {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT},
+     .read = read_fct},
+    {"fct_mean", "their mean", {RUN, ARGUMENT_JOB}, .read = read_fct_mean},
+    {"slowdown",
+     "the same over the time the flow would take alone",
+     {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT},
+     .read = read_slowdown},
+    {"slowdown_sized",
+     "the same of flows of LEAST to MOST bytes",
+     {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT, SIZES},
+     .read = read_slowdown},
+    {"flows_done", "flows completed without an error", {RUN, ARGUMENT_JOB}, .read = read_flows_done},
+    {"bytes_done", "bytes of these", {RUN, ARGUMENT_JOB}, .read = read_bytes_done},
+    {"duration", "virtual time of the run, us", {RUN}, .read = read_duration},
+    {"pauses_sent", "PFC frames sent", {RUN, WHERE}, .read = read_pauses_sent},
+    {"pauses_received", "PFC frames received", {RUN, WHERE}, .read = read_pauses_received},
+    {"paused", "time paused, us, summed over ports and priorities", {RUN, WHERE}, .read = read_paused},
+    {"marks", "packets marked by ECN", {RUN, WHERE}, .read = read_marks},
+    {"drops", "packets dropped by devices, all reasons", {RUN, WHERE}, .read = read_drops},
+    {"lost", "frames lost on the wire: corruption and `drop` faults", {RUN, WHERE}, .read = read_lost},
+    {"spread", "bytes sent by the busiest of the ports over their mean", {RUN, WHERE}, .read = read_spread},
+    {"retransmitted", "packets sent again by adapters", {RUN, WHERE}, .read = read_retransmitted},
+    {"timeouts", "retransmission timeouts", {RUN, WHERE}, .read = read_timeouts},
+    {"trimmed", "packets that reached adapters without their payload", {RUN, WHERE}, .read = read_trimmed},
+    {"data_packets", "packets with data that adapters sent, again or not", {RUN, WHERE}, .read = read_data_packets},
+    {"cnps", "CNPs sent", {RUN, WHERE}, .read = read_cnps},
+    {"rtt",
+     "percentile P of round-trip times, us (docs/congestion.md)",
+     {RUN, WHERE, ARGUMENT_PERCENT},
+     .rtt = true,
+     .read = read_rtt},
+    {"deadlocks", "deadlocks found; the run goes on after one", {RUN}, .read = read_deadlocks},
+    {"deadlock_closed", "when the first was closed, us", {RUN}, .read = read_deadlock_closed},
+    {"deadlock_holds",
+     "1: the last was there at the end; 0: it was not, or none was",
+     {RUN},
+     .read = read_deadlock_holds},
+    {"watchdog_acted", "when the pause watchdog last cut a queue off, us", {RUN, WHERE}, .read = read_watchdog_acted},
+    {"watchdog_restored", "when it last gave one back, us", {RUN, WHERE}, .read = read_watchdog_restored},
+    {"ecmp_max_mean",
+     "Monte Carlo of hashing: the fullest link over the mean",
+     {COUNT, COUNT, COUNT},
+     .calculate = ecmp_max_mean},
+    {"ecmp_slowest",
+     "capacity used when all flows go at the slowest's pace",
+     {COUNT, COUNT, COUNT},
+     .calculate = ecmp_slowest},
+    {"ecmp_max_min", "the same with max-min fair shares", {COUNT, COUNT, COUNT}, .calculate = ecmp_max_min},
 };
 const size_t probe_kind_count = sizeof probe_kinds / sizeof probe_kinds[0];
 
@@ -467,4 +504,25 @@ bool probe_covers(const struct probe *probe, const struct fabric *fabric, uint32
 
     return (strcmp(from, "*") == 0 || fabric_find_endpoint(fabric, from) == src) &&
            (strcmp(to, "*") == 0 || fabric_find_endpoint(fabric, to) == dst);
+}
+
+void probe_kind_write(const struct probe_kind *kind, FILE *out)
+{
+    static const char *const names[] = {
+        [ARGUMENT_RUN] = "RUN",   [ARGUMENT_PORT] = "PORT", [ARGUMENT_WHERE] = "WHERE",
+        [ARGUMENT_SRC] = "SRC",   [ARGUMENT_DST] = "DST",   [ARGUMENT_JOB] = "JOB",
+        [ARGUMENT_PERCENT] = "P", [ARGUMENT_FROM] = "FROM", [ARGUMENT_TO] = "TO",
+    };
+    static const char *const counts[] = {"FLOWS", "LINKS", "TRIALS"}, *const sizes[] = {"LEAST", "MOST"};
+    unsigned count = 0, size = 0;
+
+    fprintf(out, "%s(", kind->name);
+    for (int i = 0; i < PROBE_ARGUMENTS && kind->argument[i] != ARGUMENT_END; i++) {
+        uint8_t argument = kind->argument[i];
+        const char *name = argument == ARGUMENT_COUNT  ? counts[count++]
+                           : argument == ARGUMENT_SIZE ? sizes[size++]
+                                                       : names[argument];
+        fprintf(out, "%s%s", i == 0 ? "" : ", ", name);
+    }
+    fputc(')', out);
 }

@@ -95,6 +95,14 @@ class Lists(Case):
         self.assertEqual(re.findall(r"(?m)^  (ROCELAB_\w+)", text), names)
         page = (SOURCE / "docs" / "live.md").read_text().partition("## Variables")[2]
         self.assertEqual(set(re.findall(r"`(ROCELAB_\w+)`", page)), set(names))
+        for topic, path, name in (("criteria", "fabric/criteria.def", "CRITERION"), ("rates", "fabric/rates.def", "RATE")):
+            names = [rest.split('"')[1] for rest in re.findall(rf"(?m)^{name}\((.*)", (SOURCE / "src" / path).read_text())]
+            self.assertEqual(re.findall(r"(?m)^  ([a-z][\w-]*)(?::| ) ", rocelab("help", topic).stdout), names)
+        names = re.findall(r'(?m)^X\(\w+, "(CAP\d+)"', (SOURCE / "src" / "capture" / "verdict.def").read_text())
+        self.assertEqual(re.findall(r"(?m)^(CAP\d+) \((?:ERROR|WARNING|INFO)\): .", rocelab("help", "findings").stdout), names)
+        prices = re.findall(r'(?m)^PRICE\(\w+, "([\w-]+)", (\d+), (\d+), (\w+)', (SOURCE / "src" / "fabric" / "prices.def").read_text())
+        self.assertEqual(re.findall(r"(?m)^  ([a-z][\w-]*) +([\d.]+) (USD|W|x) +.+, \d{4}$", rocelab("help", "prices").stdout),
+                         [(name + (f"-{rate}G" if rate != "0" else ""), f"{int(milli) / 1000:g}", {"X": "x"}.get(unit, unit)) for name, rate, milli, unit in prices])
         for system, lists in (("nxos", ["interface"]), ("eos", ["interface", "qos", "queue"])):
             text = rocelab("help", "statements", system).stdout
             self.assertIn("  shutdown, no shutdown           `up`\n", text)
