@@ -13,7 +13,7 @@
 #include "fabric/fabric.h"
 #include "fabric/switches.h"
 
-static const char *state_name(enum sim_state state)
+const char *sim_state_name(enum sim_state state)
 {
     static const char *const name[] = {"running", "done", "until", "stuck", "deadlock", "failed"};
     return name[state];

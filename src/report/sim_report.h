@@ -169,6 +169,7 @@ const char *sim_job_state(const struct sim_result *result, const struct sim_job 
 bool sim_nic_is_outside(const struct sim_report *report, const struct sim_nic *nic);
 /* Whether the congestion control of an adapter goes by CNPs. */
 uint64_t sim_nic_cores_idle(const struct sim_nic *nic);
+const char *sim_state_name(enum sim_state state);
 bool sim_nic_wants_cnps(const struct sim_report *report, const struct sim_nic *nic);
 /* What a port dropped, by reason: of sw_drop_name where it is a switch's, else of nic_drop_name. */
 const uint64_t *sim_port_drops(const struct sim_report *report, const struct sim_port *port);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/expect.h"
 #include "cli/html.h"
 #include "cli/memory.h"
 #include "cli/outputs.h"
@@ -48,6 +49,7 @@ struct settings {
     const char *record_path; /* NULL: nothing is recorded */
     struct cli_pcaps pcaps;
     struct cli_html html;
+    struct cli_expect expect;
     struct cli_observe observe; /* --series, --events, --html, --serve */
     struct up_port_option port[UP_REPORT_PORTS];
     struct cli_serving serving;
@@ -220,7 +222,7 @@ static bool endless(const struct settings *settings, struct up *up)
            jobs.jobs_done == jobs.jobs;
 }
 
-static int judge(const struct sim_report *report, bool may_stop)
+static int judge(const struct sim_report *report, const struct cli_expect *expect, bool may_stop)
 {
     const struct sim_result *result = report->result;
     int status = CLI_DONE;
@@ -228,6 +230,7 @@ static int judge(const struct sim_report *report, bool may_stop)
     for (uint32_t i = 0; i < report->programs; i++) {
         const struct up_program *program = &report->program[i];
         if (program->exit <= 0 && (program->exit == 0 || program->end != PS_NEVER)) continue;
+        if (program->exit > 0 && cli_expect_says_exit(expect, report, i)) continue;
         status = CLI_PROBLEMS;
         if (program->start == PS_NEVER)
             cli_error("%s: '%s' was not started: the run ended before", program->host, program->command);
@@ -245,6 +248,7 @@ static int judge(const struct sim_report *report, bool may_stop)
                   text_ps(result->virtual_ps, now));
         return CLI_WRONG;
     }
+    if (cli_expect_says_state(expect)) return status;
     if (result->state == SIM_STUCK || result->state == SIM_FAILED || result->state == SIM_DEADLOCK)
         status = CLI_PROBLEMS;
     return status;
@@ -266,8 +270,9 @@ static int run_and_report(struct settings *settings, struct up *up)
     int status = print_report(settings, &now.report) && seen ? CLI_DONE : CLI_WRONG;
     fflush(settings->out);
     if (!cli_html_run(&settings->html, &now.report)) status = CLI_WRONG;
-    if (status == CLI_DONE) status = judge(&now.report, endless(settings, up));
+    if (status == CLI_DONE) status = judge(&now.report, &settings->expect, endless(settings, up));
     if (status == CLI_DONE && settings->common.strict && sim_verdict_warns(&now.report)) status = CLI_PROBLEMS;
+    status = cli_expect_end(&settings->expect, &now.report, settings->common.quiet, status);
     up_report_free(&now);
     settings->answer.ended = true;
     settings->answer.state = state;
@@ -358,6 +363,8 @@ static bool files_apart(const struct settings *settings, const char *fabric)
 
     cli_outputs_read(&outputs, "the fabric", fabric);
     cli_outputs_read(&outputs, "--script", settings->script_path);
+    cli_outputs_read(&outputs, "--expect", settings->expect.path);
+    cli_outputs_write(&outputs, "--write-expect", settings->expect.write_path);
     cli_outputs_write(&outputs, "--events", settings->observe.events_path);
     cli_outputs_write(&outputs, "--html", settings->html.path);
     cli_outputs_write(&outputs, "--record", settings->record_path);
@@ -396,10 +403,15 @@ int verb_up(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     settings.up.port = settings.port;
+    if (settings.up.real && (settings.expect.path || settings.expect.write_path)) {
+        cli_error("up: --expect is of the virtual clock; times of the real one are this machine's");
+        return CLI_WRONG;
+    }
     if (!cli_readable(argv[first]) || !files_apart(&settings, argv[first])) return CLI_WRONG;
     uint64_t begun = clock_now_ns();
     int status = CLI_WRONG;
-    bool good = cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) == 0;
+    bool good =
+        cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) == 0 && cli_expect_begin(&settings.expect);
     if (!good) fabric_errors_print(&errors, stderr);
     if (settings.script_path) {
         good &= cli_script_read(settings.script_path, fabric, &settings.script);
@@ -413,6 +425,7 @@ int verb_up(int argc, char **argv, FILE *out)
         cli_observe_release(&settings.observe);
         cli_html_release(&settings.html);
     }
+    cli_expect_release(&settings.expect);
     fabric_free(fabric);
     up_script_free(&settings.script);
     return status;

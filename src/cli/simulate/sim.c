@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/expect.h"
 #include "cli/html.h"
 #include "cli/metrics.h"
 #include "cli/outputs.h"
@@ -47,6 +48,7 @@ struct settings {
     bool force;
     uint32_t rows;
     const char *csv;
+    struct cli_expect expect;
     struct cli_observe observe; /* --series */
     bool qps;                   /* was said */
     struct cli_metrics metrics; /* --counters, --stretch */
@@ -231,8 +233,9 @@ static int report_run(struct settings *settings, const struct sim_report *report
     if (status == CLI_DONE && (report->result->state == SIM_STUCK || report->result->state == SIM_FAILED ||
                                deadlocked(report->result) || report->result->work_failed))
         status = CLI_PROBLEMS;
+    if (cli_expect_says_state(&settings->expect) && status == CLI_PROBLEMS) status = CLI_DONE;
     if (status == CLI_DONE && settings->common.strict && sim_verdict_warns(report)) status = CLI_PROBLEMS;
-    return status;
+    return cli_expect_end(&settings->expect, report, settings->common.quiet, status);
 }
 
 /* What a run may use where --memory does not say. */
@@ -343,6 +346,8 @@ static bool files_apart(const struct settings *settings, const char *fabric)
     struct cli_outputs outputs = {.count = 0};
 
     cli_outputs_read(&outputs, "the fabric", fabric);
+    cli_outputs_read(&outputs, "--expect", settings->expect.path);
+    cli_outputs_write(&outputs, "--write-expect", settings->expect.write_path);
     cli_outputs_write(&outputs, "--events", settings->observe.events_path);
     cli_outputs_write(&outputs, "--html", settings->html.path);
     cli_outputs_write(&outputs, "--counters", settings->metrics.path);
@@ -369,6 +374,8 @@ static bool many_runs_fit(const struct settings *settings)
     else if (settings->seeds &&
              (settings->observe.step || settings->observe.events_path || settings->pcaps.count || settings->html.path))
         cli_error("sim: --series, --events, --pcap and --html are for one run; --seeds makes several");
+    else if ((settings->expect.path || settings->expect.write_path) && (settings->seeds || settings->each.what))
+        cli_error("sim: --expect is of one run; --%s makes several", settings->seeds ? "seeds" : "each");
     else if (settings->dump.folder && (settings->seeds || settings->each.what))
         cli_error("sim: --dump is of one run; --%s makes several", settings->seeds ? "seeds" : "each");
     else if (settings->seeds && settings->metrics.form == CLI_METRICS_OPENMETRICS)
@@ -469,10 +476,12 @@ int verb_sim(int argc, char **argv, FILE *out)
         status = CLI_WRONG;
     else if (settings.each.what)
         status = each(&settings, fabric, out);
-    else if (cli_html_begin(&settings.html, argc, argv) && cli_serving_begin(&settings.serving, "sim"))
+    else if (cli_expect_begin(&settings.expect) && cli_html_begin(&settings.html, argc, argv) &&
+             cli_serving_begin(&settings.serving, "sim"))
         status = simulate(&settings, fabric, begun, out);
     cli_serving_release(&settings.serving);
     cli_html_release(&settings.html);
+    cli_expect_release(&settings.expect);
     fabric_free(fabric);
     return status;
 }
