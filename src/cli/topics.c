@@ -12,6 +12,7 @@
 #include "fabric/prices.h"
 #include "fabric/qos/models.h"
 #include "fabric/reliability.h"
+#include "record/event.h"
 #include "study/experiments.h"
 
 #define SAID_AT 34 /* column of what is said of the words before it; of longer ones it begins below */
@@ -45,6 +46,21 @@ bool cli_list_calls(const char *none, bool json, FILE *out)
         probe_kind_write(&probe_kinds[i], out);
         fprintf(out, "\n%*s", 8, "");
         text_wrap(out, &style, 8, 8, probe_kinds[i].help);
+    }
+    return true;
+}
+
+bool cli_list_events(const char *none, bool json, FILE *out)
+{
+    (void)none, (void)json;
+    fputs("Kinds of events: docs/events.md. In brackets what the columns a and b are; * is frequent: in the file of\n"
+          "--events alone.\n\n",
+          out);
+    for (unsigned kind = 0; kind < RECORD_EVENTS; kind++) {
+        const struct record_event_name *about = &record_event_names[kind];
+        int width = fprintf(out, "  %s%s", about->name, RECORD_RARE & RECORD_KIND(kind) ? "" : " *");
+        if (about->a) width += fprintf(out, " (%s%s%s)", about->a, about->b ? ", " : "", about->b ? about->b : "");
+        print_said(out, width, about->help);
     }
     return true;
 }

@@ -8,6 +8,8 @@
 
 /* What the value of an experiment's measure can ask of a run. */
 bool cli_list_calls(const char *none, bool json, FILE *out);
+/* Kinds of events. */
+bool cli_list_events(const char *none, bool json, FILE *out);
 /* Rules of the verdict about a capture. */
 bool cli_list_findings(const char *none, bool json, FILE *out);
 /* What the acceptance plan judges by, what parts cost, how often they fail: where a fabric file does not say it. */

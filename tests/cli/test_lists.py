@@ -98,6 +98,10 @@ class Lists(Case):
         for topic, path, name in (("criteria", "fabric/criteria.def", "CRITERION"), ("rates", "fabric/rates.def", "RATE")):
             names = [rest.split('"')[1] for rest in re.findall(rf"(?m)^{name}\((.*)", (SOURCE / "src" / path).read_text())]
             self.assertEqual(re.findall(r"(?m)^  ([a-z][\w-]*)(?::| ) ", rocelab("help", topic).stdout), names)
+        kinds = re.findall(r'(?m)^EVENT\(\w+, "([\w-]+)", (?:"(\w+)"|NULL), (?:"(\w+)"|NULL)', (SOURCE / "src" / "record" / "events.def").read_text())
+        self.assertEqual(re.findall(r"(?m)^  ([a-z][\w-]*)(?: \*)?(?: \((\w+)(?:, (\w+))?\))?(?:  |$)", rocelab("help", "events").stdout), kinds)
+        page = (SOURCE / "docs" / "events.md").read_text()
+        self.assertEqual([kind for kind, *_ in kinds if f"`{kind}`" not in page], [])
         names = re.findall(r'(?m)^X\(\w+, "(CAP\d+)"', (SOURCE / "src" / "capture" / "verdict.def").read_text())
         self.assertEqual(re.findall(r"(?m)^(CAP\d+) \((?:ERROR|WARNING|INFO)\): .", rocelab("help", "findings").stdout), names)
         prices = re.findall(r'(?m)^PRICE\(\w+, "([\w-]+)", (\d+), (\d+), (\w+)', (SOURCE / "src" / "fabric" / "prices.def").read_text())
