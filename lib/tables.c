@@ -5,6 +5,7 @@
  * in a table.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +95,11 @@ static void put_nothing(struct rocelab_table *table, enum rocelab_kind kind)
 #define KNOWN(key, known, value, help) columns_add(table, ROCELAB_COUNT, #key, help);
 #define WHEN(condition, kind, key, value, help) columns_add(table, KIND_##kind, #key, help);
 
+static void head_run(struct rocelab_table *table)
+{
+#include "report/rows/sim.def"
+}
+
 static void head_jobs(struct rocelab_table *table)
 {
 #define ALONE(statement) statement
@@ -155,6 +161,17 @@ static void head_findings(struct rocelab_table *table)
         put_##kind(table, value);                                                                                      \
     else                                                                                                               \
         put_nothing(table, KIND_##kind);
+
+static void row_run(struct rocelab_table *table, const struct sim_report *report)
+{
+    const struct sim_result *result = report->result;
+    const struct fabric *fabric = report->fabric;
+    char digest[17];
+
+    snprintf(digest, sizeof digest, "%016" PRIx64, result->digest);
+    columns_row(table);
+#include "report/rows/sim.def"
+}
 
 static void row_job(struct rocelab_table *table, const struct sim_report *report, const struct sim_job *job)
 {
@@ -223,6 +240,12 @@ static void row_finding(void *context, const struct sim_finding *finding)
 
     columns_row(table);
 #include "report/rows/finding.def"
+}
+
+static void fill_run(struct rocelab_table *table, const struct sim_report *report)
+{
+    head_run(table);
+    row_run(table, report);
 }
 
 static void fill_jobs(struct rocelab_table *table, const struct sim_report *report)
@@ -371,6 +394,7 @@ static const struct {
     const char *name, *help;
     void (*fill)(struct rocelab_table *table, const struct sim_report *report);
 } kinds[] = {
+    {"run", "the run itself: one row", fill_run},
     {"jobs", "each repetition of each job", fill_jobs},
     {"flows", "transfers", fill_flows},
     {"ports", "of hosts and switches, over the whole run", fill_ports},

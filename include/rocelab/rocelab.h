@@ -130,9 +130,9 @@ int rocelab_measure(struct rocelab *lab, const char *name, double *ret);
 
 /*
  * Tables: what the run came to so far, in columns.  rocelab_table_name() has their names, from 0; NULL behind the last:
- * "jobs", "flows", "ports", "priorities", "nics", "port_steps", "measures", "findings".  A table is a copy; the run may
- * go on or be closed.  Columns are numbered from 0 and are found by name: later versions have more, in any place.
- * Their names and units are those of the JSON's members.
+ * "run" (one row), "jobs", "flows", "ports", "priorities", "nics", "port_steps", "measures", "findings".  A table is a
+ * copy; the run may go on or be closed.  Columns are numbered from 0 and are found by name: later versions have more,
+ * in any place.  Their names and units are those of the JSON's members.
  */
 struct rocelab_table;
 enum rocelab_kind {

@@ -164,6 +164,7 @@ uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus);
 uint32_t sim_ideal_milli(const struct sim_job *job);
 /* Whether it did not end, and nothing is left that could end it. */
 bool sim_job_is_stuck(const struct sim_result *result, const struct sim_job *job);
+const char *sim_state_name(enum sim_state state);
 const char *sim_job_state(const struct sim_result *result, const struct sim_job *job); /* in one word */
 /* Whether an interface of this machine stands for the adapter. */
 bool sim_nic_is_outside(const struct sim_report *report, const struct sim_nic *nic);
