@@ -257,6 +257,26 @@ void config_write(struct config_set *set, const char *name, const char **ret_tex
 
 /* --- for importers (set.c, said.c); none of them fails --- */
 #define CONFIG_AT(text, line_) ((struct origin){(text)->source, (line_)})
+#define config_hint(set, at, rule, ...) config_finding(set, at, rule, CONFIG_INFO, __VA_ARGS__)
+#define config_caution(set, at, rule, ...) config_finding(set, at, rule, CONFIG_WARNING, __VA_ARGS__)
+/* Of the text and the device of `in`, what an importer keeps, by a line: config_say() and its like. */
+#define SAY(in, line_, port, ...) config_say((in)->set, CONFIG_AT((in)->text, line_), (in)->device, port, __VA_ARGS__)
+#define SAY_CLASS(in, line_, port, ...)                                                                                \
+    config_say_class((in)->set, CONFIG_AT((in)->text, line_), (in)->device, port, __VA_ARGS__)
+#define SAY_MAP(in, line_, port, ...)                                                                                  \
+    config_say_map((in)->set, CONFIG_AT((in)->text, line_), (in)->device, port, __VA_ARGS__)
+#define SAY_BITS(in, line_, port, ...)                                                                                 \
+    config_say_bits((in)->set, CONFIG_AT((in)->text, line_), (in)->device, port, __VA_ARGS__)
+#define NOTE(in, line_, rule, port, ...)                                                                               \
+    config_note((in)->set, CONFIG_AT((in)->text, line_), rule, (in)->device, port, __VA_ARGS__)
+#define FINDING(in, line_, rule, most, port, ...)                                                                      \
+    config_finding((in)->set, CONFIG_AT((in)->text, line_), rule, most, (in)->device, port, __VA_ARGS__)
+#define HINT(in, line_, rule, ...) FINDING(in, line_, rule, CONFIG_INFO, __VA_ARGS__)
+#define CAUTION(in, line_, rule, ...) FINDING(in, line_, rule, CONFIG_WARNING, __VA_ARGS__)
+#define UNJUDGED(in, line_, rule, port, ...)                                                                           \
+    config_unjudged((in)->set, CONFIG_AT((in)->text, line_), rule, (in)->device, port, __VA_ARGS__)
+#define ASSUME(in, line_, port, ...)                                                                                   \
+    config_assume((in)->set, CONFIG_AT((in)->text, line_), (in)->device, port, __VA_ARGS__)
 /* Finds or adds.  A name is made fit for a fabric file: what is not a letter, digit, - _ . becomes -. */
 uint32_t config_device(struct config_set *set, struct origin at, const char *name, const char *nos, bool host);
 /* As it was when there were so many devices and notes: of a text that turned out to say nothing. */
@@ -302,11 +322,11 @@ void config_class_dscps(struct config_set *set, uint32_t device, const char *nam
 /* rule NULL: not understood.  device, port: CONFIG_NONE where of none. */
 __attribute__((format(printf, 6, 7))) void config_note(struct config_set *set, struct origin at, const char *rule,
                                                        uint32_t device, uint32_t port, const char *format, ...);
-/* The same for what does no harm, an info, and for what the system puts up with, a warning, if the rule says more. */
-__attribute__((format(printf, 6, 7))) void config_hint(struct config_set *set, struct origin at, const char *rule,
-                                                       uint32_t device, uint32_t port, const char *format, ...);
-__attribute__((format(printf, 6, 7))) void config_caution(struct config_set *set, struct origin at, const char *rule,
-                                                          uint32_t device, uint32_t port, const char *format, ...);
+/* The same of this severity at most, if the rule says more: CONFIG_INFO for what does no harm, CONFIG_WARNING for what
+ * the system puts up with. */
+__attribute__((format(printf, 7, 8))) void config_finding(struct config_set *set, struct origin at, const char *rule,
+                                                          enum config_most most, uint32_t device, uint32_t port,
+                                                          const char *format, ...);
 /* The same for what was taken where nothing is said. */
 __attribute__((format(printf, 5, 6))) void config_assume(struct config_set *set, struct origin at, uint32_t device,
                                                          uint32_t port, const char *format, ...);

@@ -115,9 +115,9 @@ static void judge_cnp(const struct judged *of)
     if (!cnp || !usual || (trust && strcmp(trust, "dscp") != 0)) return;
     const char *by_custom = said_number(of, "dscp-map", CNP_DSCP);
     if (strcmp(cnp, usual) != 0 && dscp < CNP_DSCP && by_custom && strcmp(by_custom, usual) == 0)
-        config_hint(of->set, said_at(of, path), "MAP006", of->device, CONFIG_NONE,
-                    "CNPs have a class of their own by DSCP %u: adapters send them with %u unless told otherwise", dscp,
-                    CNP_DSCP);
+        config_finding(of->set, said_at(of, path), "MAP006", CONFIG_INFO, of->device, CONFIG_NONE,
+                       "CNPs have a class of their own by DSCP %u: adapters send them with %u unless told otherwise",
+                       dscp, CNP_DSCP);
     if (strcmp(cnp, usual) != 0) return;
     const char *other = said_number(of, "dscp-map", CNP_DSCP_OTHER);
     if (!told && other && strcmp(other, usual) != 0 && is_strict_control(of, other)) return;
@@ -290,7 +290,7 @@ static void judge_device(struct config_set *set, uint32_t device, bool hosts)
     uint32_t odd = odd_frames(set, device, &largest);
     if (odd != CONFIG_NONE) {
         struct judged of = {set, device, odd};
-        config_caution(set, said_at(&of, "mtu"), "SIB001", device, odd,
+        config_finding(set, said_at(&of, "mtu"), "SIB001", CONFIG_WARNING, device, odd,
                        "takes frames of %lu B, and all other ports with PFC of %lu B", frame_of(&of), largest);
     }
     /* Nothing turns the watchdog on: that is missing where PFC is turned on, at the head of an interface that does. */

@@ -70,7 +70,7 @@ void lines_svis(struct config_set *set, const struct config_text *text, const st
         uint32_t port = large_port(lines, line->word[1] + 4);
         work += lines->count;
         if (port != LINES_NONE)
-            config_caution(set, CONFIG_AT(text, line->number), "MTU001", device, CONFIG_NONE,
+            config_finding(set, CONFIG_AT(text, line->number), "MTU001", CONFIG_WARNING, device, CONFIG_NONE,
                            "%.40s routes frames of 1500 bytes, the default; its port %.40s takes %u, as does %.40s",
                            line->word[1], lines->line[port].word[1], (unsigned)mtu_of(lines, port), large);
     }

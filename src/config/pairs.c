@@ -250,10 +250,10 @@ void pairs_judge(struct config_set *set)
         const struct config_device *device = &set->device[d];
         judge_bundles(set, d);
         if (device->paths == 1 && device->routers > 1 && wanted)
-            config_note(set, device->paths_at, "TOP008", d, CONFIG_NONE,
-                        "routing uses one path at a time, and has %u neighbours: of equal links all but one carry "
-                        "nothing",
-                        device->routers);
+            config_note(
+                set, device->paths_at, "TOP008", d, CONFIG_NONE,
+                "routing uses one path at a time, and has %u neighbours: of equal links all but one carry nothing",
+                device->routers);
         else if (device->paths > 1 && device->paths * 2 <= device->routers && device->routers * 2 <= device->ports &&
                  wanted) /* a spine has a neighbour at each port, and few equal paths to each */
             config_note(set, device->paths_at, "TOP008", d, CONFIG_NONE,

@@ -319,23 +319,13 @@ void config_note(struct config_set *set, struct origin at, const char *rule, uin
     va_end(args);
 }
 
-void config_hint(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
-                 const char *format, ...)
+void config_finding(struct config_set *set, struct origin at, const char *rule, enum config_most most, uint32_t device,
+                    uint32_t port, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    note_of_rule(set, at, rule, CONFIG_INFO, device, port, format, args);
-    va_end(args);
-}
-
-void config_caution(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
-                    const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    note_of_rule(set, at, rule, CONFIG_WARNING, device, port, format, args);
+    note_of_rule(set, at, rule, most, device, port, format, args);
     va_end(args);
 }
 

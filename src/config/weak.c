@@ -42,8 +42,8 @@ static void judge_descriptions(struct config_set *set, uint32_t d, const bool *d
     if (!without || with < DESCRIBED_LEAST * without) return;
     for (uint32_t p = 0; p < set->device[d].ports; p++)
         if (pauses(set, d, p) && !described[p])
-            config_hint(set, set->device[d].port[p].at, "SIB001", d, p,
-                        "has no description, as %u other ports with PFC have", with);
+            config_finding(set, set->device[d].port[p].at, "SIB001", CONFIG_INFO, d, p,
+                           "has no description, as %u other ports with PFC have", with);
 }
 
 /* A number with `m` behind it, as a word: `(30m AOC)`, `30 m`; 0: there is none, or more than one. */
@@ -81,8 +81,8 @@ static void judge_cable(struct config_set *set, const struct config_description 
         uint64_t mm = 0;
         if (!said || unit_parse(UNIT_LENGTH, said, &mm, NULL) != 0 || !mm) continue;
         if (mm / 1000 < (uint64_t)metres * 2 && (uint64_t)metres * 1000 < mm * 2) return;
-        config_hint(set, config_said_at(set, as->device, as->port, paths[i]), "HR002", as->device, as->port,
-                    "its cable is %.20s long, and its description says %u m", said, metres);
+        config_finding(set, config_said_at(set, as->device, as->port, paths[i]), "HR002", CONFIG_INFO, as->device,
+                       as->port, "its cable is %.20s long, and its description says %u m", said, metres);
         return;
     }
 }
@@ -113,8 +113,8 @@ static bool judge_shared(struct config_set *set, uint32_t d, uint32_t p)
         if (same < BULK && first == 64) first = dscp;
     }
     if (bulk < 2 || own > FEW) return false;
-    config_hint(
-        set, at[first < 64 ? first : 26], "MAP009", d, CONFIG_NONE,
+    config_finding(
+        set, at[first < 64 ? first : 26], "MAP009", CONFIG_INFO, d, CONFIG_NONE,
         "%u more DSCPs lead to the class with PFC by the system's own map: what else is sent with them shares it",
         first < 64 ? bulk : bulk - 1);
     return true;

@@ -155,9 +155,9 @@ static void judge_install(struct config_set *set, const struct config_text *text
         if (strstr(text->text, wanted[i])) return;
     for (const char *at = text->text; at < service; at++)
         line += *at == '\n';
-    config_caution(set, CONFIG_AT(text, line), "HOST007", device, CONFIG_NONE,
-                   "the unit has no [Install] with WantedBy: it cannot be enabled, and its settings are lost by a "
-                   "reboot");
+    config_finding(
+        set, CONFIG_AT(text, line), "HOST007", CONFIG_WARNING, device, CONFIG_NONE,
+        "the unit has no [Install] with WantedBy: it cannot be enabled, and its settings are lost by a reboot");
 }
 
 void host_runs(struct config_set *set, const struct config_text *text)

@@ -68,7 +68,7 @@ static void say_mtu(const struct netplan *in, const struct tree *interface, uint
     if (host_number(mtu->text, 68, 65535, &bytes))
         host_say_mtu(in->set, at_key(in, mtu), in->device, port, bytes);
     else
-        config_note(in->set, at_key(in, mtu), NULL, in->device, port, "mtu '%.40s' is not understood", mtu->text);
+        NOTE(in, mtu->key_at.line, NULL, port, "mtu '%.40s' is not understood", mtu->text);
 }
 
 #define MTU_DEFAULT 1500 /* of Linux */
@@ -151,10 +151,9 @@ static void judge_left_out(const struct netplan *in, const struct tree *ethernet
                      same_letters(name, name_of(other)) && config_said(in->set, in->device, port, "pfc");
         }
         if (alike >= ALIKE_LEAST)
-            config_caution(in->set, at_key(in, one), "HOST001", in->device, CONFIG_NONE,
-                           "%.60s has the frames of %u others that the script sets up for RDMA, and the script leaves "
-                           "it out",
-                           name, alike);
+            CAUTION(in, one->key_at.line, "HOST001", CONFIG_NONE,
+                    "%.60s has the frames of %u others that the script sets up for RDMA, and the script leaves it out",
+                    name, alike);
     }
 }
 

@@ -45,16 +45,16 @@ static int64_t pool_xoff(struct sonic *in)
     return xoff;
 }
 
-static void say_alpha(struct sonic *in, struct origin at, uint32_t p, unsigned tc, int64_t th)
+static void say_alpha(struct sonic *in, uint32_t at, uint32_t p, unsigned tc, int64_t th)
 {
     if (th >= 0)
-        config_say_class(in->set, at, in->device, p, tc, "alpha", "%u", 1u << th);
+        SAY_CLASS(in, at, p, tc, "alpha", "%u", 1u << th);
     else
-        config_say_class(in->set, at, in->device, p, tc, "alpha", "1/%u", 1u << -th);
+        SAY_CLASS(in, at, p, tc, "alpha", "1/%u", 1u << -th);
 }
 
 /* pg_lossless_100000_40m_profile, as SONiC itself names them: made for 100G and a cable of 40 m. */
-static void say_named(struct sonic *in, const struct sonic_row *profile, uint32_t p, struct origin at)
+static void say_named(struct sonic *in, const struct sonic_row *profile, uint32_t p, uint32_t at)
 {
     const char *speed = strncmp(profile->key, "pg_lossless_", 12) == 0 ? profile->key + 12 : NULL;
     const char *cable = speed ? strchr(speed, '_') : NULL;
@@ -67,16 +67,15 @@ static void say_named(struct sonic *in, const struct sonic_row *profile, uint32_
     if (length == 0 || length >= sizeof(text) || (size_t)(cable - speed) >= sizeof(text)) return;
     snprintf(text, sizeof(text), "%.*s", (int)(cable - speed), speed);
     if (sonic_number(text, 1, 10000000, &mbps) && (uint64_t)mbps < in->port[p].rate_mbps && !in->port[p].down)
-        config_note(in->set, at, "HR001", in->device, p,
-                    "runs at %s, and the headroom of BUFFER_PROFILE %.60s was chosen for %s",
-                    unit_format(UNIT_RATE, in->port[p].rate_mbps * 1000000, has), profile->key,
-                    unit_format(UNIT_RATE, (uint64_t)mbps * 1000000, text));
+        NOTE(in, at, "HR001", p, "runs at %s, and the headroom of BUFFER_PROFILE %.60s was chosen for %s",
+             unit_format(UNIT_RATE, in->port[p].rate_mbps * 1000000, has), profile->key,
+             unit_format(UNIT_RATE, (uint64_t)mbps * 1000000, text));
     snprintf(text, sizeof(text), "%.*s", (int)length, cable + 1);
     if (unit_parse(UNIT_LENGTH, text, &mm, NULL) == 0 && mm > 0 && mm < UINT32_MAX)
-        config_say(in->set, at, in->device, p, "headroom-cable", "%s", text);
+        SAY(in, at, p, "headroom-cable", "%s", text);
 }
 
-static void say_lossless(struct sonic *in, uint32_t p, unsigned tc, const struct sonic_row *profile, struct origin at)
+static void say_lossless(struct sonic *in, uint32_t p, unsigned tc, const struct sonic_row *profile, uint32_t at)
 {
     int64_t size = 0, xon = 0, xoff = 0, offset = 0, th = 0;
     bool pool = pool_xoff(in) > 0;
@@ -86,25 +85,22 @@ static void say_lossless(struct sonic *in, uint32_t p, unsigned tc, const struct
     sonic_read(in, profile, "xoff", 0, UINT32_MAX, &xoff);
     in->port[p].lossless |= 1u << tc;
     in->port[p].set_aside |= 1u << tc;
-    config_say_class(in->set, sonic_at(in, profile, "xoff"), in->device, p, tc, "lossless", "true");
-    config_say_class(in->set, sonic_at(in, profile, "xoff"), in->device, p, tc, "headroom", "%lldB", (long long)xoff);
+    SAY_CLASS(in, sonic_line(profile, "xoff"), p, tc, "lossless", "true");
+    SAY_CLASS(in, sonic_line(profile, "xoff"), p, tc, "headroom", "%lldB", (long long)xoff);
     int64_t reserved = pool ? size : size > xoff ? size - xoff : 0;
-    config_say_class(in->set, sonic_at(in, profile, "size"), in->device, p, tc, "reserved", "%lldB",
-                     (long long)reserved);
+    SAY_CLASS(in, sonic_line(profile, "size"), p, tc, "reserved", "%lldB", (long long)reserved);
     if (!pool && size < xon + xoff)
-        config_note(in->set, sonic_at(in, profile, "size"), "HR005", in->device, CONFIG_NONE,
-                    "BUFFER_PROFILE %.60s: size %lld is less than xon %lld and xoff %lld together", profile->key,
-                    (long long)size, (long long)xon, (long long)xoff);
+        NOTE(in, sonic_line(profile, "size"), "HR005", CONFIG_NONE,
+             "BUFFER_PROFILE %.60s: size %lld is less than xon %lld and xoff %lld together", profile->key,
+             (long long)size, (long long)xon, (long long)xoff);
     /* Without an offset frames flow again at xon: for a threshold that moves, the distance is at least the reserve. */
     if (sonic_field(profile, "xon_offset", NULL) && sonic_read(in, profile, "xon_offset", 0, UINT32_MAX, &offset))
-        config_say_class(in->set, sonic_at(in, profile, "xon_offset"), in->device, p, tc, "xon", "%lldB",
-                         (long long)offset);
+        SAY_CLASS(in, sonic_line(profile, "xon_offset"), p, tc, "xon", "%lldB", (long long)offset);
     if (sonic_field(profile, "static_th", NULL)) {
         if (sonic_read(in, profile, "static_th", 0, BYTES_MAX, &th))
-            config_say_class(in->set, sonic_at(in, profile, "static_th"), in->device, p, tc, "xoff", "%lldB",
-                             (long long)th);
+            SAY_CLASS(in, sonic_line(profile, "static_th"), p, tc, "xoff", "%lldB", (long long)th);
     } else if (sonic_read(in, profile, "dynamic_th", SONIC_TH_MIN, SONIC_TH_MAX, &th)) {
-        say_alpha(in, sonic_at(in, profile, "dynamic_th"), p, tc, th);
+        say_alpha(in, sonic_line(profile, "dynamic_th"), p, tc, th);
     }
     say_named(in, profile, p, at);
 }
@@ -114,20 +110,20 @@ static void say_lossy(struct sonic *in, uint32_t p, unsigned tc, const struct so
     int64_t size = 0;
 
     sonic_read(in, profile, "size", 0, UINT32_MAX, &size);
-    config_say_class(in->set, CONFIG_AT(in->text, profile->line), in->device, p, tc, "lossless", "false");
-    config_say_class(in->set, sonic_at(in, profile, "size"), in->device, p, tc, "reserved", "%lldB", (long long)size);
+    SAY_CLASS(in, profile->line, p, tc, "lossless", "false");
+    SAY_CLASS(in, sonic_line(profile, "size"), p, tc, "reserved", "%lldB", (long long)size);
 }
 
 /* Left to the switch: it computes headroom by its own model, rocelab by its formula. */
-static void say_dynamic(struct sonic *in, uint32_t p, unsigned tc, struct origin at)
+static void say_dynamic(struct sonic *in, uint32_t p, unsigned tc, uint32_t at)
 {
     const struct sonic_row *usual = sonic_row_find(&in->rows, "DEFAULT_LOSSLESS_BUFFER_PARAMETER", "AZURE");
     int64_t th;
 
     in->port[p].lossless |= 1u << tc;
-    config_say_class(in->set, at, in->device, p, tc, "lossless", "true");
+    SAY_CLASS(in, at, p, tc, "lossless", "true");
     if (usual && sonic_read(in, usual, "default_dynamic_th", SONIC_TH_MIN, SONIC_TH_MAX, &th))
-        say_alpha(in, sonic_at(in, usual, "default_dynamic_th"), p, tc, th);
+        say_alpha(in, sonic_line(usual, "default_dynamic_th"), p, tc, th);
 }
 
 void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group)
@@ -135,7 +131,7 @@ void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group)
     const struct sonic_port *port = &in->port[p];
     const struct sonic_row *row = port->pg[group];
     bool pauses = port->pfc >> tc & 1;
-    struct origin at = CONFIG_AT(in->text, row ? row->line : port->qos ? port->qos->line : 1);
+    uint32_t at = row ? row->line : port->qos ? port->qos->line : 1;
     const char *name = sonic_field(row, "profile", NULL);
 
     if (!row) {
@@ -145,7 +141,7 @@ void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group)
             say_dynamic(in, p, tc, at);
             in->port[p].no_group |= 1u << tc;
         } else {
-            config_say_class(in->set, at, in->device, p, tc, "lossless", "false");
+            SAY_CLASS(in, at, p, tc, "lossless", "false");
         }
         return;
     }
@@ -158,15 +154,15 @@ void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group)
         if (pauses)
             say_dynamic(in, p, tc, at);
         else
-            config_say_class(in->set, at, in->device, p, tc, "lossless", "false");
+            SAY_CLASS(in, at, p, tc, "lossless", "false");
         return;
     }
     sonic_follow(in, profile, "pool", "BUFFER_POOL");
     const char *type = sonic_field(profile, "headroom_type", NULL);
     if (sonic_field(profile, "xoff", NULL))
-        say_lossless(in, p, tc, profile, sonic_at(in, row, "profile"));
+        say_lossless(in, p, tc, profile, sonic_line(row, "profile"));
     else if (type && strcmp(type, "dynamic") == 0)
-        say_dynamic(in, p, tc, CONFIG_AT(in->text, profile->line));
+        say_dynamic(in, p, tc, profile->line);
     else
         say_lossy(in, p, tc, profile);
 }
@@ -190,11 +186,10 @@ void sonic_note_no_group(struct sonic *in)
                 NULL; /* its group for another priority that pauses: this one is missing there */
             for (unsigned other = 0; other < FABRIC_PRIOS; other++)
                 if (port->pg[other] && port->pfc >> other & 1) beside = port->pg[other];
-            config_note(in->set, beside ? CONFIG_AT(in->text, beside->line) : sonic_at(in, port->qos, "pfc_enable"),
-                        "SIB001", in->device, p,
-                        "pauses priority %u and has no BUFFER_PG for it, as %u other ports have: its headroom is what "
-                        "the switch makes of it",
-                        tc, with);
+            NOTE(in, beside ? (beside->line) : sonic_line(port->qos, "pfc_enable"), "SIB001", p,
+                 "pauses priority %u and has no BUFFER_PG for it, as %u other ports have: its headroom is what the "
+                 "switch makes of it",
+                 tc, with);
         }
     }
 }
@@ -233,9 +228,9 @@ void sonic_note_leaving(struct sonic *in)
         for (unsigned q = 0; q < FABRIC_PRIOS && !in->port[p].down; q++) {
             const struct sonic_row *profile = in->port[p].leaving[q];
             if (!profile || !lossy_name(profile)) continue;
-            config_note(in->set, sonic_at(in, in->port[p].buffer_queue[q], "profile"), "BUF002", in->device, p,
-                        "BUFFER_PROFILE %.60s of lossy traffic limits the lossless queue %u%s", profile->key, q,
-                        profile == usual ? ", as on most ports" : "");
+            NOTE(in, sonic_line(in->port[p].buffer_queue[q], "profile"), "BUF002", p,
+                 "BUFFER_PROFILE %.60s of lossy traffic limits the lossless queue %u%s", profile->key, q,
+                 profile == usual ? ", as on most ports" : "");
             if (profile == usual) return;
         }
     }
@@ -254,18 +249,16 @@ void sonic_say_queue_limit(struct sonic *in, uint32_t p, unsigned tc, unsigned q
     if (sonic_field(profile, "static_th", NULL)) {
         if (!sonic_read(in, profile, "static_th", 0, BYTES_MAX, &th)) return;
         if (pool && sonic_field(pool, "size", NULL)) sonic_read(in, pool, "size", 0, BYTES_MAX, &size);
-        if (th < size)
-            config_say_class(in->set, sonic_at(in, profile, "static_th"), in->device, p, tc, "limit", "%lldB",
-                             (long long)th);
+        if (th < size) SAY_CLASS(in, sonic_line(profile, "static_th"), p, tc, "limit", "%lldB", (long long)th);
         return;
     }
     if (!sonic_read(in, profile, "dynamic_th", SONIC_TH_MIN, SONIC_TH_MAX, &th)) return;
     if (!lossless)
-        say_alpha(in, sonic_at(in, profile, "dynamic_th"), p, tc, th);
+        say_alpha(in, sonic_line(profile, "dynamic_th"), p, tc, th);
     else if (th <= 0 && !lossy_name(profile))
-        config_note(in->set, sonic_at(in, profile, "dynamic_th"), "BUF002", in->device, CONFIG_NONE,
-                    "BUFFER_PROFILE %.60s limits a lossless queue to 2^%lld of what is free: it drops before PFC holds",
-                    profile->key, (long long)th);
+        NOTE(in, sonic_line(profile, "dynamic_th"), "BUF002", CONFIG_NONE,
+             "BUFFER_PROFILE %.60s limits a lossless queue to 2^%lld of what is free: it drops before PFC holds",
+             profile->key, (long long)th);
 }
 
 /* What the groups of all ports set aside; false: some of it is not known. */
@@ -309,9 +302,9 @@ static bool too_large(struct sonic *in, const struct sonic_row *pool, const stru
     char has[UNIT_TEXT], wants[UNIT_TEXT];
 
     if (!model || model->buffer_assumed || bytes <= model->buffer_bytes + model->buffer_bytes / 50) return false;
-    config_note(in->set, sonic_at(in, pool, "size"), "HR003", in->device, CONFIG_NONE,
-                "BUFFER_POOL %.60s takes %s, and %s has a buffer of %s", pool->key,
-                unit_format(UNIT_SIZE, bytes, wants), model->name, unit_format(UNIT_SIZE, model->buffer_bytes, has));
+    NOTE(in, sonic_line(pool, "size"), "HR003", CONFIG_NONE, "BUFFER_POOL %.60s takes %s, and %s has a buffer of %s",
+         pool->key, unit_format(UNIT_SIZE, bytes, wants), model->name,
+         unit_format(UNIT_SIZE, model->buffer_bytes, has));
     return true;
 }
 
@@ -325,8 +318,8 @@ void sonic_say_buffer(struct sonic *in, const struct switch_model *model)
     if (!pool || !sonic_field(pool, "size", NULL) || !sonic_read(in, pool, "size", 0, BYTES_MAX, &size)) return;
     int64_t xoff = pool_xoff(in), all = egress_most(in);
     if (size < POOL_LEAST) {
-        config_note(in->set, sonic_at(in, pool, "size"), "BUF001", in->device, CONFIG_NONE,
-                    "BUFFER_POOL %.60s has %lld bytes for sharing", pool->key, (long long)size);
+        NOTE(in, sonic_line(pool, "size"), "BUF001", CONFIG_NONE, "BUFFER_POOL %.60s has %lld bytes for sharing",
+             pool->key, (long long)size);
         return;
     }
     /* Some tables count the headroom within the pool: where it would not fit beside it. */
@@ -334,16 +327,12 @@ void sonic_say_buffer(struct sonic *in, const struct switch_model *model)
     if (model && !model->buffer_assumed && !within)
         within = xoff < size && (uint64_t)(size + xoff) > model->buffer_bytes && (uint64_t)size <= model->buffer_bytes;
     uint64_t taken = (uint64_t)size + (within ? 0 : (uint64_t)xoff);
-    if (xoff > 0)
-        config_say(in->set, sonic_at(in, pool, "xoff"), in->device, CONFIG_NONE, "headroom-pool", "%lldB",
-                   (long long)xoff);
+    if (xoff > 0) SAY(in, sonic_line(pool, "xoff"), CONFIG_NONE, "headroom-pool", "%lldB", (long long)xoff);
     if (too_large(in, pool, model, taken) || !sum_aside(in, &aside)) return;
     uint64_t buffer = taken + aside;
-    config_say(in->set, sonic_at(in, pool, "size"), in->device, CONFIG_NONE, "buffer", "%s",
-               unit_format(UNIT_SIZE, buffer, buf));
+    SAY(in, sonic_line(pool, "size"), CONFIG_NONE, "buffer", "%s", unit_format(UNIT_SIZE, buffer, buf));
     /* A switch counts its cells in 31 bits: a deep buffer has cells of its own. */
-    if (buffer >= (uint64_t)1 << 30)
-        config_say(in->set, sonic_at(in, pool, "size"), in->device, CONFIG_NONE, "cell", "256B");
+    if (buffer >= (uint64_t)1 << 30) SAY(in, sonic_line(pool, "size"), CONFIG_NONE, "cell", "256B");
 }
 
 /* A queue of a class that pauses without a WRED profile, where the same queue of most other ports has one. */
@@ -360,8 +349,8 @@ void sonic_note_no_wred(struct sonic *in)
             const struct sonic_port *port = &in->port[p];
             if (port->down || !port->queue[q] || !((port->pfc & port->lossless) >> q & 1)) continue;
             if (sonic_field(port->queue[q], "wred_profile", NULL)) continue;
-            config_note(in->set, sonic_at(in, port->queue[q], "wred_profile"), "ECN001", in->device, p,
-                        "queue %u has no wred_profile, as those of %u other ports have: it does not mark", q, with);
+            NOTE(in, sonic_line(port->queue[q], "wred_profile"), "ECN001", p,
+                 "queue %u has no wred_profile, as those of %u other ports have: it does not mark", q, with);
         }
     }
 }

@@ -56,9 +56,8 @@ bool sonic_read(struct sonic *in, const struct sonic_row *row, const char *name,
 
     if (!text) return false;
     if (sonic_number(text, low, high, ret)) return true;
-    config_note(in->set, CONFIG_AT(in->text, line), "SYN001", in->device, CONFIG_NONE,
-                "%s %s: %s '%.40s' is not a number from %lld to %lld", row->table, row->key, name, text, (long long)low,
-                (long long)high);
+    NOTE(in, line, "SYN001", CONFIG_NONE, "%s %s: %s '%.40s' is not a number from %lld to %lld", row->table, row->key,
+         name, text, (long long)low, (long long)high);
     return false;
 }
 
@@ -74,8 +73,8 @@ const struct sonic_row *sonic_follow(struct sonic *in, const struct sonic_row *r
     if (!got && strcmp(wanted, "NULL") != 0 && sonic_partial(in, table))
         sonic_dangling(in, table);
     else if (!got && strcmp(wanted, "NULL") != 0)
-        config_note(in->set, CONFIG_AT(in->text, line), "MAP007", in->device, CONFIG_NONE,
-                    "%s %s refers to %s '%.60s', which is not defined", row->table, row->key, table, wanted);
+        NOTE(in, line, "MAP007", CONFIG_NONE, "%s %s refers to %s '%.60s', which is not defined", row->table, row->key,
+             table, wanted);
     return got;
 }
 
@@ -152,8 +151,8 @@ static unsigned range_bits(struct sonic *in, const struct sonic_row *row, const 
         }
     }
     if (!bits && !(first >= 8)) /* queues above 7 are of multicast and carry no class */
-        config_note(in->set, CONFIG_AT(in->text, row->line), "SYN001", in->device, CONFIG_NONE,
-                    "%s|%.60s: '%.20s' is neither a queue (3) nor a range (3-4)", row->table, row->key, text);
+        NOTE(in, row->line, "SYN001", CONFIG_NONE, "%s|%.60s: '%.20s' is neither a queue (3) nor a range (3-4)",
+             row->table, row->key, text);
     return bits;
 }
 
@@ -220,9 +219,8 @@ static void lay_rows(struct sonic *in)
     for (uint32_t r = 0; r < in->rows.count; r++)
         if (strcmp(in->rows.row[r].table, "CABLE_LENGTH") == 0) lay_cables(in, &in->rows.row[r]);
     if (in->foreign)
-        config_note(in->set, CONFIG_AT(in->text, in->foreign_line), NULL, in->device, CONFIG_NONE,
-                    "%u row%s of other cards of a chassis %s not read", in->foreign, in->foreign == 1 ? "" : "s",
-                    in->foreign == 1 ? "is" : "are");
+        NOTE(in, in->foreign_line, NULL, CONFIG_NONE, "%u row%s of other cards of a chassis %s not read", in->foreign,
+             in->foreign == 1 ? "" : "s", in->foreign == 1 ? "is" : "are");
 }
 
 /* A port of this switch that another table's key names, alone or as one of its parts. */
@@ -264,9 +262,8 @@ static void lay_states(struct sonic *in)
         if (!silent++) first = port->port_row->line;
     }
     if (silent)
-        config_assume(in->set, CONFIG_AT(in->text, first), in->device, CONFIG_NONE,
-                      "%u port%s without `admin_status`, of which nothing else speaks: taken as down", silent,
-                      silent == 1 ? "" : "s");
+        ASSUME(in, first, CONFIG_NONE, "%u port%s without `admin_status`, of which nothing else speaks: taken as down",
+               silent, silent == 1 ? "" : "s");
 }
 
 /* --- the device --- */
@@ -285,7 +282,7 @@ static const struct switch_model *say_model(struct sonic *in)
     if (!model && platform) model = switch_model_of_product(platform);
     if (!model || in->ports > model->ports_most || rates > (uint64_t)model->ports * model->rate_gbps * 1000)
         return NULL;
-    config_say(in->set, CONFIG_AT(in->text, line), in->device, CONFIG_NONE, "model", "%s", model->name);
+    SAY(in, line, CONFIG_NONE, "model", "%s", model->name);
     return model;
 }
 
@@ -322,13 +319,12 @@ static void note_tables(struct sonic *in)
         uint32_t line = table->key_at.line;
 
         if (in->rows.table[t].replaced)
-            config_note(in->set, CONFIG_AT(in->text, line), table_known(table) ? "SYN001" : NULL, in->device,
-                        CONFIG_NONE, "table %.60s is given again in line %u: nothing of this one counts", table->key,
-                        in->rows.table[t].replaced);
+            NOTE(in, line, table_known(table) ? "SYN001" : NULL, CONFIG_NONE,
+                 "table %.60s is given again in line %u: nothing of this one counts", table->key,
+                 in->rows.table[t].replaced);
         if (table_known(table) || in->rows.table[t].replaced) continue;
         if (table_matters(table)) {
-            config_note(in->set, CONFIG_AT(in->text, line), NULL, in->device, CONFIG_NONE, "table %.*s is not read",
-                        length, table->key);
+            NOTE(in, line, NULL, CONFIG_NONE, "table %.*s is not read", length, table->key);
             continue;
         }
         if (!others++) first = line;
@@ -337,9 +333,8 @@ static void note_tables(struct sonic *in)
                                      length < 40 ? length : 40, table->key);
     }
     if (others)
-        config_note(in->set, CONFIG_AT(in->text, first), NULL, in->device, CONFIG_NONE,
-                    "%u table%s without a word of QoS %s not read: %s%s", others, others == 1 ? "" : "s",
-                    others == 1 ? "is" : "are", names, used >= sizeof(names) - 64 ? ", ..." : "");
+        NOTE(in, first, NULL, CONFIG_NONE, "%u table%s without a word of QoS %s not read: %s%s", others,
+             others == 1 ? "" : "s", others == 1 ? "is" : "are", names, used >= sizeof(names) - 64 ? ", ..." : "");
 }
 
 /* A program that reads JSON keeps the last of two rows, with nothing of the first. */
@@ -349,9 +344,8 @@ static void note_twice(struct sonic *in)
         const struct sonic_row *first = &in->rows.sorted[r - 1], *last = &in->rows.sorted[r];
         if (strcmp(first->table, last->table) != 0 || strcmp(first->key, last->key) != 0) continue;
         bool known = table_known(in->rows.table[first->of].tree);
-        config_note(in->set, CONFIG_AT(in->text, first->line), known ? "SYN001" : NULL, in->device, CONFIG_NONE,
-                    "%s %.60s is given again in line %u: nothing of this row counts", first->table, first->key,
-                    last->line);
+        NOTE(in, first->line, known ? "SYN001" : NULL, CONFIG_NONE,
+             "%s %.60s is given again in line %u: nothing of this row counts", first->table, first->key, last->line);
     }
 }
 
@@ -368,8 +362,8 @@ static void read_neighbours(struct sonic *in)
         if (name && there && port != CONFIG_NONE)
             config_neighbour(in->set, CONFIG_AT(in->text, row->line), in->device, port, name, there);
         else
-            config_note(in->set, CONFIG_AT(in->text, row->line), NULL, in->device, CONFIG_NONE,
-                        "DEVICE_NEIGHBOR %.60s: no link without `name`, `port` and a port of this switch", row->key);
+            NOTE(in, row->line, NULL, CONFIG_NONE,
+                 "DEVICE_NEIGHBOR %.60s: no link without `name`, `port` and a port of this switch", row->key);
     }
 }
 
@@ -381,13 +375,15 @@ static void read_ends(struct sonic *in)
     for (uint32_t r = 0; r < in->rows.count; r++) {
         const struct sonic_row *row = &in->rows.row[r];
         const char *bar = strchr(row->key, '|'), *described = NULL;
-        struct origin at = CONFIG_AT(in->text, row->line);
-        if (strcmp(row->table, "PORT") == 0) described = sonic_field(row, "description", &at.line);
+        uint32_t at = row->line;
+        if (strcmp(row->table, "PORT") == 0) described = sonic_field(row, "description", &at);
         if (described)
-            config_described(in->set, at, in->device, config_port_find(in->set, in->device, row->key), described);
+            config_described(in->set, CONFIG_AT(in->text, at), in->device,
+                             config_port_find(in->set, in->device, row->key), described);
         if (strcmp(row->table, "INTERFACE") != 0 || !bar || (size_t)(bar - row->key) >= sizeof(name)) continue;
         snprintf(name, sizeof(name), "%.*s", (int)(bar - row->key), row->key);
-        config_address(in->set, at, in->device, config_port_find(in->set, in->device, name), bar + 1);
+        config_address(in->set, CONFIG_AT(in->text, at), in->device, config_port_find(in->set, in->device, name),
+                       bar + 1);
     }
 }
 
@@ -421,8 +417,8 @@ static void note_fields(struct sonic *in)
                 char word[64];
                 snprintf(word, sizeof(word), " %.60s ", item->key);
                 if (strstr(known[t].fields, word)) continue;
-                config_note(in->set, CONFIG_AT(in->text, item->key_at.line), NULL, in->device, CONFIG_NONE,
-                            "%s %.60s: field '%.60s' is not read", row->table, row->key, item->key);
+                NOTE(in, item->key_at.line, NULL, CONFIG_NONE, "%s %.60s: field '%.60s' is not read", row->table,
+                     row->key, item->key);
             }
         }
     }
@@ -453,10 +449,10 @@ static void say_hash(struct sonic *in)
                 break;
             }
     if (used)
-        config_say(in->set, CONFIG_AT(in->text, list->key_at.line), in->device, CONFIG_NONE, "ecmp.hash", "[%s]", text);
+        SAY(in, list->key_at.line, CONFIG_NONE, "ecmp.hash", "[%s]", text);
     else if (list)
-        config_note(in->set, CONFIG_AT(in->text, list->key_at.line), NULL, in->device, CONFIG_NONE,
-                    "SWITCH_HASH GLOBAL: ecmp_hash is no list with SRC_IP, DST_IP or L4_SRC_PORT in it");
+        NOTE(in, list->key_at.line, NULL, CONFIG_NONE,
+             "SWITCH_HASH GLOBAL: ecmp_hash is no list with SRC_IP, DST_IP or L4_SRC_PORT in it");
 }
 
 static int import_rows(struct sonic *in)
@@ -481,10 +477,9 @@ static int import_rows(struct sonic *in)
     read_neighbours(in);
     say_hash(in);
     if (in->rows.removed)
-        config_note(in->set, CONFIG_AT(in->text, in->rows.removed_line), NULL, in->device, CONFIG_NONE,
-                    "%u operation%s of the patch that take%s something away %s not read", in->rows.removed,
-                    in->rows.removed == 1 ? "" : "s", in->rows.removed == 1 ? "s" : "",
-                    in->rows.removed == 1 ? "is" : "are");
+        NOTE(in, in->rows.removed_line, NULL, CONFIG_NONE,
+             "%u operation%s of the patch that take%s something away %s not read", in->rows.removed,
+             in->rows.removed == 1 ? "" : "s", in->rows.removed == 1 ? "s" : "", in->rows.removed == 1 ? "is" : "are");
     read_ends(in);
     say_model(in);
     note_tables(in);

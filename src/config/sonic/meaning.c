@@ -15,21 +15,21 @@ struct maps { /* of one port */
     const struct sonic_row *dscp, *to_queue, *to_group;
 };
 
-struct origin sonic_at(struct sonic *in, const struct sonic_row *row, const char *name)
+uint32_t sonic_line(const struct sonic_row *row, const char *name)
 {
     uint32_t line = row ? row->line : 1;
 
     sonic_field(row, name, &line);
-    return CONFIG_AT(in->text, line);
+    return line;
 }
 
 /* Of an entry of a map, or of the map. */
-static struct origin at_entry(struct sonic *in, const struct sonic_row *map, unsigned entry)
+static uint32_t at_entry(const struct sonic_row *map, unsigned entry)
 {
     char key[4];
 
     snprintf(key, sizeof(key), "%u", entry & 63);
-    return sonic_at(in, map, key);
+    return sonic_line(map, key);
 }
 
 static void say_link(struct sonic *in, uint32_t p)
@@ -42,29 +42,26 @@ static void say_link(struct sonic *in, uint32_t p)
 
     if (row && sonic_read(in, row, "speed", 1, 10000000, &got)) {
         port->rate_mbps = (uint64_t)got;
-        config_say(in->set, sonic_at(in, row, "speed"), in->device, p, "rate", "%s",
-                   unit_format(UNIT_RATE, port->rate_mbps * 1000000, buf));
+        SAY(in, sonic_line(row, "speed"), p, "rate", "%s", unit_format(UNIT_RATE, port->rate_mbps * 1000000, buf));
     }
     if (row) {
         got = SONIC_MTU_DEFAULT;
         if (sonic_field(row, "mtu", NULL) && !sonic_read(in, row, "mtu", SONIC_MTU_MIN, 65535 - SONIC_MTU_OVER, &got))
             got = SONIC_MTU_DEFAULT;
         uint64_t frame = (uint64_t)got + SONIC_MTU_OVER;
-        config_say(in->set, sonic_at(in, row, "mtu"), in->device, p, "mtu", "%llu",
-                   (unsigned long long)(frame < 576 ? 576 : frame));
+        SAY(in, sonic_line(row, "mtu"), p, "mtu", "%llu", (unsigned long long)(frame < 576 ? 576 : frame));
     }
     text = sonic_field(row, "fec", NULL);
     if (text && (!strcmp(text, "none") || !strcmp(text, "fc") || !strcmp(text, "rs")))
-        config_say(in->set, sonic_at(in, row, "fec"), in->device, p, "fec", "%s", text);
-    if (port->down) config_say(in->set, sonic_at(in, row, "admin_status"), in->device, p, "up", "false");
+        SAY(in, sonic_line(row, "fec"), p, "fec", "%s", text);
+    if (port->down) SAY(in, sonic_line(row, "admin_status"), p, "up", "false");
     if (port->cable) {
         uint64_t mm = 0;
-        struct origin at = CONFIG_AT(in->text, port->cable->key_at.line);
+        uint32_t at = port->cable->key_at.line;
         if (unit_parse(UNIT_LENGTH, port->cable->text, &mm, NULL) == 0 && mm > 0 && mm <= 1000000000)
-            config_say(in->set, at, in->device, p, "cable", "%s", unit_format(UNIT_LENGTH, mm, buf));
+            SAY(in, at, p, "cable", "%s", unit_format(UNIT_LENGTH, mm, buf));
         else if (mm != 0 || strcmp(port->cable->text, "0m") != 0) /* 0m: nothing is cabled */
-            config_note(in->set, at, "SYN001", in->device, p, "CABLE_LENGTH '%.20s' is not a length, as in 40m",
-                        port->cable->text);
+            NOTE(in, at, "SYN001", p, "CABLE_LENGTH '%.20s' is not a length, as in 40m", port->cable->text);
     }
 }
 
@@ -78,9 +75,8 @@ static void read_map_row(struct sonic *in, const struct sonic_row *row, uint8_t 
             table[from] = (uint8_t)to;
             continue;
         }
-        config_note(in->set, CONFIG_AT(in->text, item->key_at.line), "SYN001", in->device, CONFIG_NONE,
-                    "%s %.60s: '%.20s' to '%.20s' is not of 0 to %u, to 0 to %u", row->table, row->key, item->key,
-                    item->type == TREE_SCALAR ? item->text : "a map", keys - 1, below - 1);
+        NOTE(in, item->key_at.line, "SYN001", CONFIG_NONE, "%s %.60s: '%.20s' to '%.20s' is not of 0 to %u, to 0 to %u",
+             row->table, row->key, item->key, item->type == TREE_SCALAR ? item->text : "a map", keys - 1, below - 1);
     }
 }
 
@@ -95,8 +91,8 @@ unsigned sonic_bits(struct sonic *in, const struct sonic_row *row, const char *n
         bool digit = *c >= '0' && *c <= '7' && (c[1] == 0 || c[1] == ',');
         if (digit) bits |= 1u << (*c - '0');
         if (digit || *c == ',') continue;
-        config_note(in->set, CONFIG_AT(in->text, line), "SYN001", in->device, CONFIG_NONE,
-                    "%s %.60s: %s '%.40s' is not a list of priorities, as in 3,4", row->table, row->key, name, text);
+        NOTE(in, line, "SYN001", CONFIG_NONE, "%s %.60s: %s '%.40s' is not a list of priorities, as in 3,4", row->table,
+             row->key, name, text);
         break;
     }
     return bits;
@@ -116,8 +112,8 @@ static void not_known(struct sonic *in, uint32_t p, uint32_t line, bool map)
     static const char *const of_turns[] = {"SCH", "MAP005", "MAP008", NULL};
 
     for (const char *const *rule = map ? of_maps : of_turns; *rule; rule++)
-        config_unjudged(in->set, CONFIG_AT(in->text, line), *rule, in->device, p, "what it refers to is not defined");
-    config_unjudged(in->set, CONFIG_AT(in->text, line), "SIB001", in->device, p, "what it refers to is not defined");
+        UNJUDGED(in, line, *rule, p, "what it refers to is not defined");
+    UNJUDGED(in, line, "SIB001", p, "what it refers to is not defined");
 }
 
 static void say_maps(struct sonic *in, uint32_t p, struct maps *maps)
@@ -128,7 +124,7 @@ static void say_maps(struct sonic *in, uint32_t p, struct maps *maps)
     const struct sonic_row *queue = map_of(in, port, "tc_to_queue_map", "TC_TO_QUEUE_MAP");
     const struct sonic_row *group = map_of(in, port, "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP");
     const struct sonic_row *trusted = dscp ? dscp : dot1p;
-    struct origin at = CONFIG_AT(in->text, trusted ? trusted->line : port->qos ? port->qos->line : 1);
+    uint32_t at = trusted ? trusted->line : port->qos ? port->qos->line : 1;
 
     maps->pcp = !dscp && dot1p;
     maps->dscp = dscp;
@@ -136,40 +132,40 @@ static void say_maps(struct sonic *in, uint32_t p, struct maps *maps)
     if (trusted) read_map_row(in, trusted, maps->field, maps->pcp ? 8 : 64, FABRIC_PRIOS);
     if (queue) read_map_row(in, queue, maps->queue, FABRIC_PRIOS, FABRIC_PRIOS);
     if (group) read_map_row(in, group, maps->group, FABRIC_PRIOS, FABRIC_PRIOS);
-    config_say(in->set, at, in->device, p, "trust", maps->pcp ? "pcp" : "dscp");
+    SAY(in, at, p, "trust", maps->pcp ? "pcp" : "dscp");
     maps->to_queue = queue;
     maps->to_group = group;
     for (unsigned f = 0; f < (maps->pcp ? 8u : 64u); f++) {
-        struct origin entry = trusted ? at_entry(in, trusted, f) : at;
-        config_say_map(in->set, entry, in->device, p, maps->pcp ? "pcp-map" : "dscp-map", f, maps->field[f]);
+        uint32_t entry = trusted ? at_entry(trusted, f) : at;
+        SAY_MAP(in, entry, p, maps->pcp ? "pcp-map" : "dscp-map", f, maps->field[f]);
         maps->fed |= 1u << maps->field[f];
     }
     maps->classes |= maps->fed;
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
-        config_say_map(in->set, queue ? at_entry(in, queue, tc) : at, in->device, p, "queue-map", tc, maps->queue[tc]);
-        config_say_map(in->set, group ? at_entry(in, group, tc) : at, in->device, p, "group-map", tc, maps->group[tc]);
+        SAY_MAP(in, queue ? at_entry(queue, tc) : at, p, "queue-map", tc, maps->queue[tc]);
+        SAY_MAP(in, group ? at_entry(group, tc) : at, p, "group-map", tc, maps->group[tc]);
     }
 }
 
 static void say_pfc(struct sonic *in, uint32_t p, const struct maps *maps)
 {
     struct sonic_port *port = &in->port[p];
-    struct origin at = sonic_at(in, port->qos ? port->qos : port->port_row, "pfc_enable");
+    uint32_t at = sonic_line(port->qos ? port->qos : port->port_row, "pfc_enable");
     const char *asym = sonic_field(port->port_row, "pfc_asym", NULL);
     const struct sonic_row *pfc_map = map_of(in, port, "pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE");
     uint8_t to_queue[FABRIC_PRIOS];
 
     port->pfc = sonic_bits(in, port->qos, "pfc_enable");
     if (asym && strcmp(asym, "on") == 0) {
-        config_say_bits(in->set, sonic_at(in, port->port_row, "pfc_asym"), in->device, p, "pfc.rx", 0xff);
-        config_say_bits(in->set, at, in->device, p, "pfc.tx", port->pfc);
+        SAY_BITS(in, sonic_line(port->port_row, "pfc_asym"), p, "pfc.rx", 0xff);
+        SAY_BITS(in, at, p, "pfc.tx", port->pfc);
     } else {
-        config_say_bits(in->set, at, in->device, p, "pfc.rx", port->pfc);
-        config_say_bits(in->set, at, in->device, p, "pfc.tx", port->pfc);
+        SAY_BITS(in, at, p, "pfc.rx", port->pfc);
+        SAY_BITS(in, at, p, "pfc.tx", port->pfc);
     }
     if (sonic_field(port->qos, "pfcwd_sw_enable", NULL)) {
         unsigned watched = sonic_bits(in, port->qos, "pfcwd_sw_enable");
-        config_say_bits(in->set, sonic_at(in, port->qos, "pfcwd_sw_enable"), in->device, p, "watched", watched);
+        SAY_BITS(in, sonic_line(port->qos, "pfcwd_sw_enable"), p, "watched", watched);
     }
     if (!pfc_map) return;
     memcpy(to_queue, maps->queue, sizeof(to_queue));
@@ -178,9 +174,9 @@ static void say_pfc(struct sonic *in, uint32_t p, const struct maps *maps)
         if (!(port->pfc >> tc & 1) || to_queue[tc] == maps->queue[tc]) continue;
         /* of the two maps the one that is not straight is the odd one */
         const struct sonic_row *odd = to_queue[tc] == tc && maps->to_queue ? maps->to_queue : pfc_map;
-        config_note(in->set, at_entry(in, odd, tc), "PFC007", in->device, CONFIG_NONE,
-                    "a pause of priority %u stops queue %u, and traffic class %u is in queue %u", tc, to_queue[tc], tc,
-                    maps->queue[tc]);
+        NOTE(in, at_entry(odd, tc), "PFC007", CONFIG_NONE,
+             "a pause of priority %u stops queue %u, and traffic class %u is in queue %u", tc, to_queue[tc], tc,
+             maps->queue[tc]);
     }
 }
 
@@ -199,8 +195,8 @@ static void note_colours(struct sonic *in, const struct sonic_row *wred)
             snprintf(green, sizeof(green), "green_%s", fields[f]);
             const char *there = sonic_field(wred, name, NULL), *here = sonic_field(wred, green, NULL);
             if (!there || !here || strcmp(there, here) == 0) continue;
-            config_hint(in->set, sonic_at(in, wred, name), "ECN004", in->device, CONFIG_NONE,
-                        "WRED_PROFILE %.60s: %s is %.20s, for green packets %.20s", wred->key, name, there, here);
+            HINT(in, sonic_line(wred, name), "ECN004", CONFIG_NONE,
+                 "WRED_PROFILE %.60s: %s is %.20s, for green packets %.20s", wred->key, name, there, here);
         }
     }
 }
@@ -220,16 +216,15 @@ static bool read_curve(struct sonic *in, const struct sonic_row *wred, bool loss
     *ret_field = "ecn";
     if (!ecn || (strcmp(ecn, "ecn_all") != 0 && !strstr(ecn, "green"))) {
         if (on && lossless) /* once for all classes and ports */
-            config_note(in->set, sonic_at(in, wred, "ecn"), "ECN006", in->device, CONFIG_NONE,
-                        "WRED_PROFILE %.60s drops and does not mark (ecn is %.20s), and lossless classes are in its "
-                        "queues",
-                        wred->key, ecn ? ecn : "ecn_none");
+            NOTE(in, sonic_line(wred, "ecn"), "ECN006", CONFIG_NONE,
+                 "WRED_PROFILE %.60s drops and does not mark (ecn is %.20s), and lossless classes are in its queues",
+                 wred->key, ecn ? ecn : "ecn_none");
         return false;
     }
     *ret_field = "wred_green_enable";
     if (!on) {
-        config_note(in->set, sonic_at(in, wred, "wred_green_enable"), "ECN002", in->device, CONFIG_NONE,
-                    "WRED_PROFILE %.60s is not enabled for green (wred_green_enable): it marks nothing", wred->key);
+        NOTE(in, sonic_line(wred, "wred_green_enable"), "ECN002", CONFIG_NONE,
+             "WRED_PROFILE %.60s is not enabled for green (wred_green_enable): it marks nothing", wred->key);
         return false;
     }
     bool good = sonic_read(in, wred, "green_min_threshold", 0, UINT32_MAX, &ret->min) &&
@@ -244,9 +239,9 @@ static bool read_curve(struct sonic *in, const struct sonic_row *wred, bool loss
     *ret_field = !chance || ret->probability == 0 ? "green_drop_probability"
                  : odd_max                        ? "green_max_threshold"
                                                   : "green_min_threshold";
-    config_note(in->set, sonic_at(in, wred, *ret_field), "ECN002", in->device, CONFIG_NONE,
-                "WRED_PROFILE %.60s: green thresholds %lld to %lld at %lld %% are no marking curve", wred->key,
-                (long long)ret->min, (long long)ret->max, (long long)ret->probability);
+    NOTE(in, sonic_line(wred, *ret_field), "ECN002", CONFIG_NONE,
+         "WRED_PROFILE %.60s: green thresholds %lld to %lld at %lld %% are no marking curve", wred->key,
+         (long long)ret->min, (long long)ret->max, (long long)ret->probability);
     return false;
 }
 
@@ -257,22 +252,20 @@ static void say_ecn(struct sonic *in, uint32_t p, unsigned tc, const struct soni
     struct marking curve;
 
     if (!wred || !read_curve(in, wred, in->port[p].lossless >> tc & 1, &curve, &field)) {
-        config_say_class(in->set, sonic_at(in, wred ? wred : queue, field), in->device, p, tc, "ecn", "false");
+        SAY_CLASS(in, sonic_line(wred ? wred : queue, field), p, tc, "ecn", "false");
         return;
     }
     note_colours(in, wred);
-    config_say_class(in->set, sonic_at(in, wred, "green_min_threshold"), in->device, p, tc, "ecn.min", "%lldB",
-                     (long long)curve.min);
-    config_say_class(in->set, sonic_at(in, wred, "green_max_threshold"), in->device, p, tc, "ecn.max", "%lldB",
-                     (long long)curve.max);
-    config_say_class(in->set, sonic_at(in, wred, "green_drop_probability"), in->device, p, tc, "ecn.probability",
-                     "%lld%%", (long long)curve.probability);
+    SAY_CLASS(in, sonic_line(wred, "green_min_threshold"), p, tc, "ecn.min", "%lldB", (long long)curve.min);
+    SAY_CLASS(in, sonic_line(wred, "green_max_threshold"), p, tc, "ecn.max", "%lldB", (long long)curve.max);
+    SAY_CLASS(in, sonic_line(wred, "green_drop_probability"), p, tc, "ecn.probability", "%lld%%",
+              (long long)curve.probability);
 }
 
 struct turns { /* schedulers of a port's queues */
     int64_t weight[FABRIC_PRIOS];
     int64_t sum;
-    struct origin at[FABRIC_PRIOS], share_at[FABRIC_PRIOS];
+    uint32_t at[FABRIC_PRIOS], share_at[FABRIC_PRIOS];
     unsigned strict, sharing;
     unsigned bounded; /* of those that are strict */
     bool unknown;     /* one is not defined */
@@ -287,12 +280,12 @@ static void read_turns(struct sonic *in, const struct sonic_port *port, const st
         const char *type = sonic_field(scheduler, "type", NULL);
         if (!scheduler && sonic_field(port->queue[q], "scheduler", NULL)) turns->unknown = true;
         if (!scheduler) continue;
-        turns->at[q] = turns->share_at[q] = sonic_at(in, scheduler, "type");
+        turns->at[q] = turns->share_at[q] = sonic_line(scheduler, "type");
         for (unsigned o = 0; o < FABRIC_PRIOS; o++) /* one that another queue has too: the row that takes it is odd */
             if (o != q && port->pfc >> q & 1 && !(port->pfc >> o & 1) && port->queue[o] &&
                 port->queue[o] != port->queue[q] &&
                 sonic_follow(in, port->queue[o], "scheduler", "SCHEDULER") == scheduler)
-                turns->at[q] = sonic_at(in, port->queue[q], "scheduler");
+                turns->at[q] = sonic_line(port->queue[q], "scheduler");
         if (type && strcmp(type, "STRICT") == 0) {
             turns->strict |= 1u << q;
             if (sonic_field(scheduler, "pir", NULL)) turns->bounded |= 1u << q;
@@ -300,7 +293,7 @@ static void read_turns(struct sonic *in, const struct sonic_port *port, const st
         }
         turns->weight[q] = 1;
         if (sonic_field(scheduler, "weight", NULL)) {
-            turns->share_at[q] = sonic_at(in, scheduler, "weight");
+            turns->share_at[q] = sonic_line(scheduler, "weight");
             sonic_read(in, scheduler, "weight", 1, 100, &turns->weight[q]);
         }
         turns->sharing |= 1u << q;
@@ -313,18 +306,16 @@ static void say_turn(struct sonic *in, uint32_t p, unsigned tc, unsigned q, cons
 {
     char buf[UNIT_TEXT];
 
-    if (turns->strict >> q & 1) config_say_class(in->set, turns->at[q], in->device, p, tc, "strict", "true");
+    if (turns->strict >> q & 1) SAY_CLASS(in, turns->at[q], p, tc, "strict", "true");
     if (turns->bounded >> q & 1)
-        config_unjudged(in->set, turns->at[q], "SCH002", in->device, p,
-                        "a scheduler has a pir: how much it leaves to "
-                        "others is not worked out");
+        UNJUDGED(in, turns->at[q], "SCH002", p,
+                 "a scheduler has a pir: how much it leaves to others is not worked out");
     if (!(turns->sharing >> q & 1)) return;
-    config_say_class(in->set, turns->at[q], in->device, p, tc, "strict", "false");
+    SAY_CLASS(in, turns->at[q], p, tc, "strict", "false");
     if (*shared >> q & 1) return;
     *shared |= 1u << q;
     uint64_t ppm = (uint64_t)(turns->weight[q] * 1000000 / turns->sum);
-    config_say_class(in->set, turns->share_at[q], in->device, p, tc, "share", "%s",
-                     unit_format(UNIT_SHARE, ppm ? ppm : 1, buf));
+    SAY_CLASS(in, turns->share_at[q], p, tc, "share", "%s", unit_format(UNIT_SHARE, ppm ? ppm : 1, buf));
 }
 
 #define NEAR_MOST 4u /* of DSCPs 24 to 31: where so many others are lossless, 26 was left out */
@@ -342,15 +333,15 @@ static void note_roce_dscp(struct sonic *in, uint32_t p, const struct maps *maps
     for (unsigned d = 0; d < 64; d++)
         if (port->lossless >> maps->field[d] & 1) *(d / 8 == 3 ? &near : &others) += 1;
     if (near ? near < NEAR_MOST && with > 1 : others > 0) {
-        config_assume(in->set, sonic_at(in, maps->dscp, "26"), in->device, CONFIG_NONE,
-                      "DSCP_TO_TC_MAP %.60s: RDMA is taken to be sent with the DSCPs of its lossless classes, and not "
-                      "with 26, which adapters send by custom",
-                      maps->dscp->key);
+        ASSUME(in, sonic_line(maps->dscp, "26"), CONFIG_NONE,
+               "DSCP_TO_TC_MAP %.60s: RDMA is taken to be sent with the DSCPs of its lossless classes, and not with "
+               "26, which adapters send by custom",
+               maps->dscp->key);
         return;
     }
-    config_note(in->set, sonic_at(in, maps->dscp, "26"), "MAP001", in->device, CONFIG_NONE,
-                "DSCP_TO_TC_MAP %.60s puts DSCP 26, which RoCE adapters send by custom, into class %u, which is lossy",
-                maps->dscp->key, tc);
+    NOTE(in, sonic_line(maps->dscp, "26"), "MAP001", CONFIG_NONE,
+         "DSCP_TO_TC_MAP %.60s puts DSCP 26, which RoCE adapters send by custom, into class %u, which is lossy",
+         maps->dscp->key, tc);
 }
 
 static uint32_t port_line(const struct sonic_port *port)
@@ -364,25 +355,25 @@ static void note_rewrite(struct sonic *in, const struct sonic_port *port)
     const struct sonic_row *by = sonic_field(port->qos, "tc_to_dscp_map", NULL) ? port->qos : in->global;
 
     if (map)
-        config_note(in->set, sonic_at(in, by, "tc_to_dscp_map"), "MAP004", in->device, CONFIG_NONE,
-                    "packets leave with the DSCP of TC_TO_DSCP_MAP %.60s, not with their own", map->key);
+        NOTE(in, sonic_line(by, "tc_to_dscp_map"), "MAP004", CONFIG_NONE,
+             "packets leave with the DSCP of TC_TO_DSCP_MAP %.60s, not with their own", map->key);
 }
 
 /* Where a class's queue has no row: the map that leads there, if it is not straight; else a row of the port that marks
  * for nobody; else its first row. */
-static struct origin at_no_queue(struct sonic *in, uint32_t p, unsigned tc, const struct maps *maps)
+static uint32_t at_no_queue(struct sonic *in, uint32_t p, unsigned tc, const struct maps *maps)
 {
     const struct sonic_port *port = &in->port[p];
     const struct sonic_row *first = NULL, *marking = NULL;
 
-    if (maps->to_queue && maps->queue[tc] != tc) return at_entry(in, maps->to_queue, tc);
+    if (maps->to_queue && maps->queue[tc] != tc) return at_entry(maps->to_queue, tc);
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
         if (!port->queue[q]) continue;
         if (!first) first = port->queue[q];
         if (!marking && sonic_field(port->queue[q], "wred_profile", NULL)) marking = port->queue[q];
     }
     if (!marking) marking = first ? first : port->qos;
-    return CONFIG_AT(in->text, marking ? marking->line : port_line(port));
+    return marking ? marking->line : port_line(port);
 }
 
 /* Pauses of a class whose group is lossy: that is where they are wrong, not where they are turned on. */
@@ -394,12 +385,11 @@ static void say_lossy_pauses(struct sonic *in, uint32_t p, const struct maps *ma
     if (!bits || sonic_field(port->port_row, "pfc_asym", NULL)) return;
     if (port->lossless & ~port->pfc) return; /* another group is lossless and not paused: PFC is the odd one */
     unsigned tc = (unsigned)__builtin_ctz(bits), group = maps->group[tc];
-    struct origin at =
-        maps->to_group && group != tc ? at_entry(in, maps->to_group, tc) : sonic_at(in, port->pg[group], "profile");
+    uint32_t at = maps->to_group && group != tc ? at_entry(maps->to_group, tc) : sonic_line(port->pg[group], "profile");
     if (!port->pg[group] && !(maps->to_group && group != tc)) return;
-    config_say_bits(in->set, at, in->device, p, "pfc.rx", port->pfc);
-    config_say_bits(in->set, at, in->device, p, "pfc.tx", port->pfc);
-    config_say_class(in->set, at, in->device, p, tc, "lossless", "false");
+    SAY_BITS(in, at, p, "pfc.rx", port->pfc);
+    SAY_BITS(in, at, p, "pfc.tx", port->pfc);
+    SAY_CLASS(in, at, p, tc, "lossless", "false");
 }
 
 static void say_port(struct sonic *in, uint32_t p)
@@ -417,7 +407,7 @@ static void say_port(struct sonic *in, uint32_t p)
         say_pfc(in, p, &maps);
         maps.classes |= port->pfc;
     } else if (in->whole) { /* nothing enables it */
-        config_say_bits(in->set, CONFIG_AT(in->text, port_line(port)), in->device, p, "pfc", 0);
+        SAY_BITS(in, port_line(port), p, "pfc", 0);
     }
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
         if (port->queue[maps.queue[tc]] || port->pg[maps.group[tc]]) maps.classes |= 1u << tc;
@@ -432,7 +422,7 @@ static void say_port(struct sonic *in, uint32_t p)
         if (queue)
             say_ecn(in, p, tc, queue);
         else if ((port->lossless >> tc & 1) && (in->whole || in->has_qos))
-            config_say_class(in->set, at_no_queue(in, p, tc, &maps), in->device, p, tc, "ecn", "false");
+            SAY_CLASS(in, at_no_queue(in, p, tc, &maps), p, tc, "ecn", "false");
     }
     say_lossy_pauses(in, p, &maps);
     note_roce_dscp(in, p, &maps);
@@ -456,13 +446,13 @@ static void note_idle_headroom(struct sonic *in, unsigned tc)
         const struct sonic_row *row = port->pg[tc], *qos = port->qos ? port->qos : port->port_row;
         if (port->down || !(port->set_aside >> tc & 1) || (port->pfc >> tc & 1)) continue;
         if (pausing > count)
-            config_note(in->set, sonic_at(in, qos, "pfc_enable"), "HR007", in->device, p,
-                        "keeps headroom for priority %u and does not pause it (pfc_enable), as %u other ports do", tc,
-                        pausing);
+            NOTE(in, sonic_line(qos, "pfc_enable"), "HR007", p,
+                 "keeps headroom for priority %u and does not pause it (pfc_enable), as %u other ports do", tc,
+                 pausing);
         else
-            config_note(in->set, CONFIG_AT(in->text, row ? row->line : 1), "HR007", in->device, p,
-                        "keeps headroom for priority %u and does not pause it (pfc_enable of PORT_QOS_MAP)%s", tc,
-                        count > 1 ? ", as other ports" : "");
+            NOTE(in, row ? row->line : 1, "HR007", p,
+                 "keeps headroom for priority %u and does not pause it (pfc_enable of PORT_QOS_MAP)%s", tc,
+                 count > 1 ? ", as other ports" : "");
         if (pausing <= count) return;
     }
 }
@@ -482,13 +472,11 @@ static void note_missing_map(struct sonic *in, const char *name)
         const struct sonic_port *port = &in->port[p];
         if (port->down || !port->qos || !port->pfc || sonic_field(port->qos, name, NULL)) continue;
         if (with > without) {
-            config_note(in->set, CONFIG_AT(in->text, port->qos->line), "MAP001", in->device, p,
-                        "names no %s, and %u other ports do", name, with);
+            NOTE(in, port->qos->line, "MAP001", p, "names no %s, and %u other ports do", name, with);
             continue;
         }
-        config_assume(in->set, CONFIG_AT(in->text, port->qos->line), in->device, CONFIG_NONE,
-                      "no %s: traffic class 3 is taken to be in %s 3, and so on", name,
-                      strcmp(name, "tc_to_pg_map") == 0 ? "priority group" : "queue");
+        ASSUME(in, port->qos->line, CONFIG_NONE, "no %s: traffic class 3 is taken to be in %s 3, and so on", name,
+               strcmp(name, "tc_to_pg_map") == 0 ? "priority group" : "queue");
         return;
     }
 }

@@ -45,8 +45,8 @@ static void unjudge(struct sonic *in, const char *rules, const char *table, bool
         char rule[16];
         size_t length = strcspn(at, " ");
         snprintf(rule, sizeof(rule), "%.*s", (int)length, at);
-        config_unjudged(in->set, CONFIG_AT(in->text, 1), rule, in->device, CONFIG_NONE,
-                        some ? "%s is not in this text but for what is patched" : "%s is not in this text", table);
+        UNJUDGED(in, 1, rule, CONFIG_NONE,
+                 some ? "%s is not in this text but for what is patched" : "%s is not in this text", table);
         at += length + (at[length] == ' ');
     }
 }

@@ -72,8 +72,8 @@ struct sonic_port *sonic_port_get(struct sonic *in, const char *name, uint32_t l
 
 /* meaning.c */
 void sonic_say_ports(struct sonic *in);
-struct origin sonic_at(struct sonic *in, const struct sonic_row *row, const char *name); /* of a field, or its row */
-unsigned sonic_bits(struct sonic *in, const struct sonic_row *row, const char *name);    /* `3,4` */
+uint32_t sonic_line(const struct sonic_row *row, const char *name);                   /* of a field, or its row */
+unsigned sonic_bits(struct sonic *in, const struct sonic_row *row, const char *name); /* `3,4` */
 /* watchdog.c */
 void sonic_say_watchdog(struct sonic *in);
 /* buffer.c */

@@ -26,9 +26,8 @@ static int64_t watchdog_time(struct sonic *in, const struct sonic_row *row, cons
 
     if (!text) return usual;
     if (sonic_number(text, low, high, &got)) return got;
-    config_note(in->set, CONFIG_AT(in->text, line), "WD002", in->device, CONFIG_NONE,
-                "PFC_WD %.60s: %s '%.20s' is not of %lld to %lld ms", row->key, name, text, (long long)low,
-                (long long)high);
+    NOTE(in, line, "WD002", CONFIG_NONE, "PFC_WD %.60s: %s '%.20s' is not of %lld to %lld ms", row->key, name, text,
+         (long long)low, (long long)high);
     if (!sonic_number(text, 1, 10000000, &got)) return usual;
     return got < low ? low : high;
 }
@@ -51,11 +50,10 @@ static void note_watched(struct sonic *in)
         const char *watched = sonic_field(row, "pfcwd_sw_enable", NULL);
         if (!watched || in->port[p].down || sonic_bits(in, row, "pfcwd_sw_enable") == in->port[p].pfc) continue;
         bool left_out = in->port[p].pfc & ~sonic_bits(in, row, "pfcwd_sw_enable");
-        (left_out ? config_note
-                  : config_hint)(in->set, sonic_at(in, row, "pfcwd_sw_enable"), "WD004", in->device, p,
-                                 "PFC is on for priority %.20s, and the watchdog is to look at %.20s",
-                                 sonic_field(row, "pfc_enable", NULL) ? sonic_field(row, "pfc_enable", NULL) : "none",
-                                 watched[0] ? watched : "none");
+        const char *pauses = sonic_field(row, "pfc_enable", NULL);
+        FINDING(in, sonic_line(row, "pfcwd_sw_enable"), "WD004", left_out ? CONFIG_ERROR : CONFIG_INFO, p,
+                "PFC is on for priority %.20s, and the watchdog is to look at %.20s", pauses ? pauses : "none",
+                watched[0] ? watched : "none");
     }
 }
 
@@ -102,9 +100,8 @@ static void note_unlike(struct sonic *in, uint32_t p, const struct sonic_row *us
         if (same_field(usual, row, names[i]) || (!b && i)) continue; /* a time that is missing is told below */
         if (i && !sonic_number(b, SONIC_DETECT_MIN_MS, i == 1 ? SONIC_DETECT_MAX_MS : SONIC_RESTORE_MAX_MS, &got))
             continue;
-        config_note(in->set, sonic_at(in, row, names[i]), "WD003", in->device, p,
-                    "%s is '%.20s' here and '%.20s' on %.60s", names[i], b ? b : "not said", a ? a : "not said",
-                    usual->key);
+        NOTE(in, sonic_line(row, names[i]), "WD003", p, "%s is '%.20s' here and '%.20s' on %.60s", names[i],
+             b ? b : "not said", a ? a : "not said", usual->key);
     }
     int64_t detect = detection(in, row);
     restoration(in, row, 2 * detect);
@@ -119,11 +116,11 @@ static void note_missing_time(struct sonic *in, const struct sonic_row *usual, i
         const struct sonic_row *row = in->port[p].watchdog;
         if (!row || in->port[p].down || sonic_field(row, names[which], NULL)) continue;
         if (all && row != usual) continue;
-        config_note(in->set, CONFIG_AT(in->text, row->line), which == 1 ? "WD001" : "WD003", in->device,
-                    all ? CONFIG_NONE : p, "PFC_WD %.60s has no %s: %s%s", row->key, names[which],
-                    which == 1 ? "the switch refuses the row, and nothing is watched"
-                               : "a queue that was cut off is never restored",
-                    all ? " (as on most ports)" : "");
+        NOTE(in, row->line, which == 1 ? "WD001" : "WD003", all ? CONFIG_NONE : p, "PFC_WD %.60s has no %s: %s%s",
+             row->key, names[which],
+             which == 1 ? "the switch refuses the row, and nothing is watched"
+                        : "a queue that was cut off is never restored",
+             all ? " (as on most ports)" : "");
     }
 }
 
@@ -135,13 +132,12 @@ static void say_own(struct sonic *in, uint32_t p)
 
     for (int i = 0; i < 3; i++) {
         const char *text = sonic_field(row, names[i], NULL);
-        struct origin at = sonic_at(in, row, names[i]);
+        uint32_t at = sonic_line(row, names[i]);
         int64_t got = 0;
         if (i == 0)
-            config_say(in->set, at, in->device, p, paths[i], "%s",
-                       !text || strcmp(text, "drop") == 0 ? "drop" : "forward");
+            SAY(in, at, p, paths[i], "%s", !text || strcmp(text, "drop") == 0 ? "drop" : "forward");
         else if (text && sonic_number(text, 1, 10000000, &got))
-            config_say(in->set, at, in->device, p, paths[i], "%lldms", (long long)got);
+            SAY(in, at, p, paths[i], "%lldms", (long long)got);
     }
 }
 
@@ -151,9 +147,9 @@ static void compare_watchdogs(struct sonic *in, const struct sonic_row *usual)
         const struct sonic_row *row = in->port[p].watchdog;
         if (in->port[p].down) continue;
         if (!row && in->port[p].pfc && !sonic_partial(in, "PFC_WD")) {
-            struct origin at = CONFIG_AT(in->text, in->port[p].qos ? in->port[p].qos->line : 1);
-            config_note(in->set, at, "WD001", in->device, p, "pauses and has no watchdog");
-            config_say(in->set, at, in->device, p, "own.watchdog", "false");
+            uint32_t at = in->port[p].qos ? in->port[p].qos->line : 1;
+            NOTE(in, at, "WD001", p, "pauses and has no watchdog");
+            SAY(in, at, p, "own.watchdog", "false");
         }
         if (!row || same_row(row, usual)) continue;
         note_unlike(in, p, usual);
@@ -163,13 +159,12 @@ static void compare_watchdogs(struct sonic *in, const struct sonic_row *usual)
     note_missing_time(in, usual, 2);
 }
 
-static void say_times(struct sonic *in, struct origin at, const char *action, int64_t detect, int64_t restore,
-                      int64_t poll)
+static void say_times(struct sonic *in, uint32_t at, const char *action, int64_t detect, int64_t restore, int64_t poll)
 {
-    config_say(in->set, at, in->device, CONFIG_NONE, "watchdog.action", "%s", action);
-    config_say(in->set, at, in->device, CONFIG_NONE, "watchdog.detect", "%lldms", (long long)detect);
-    config_say(in->set, at, in->device, CONFIG_NONE, "watchdog.restore", "%lldms", (long long)restore);
-    config_say(in->set, at, in->device, CONFIG_NONE, "watchdog.poll", "%lldms", (long long)poll);
+    SAY(in, at, CONFIG_NONE, "watchdog.action", "%s", action);
+    SAY(in, at, CONFIG_NONE, "watchdog.detect", "%lldms", (long long)detect);
+    SAY(in, at, CONFIG_NONE, "watchdog.restore", "%lldms", (long long)restore);
+    SAY(in, at, CONFIG_NONE, "watchdog.poll", "%lldms", (long long)poll);
 }
 
 /* No port has a row. */
@@ -184,13 +179,12 @@ static void say_none(struct sonic *in)
     /* Started by itself: 200 ms for each 32 ports. */
     int64_t usual = POLL_USUAL_MS * (int64_t)((in->ports + 31) / 32);
     if (always && strcmp(always, "enable") == 0) {
-        say_times(in, sonic_at(in, metadata, "default_pfcwd_status"), "drop", usual, usual,
+        say_times(in, sonic_line(metadata, "default_pfcwd_status"), "drop", usual, usual,
                   usual > SONIC_POLL_MAX_MS ? SONIC_POLL_MAX_MS : usual);
         return;
     }
     if (pauses && !sonic_partial(in, "PFC_WD"))
-        config_say(in->set, always ? sonic_at(in, metadata, "default_pfcwd_status") : CONFIG_AT(in->text, 0),
-                   in->device, CONFIG_NONE, "watchdog", "false");
+        SAY(in, always ? sonic_line(metadata, "default_pfcwd_status") : (0), CONFIG_NONE, "watchdog", "false");
     note_watched(in);
 }
 
@@ -209,18 +203,14 @@ void sonic_say_watchdog(struct sonic *in)
         watchdog_time(in, in->watchdog, "POLL_INTERVAL", SONIC_POLL_MIN_MS, SONIC_POLL_MAX_MS, POLL_USUAL_MS);
     bool slow = poll > POLL_USUAL_MS && detect >= POLL_USUAL_MS; /* what is odd of the two, where they do not fit */
     if (action && strcmp(action, "alert") == 0)
-        config_note(in->set, sonic_at(in, usual, "action"), "WD005", in->device, CONFIG_NONE,
-                    "the watchdog only alerts: a queue that is stormed stays stopped");
-    say_times(in, CONFIG_AT(in->text, usual->line), !action || strcmp(action, "drop") == 0 ? "drop" : "forward", detect,
-              restore, poll);
-    config_say(
-        in->set,
-        sonic_at(in, slow && detect < poll ? in->watchdog : usual, slow && detect < poll ? "POLL_INTERVAL" : names[1]),
-        in->device, CONFIG_NONE, "watchdog.detect", "%lldms", (long long)detect);
-    config_say(in->set, sonic_at(in, usual, names[2]), in->device, CONFIG_NONE, "watchdog.restore", "%lldms",
-               (long long)restore);
+        NOTE(in, sonic_line(usual, "action"), "WD005", CONFIG_NONE,
+             "the watchdog only alerts: a queue that is stormed stays stopped");
+    say_times(in, usual->line, !action || strcmp(action, "drop") == 0 ? "drop" : "forward", detect, restore, poll);
+    SAY(in,
+        sonic_line(slow && detect < poll ? in->watchdog : usual, slow && detect < poll ? "POLL_INTERVAL" : names[1]),
+        CONFIG_NONE, "watchdog.detect", "%lldms", (long long)detect);
+    SAY(in, sonic_line(usual, names[2]), CONFIG_NONE, "watchdog.restore", "%lldms", (long long)restore);
     if (in->watchdog)
-        config_say(in->set, sonic_at(in, in->watchdog, "POLL_INTERVAL"), in->device, CONFIG_NONE, "watchdog.poll",
-                   "%lldms", (long long)poll);
+        SAY(in, sonic_line(in->watchdog, "POLL_INTERVAL"), CONFIG_NONE, "watchdog.poll", "%lldms", (long long)poll);
     compare_watchdogs(in, usual);
 }
