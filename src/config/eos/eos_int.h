@@ -116,7 +116,6 @@ struct eos_port {
     uint32_t unknown_line; /* of one that is not defined; 0: none */
 };
 
-#define EOS_AT(eos, line_) CONFIG_AT((eos)->text, (line_))
 /* A line of a profile or of an interface; true: it was one of QoS. */
 bool eos_qos_line(struct eos *eos, struct eos_qos *qos, struct line *line);
 void eos_profiles(struct eos *eos);

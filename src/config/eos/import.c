@@ -48,7 +48,7 @@ static void find_chip(struct eos *eos)
         const struct switch_model *model = product ? switch_model_of_product(product) : NULL;
         if (model) {
             eos->cell_bytes = model->cell_bytes;
-            config_say(eos->set, EOS_AT(eos, number), eos->device, CONFIG_NONE, "model", "%s", model->name);
+            SAY(eos, number, CONFIG_NONE, "model", "%s", model->name);
             return;
         }
         at += length + (at[length] == '\n');
@@ -65,8 +65,7 @@ static void add_port(void *to, const char *name)
         return;
     }
     if (ports->count >= CONFIG_PORTS_MAX || ports->members >= CONFIG_PORTS_MAX) {
-        config_note(ports->eos->set, EOS_AT(ports->eos, ports->line), NULL, ports->eos->device, CONFIG_NONE,
-                    "more than %u ports: the rest is left out", CONFIG_PORTS_MAX);
+        NOTE(ports->eos, ports->line, NULL, CONFIG_NONE, "more than %u ports: the rest is left out", CONFIG_PORTS_MAX);
         return;
     }
     const char *copy = arena_strndup(&ports->eos->set->arena, name, strlen(name));
@@ -132,9 +131,8 @@ static void read_watchdog(struct eos *eos, struct line *line)
     line_take_part(line, "priority-flow-control pause watchdog default * *", &match);
     if (line->words == 7 && strcmp(line->word[6], "forced") == 0) line->taken = 0;
     if (ns != 0 && (ns < least || ns > most))
-        config_note(eos->set, EOS_AT(eos, line->number), "WD002", eos->device, CONFIG_NONE,
-                    "%.20s %.20s is out of range: %s", match.word[0], match.word[1],
-                    poll ? "0.005 to 30 seconds" : "0.01 to 60 seconds");
+        NOTE(eos, line->number, "WD002", CONFIG_NONE, "%.20s %.20s is out of range: %s", match.word[0], match.word[1],
+             poll ? "0.005 to 30 seconds" : "0.01 to 60 seconds");
     if (poll) {
         watchdog->poll_ns = ns;
         watchdog->poll_line = line->number;
@@ -349,20 +347,18 @@ static void read_hash(struct eos *eos, struct line *line)
     }
     line->known = source || target || sport; /* a hash of none of them is no hash that is known */
     if (!line->known) return;
-    config_say(eos->set, EOS_AT(eos, line->number), eos->device, CONFIG_NONE, "ecmp.hash", "[%s%s%s]",
-               source ? "src" : "", target ? (source ? ", dst" : "dst") : "",
-               sport ? (source || target ? ", sport" : "sport") : "");
+    SAY(eos, line->number, CONFIG_NONE, "ecmp.hash", "[%s%s%s]", source ? "src" : "",
+        target ? (source ? ", dst" : "dst") : "", sport ? (source || target ? ", sport" : "sport") : "");
 }
 
 /* How the chip spreads flows, in words that no document was found for: then a hash may not be what decides. */
 static void not_hashed(struct eos *eos, const struct line *line)
 {
-    struct origin at = EOS_AT(eos, line->number);
+    uint32_t at = line->number;
 
-    config_note(eos->set, at, NULL, eos->device, CONFIG_NONE, "%.120s", line->text);
+    NOTE(eos, at, NULL, CONFIG_NONE, "%.120s", line->text);
     for (int i = 0; i < 2; i++)
-        config_unjudged(eos->set, at, i ? "HOST006" : "TOP004", eos->device, CONFIG_NONE,
-                        "this line was not understood: %.80s", line->text);
+        UNJUDGED(eos, at, i ? "HOST006" : "TOP004", CONFIG_NONE, "this line was not understood: %.80s", line->text);
 }
 
 static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
@@ -382,19 +378,18 @@ static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
     } else if (line_is(line, "ip load-sharing * fields * ...", NULL)) {
         read_hash(eos, line);
     } else if (line_take(line, "ip load-sharing * #", &match)) {
-        config_say(eos->set, EOS_AT(eos, line->number), eos->device, CONFIG_NONE, "ecmp.seed", "%llu",
-                   (unsigned long long)match.number[0]);
+        SAY(eos, line->number, CONFIG_NONE, "ecmp.seed", "%llu", (unsigned long long)match.number[0]);
     } else if (line_take(line, "ip hardware fib load-balance ...", NULL)) {
         not_hashed(eos, line);
     } else if (line_take(line, "switchport default mode *", &match)) {
         eos->routed = strcmp(match.word[0], "routed") == 0;
     } else if (line_take(line, "qos rewrite dscp", NULL)) {
-        config_note(eos->set, EOS_AT(eos, line->number), "MAP004", eos->device, CONFIG_NONE,
-                    "packets leave with the DSCP of their traffic class, not with their own");
+        NOTE(eos, line->number, "MAP004", CONFIG_NONE,
+             "packets leave with the DSCP of their traffic class, not with their own");
     } else if (line_take(line, "platform trident mmu headroom-pool limit cells #", &match)) {
         if (eos->cell_bytes)
-            config_say(eos->set, EOS_AT(eos, line->number), eos->device, CONFIG_NONE, "headroom-pool", "%lluB",
-                       (unsigned long long)(match.number[0] * eos->cell_bytes));
+            SAY(eos, line->number, CONFIG_NONE, "headroom-pool", "%lluB",
+                (unsigned long long)(match.number[0] * eos->cell_bytes));
         else
             line->known = false;
     } else if (strcmp(line->word[0], "interface") == 0) {
@@ -416,8 +411,8 @@ static void judge_queue_profiles(struct eos *eos)
             used = line_is(&eos->lines.line[j], "platform trident mmu queue profile * apply", &applied) &&
                    strcmp(applied.word[0], defined.word[0]) == 0;
         if (!used)
-            config_hint(eos->set, EOS_AT(eos, line->number), "MAP007", eos->device, CONFIG_NONE,
-                        "mmu queue profile %.60s is defined and applied nowhere", defined.word[0]);
+            HINT(eos, line->number, "MAP007", CONFIG_NONE, "mmu queue profile %.60s is defined and applied nowhere",
+                 defined.word[0]);
     }
 }
 
@@ -441,9 +436,9 @@ static void judge_peer_link(struct eos *eos, const struct ports *ports)
     for (uint32_t p = 0; p < ports->count; p++) {
         const struct eos_port *port = &ports->port[p];
         if (port->channel != channel || port->down) continue;
-        config_note(eos->set, EOS_AT(eos, port->line), "SIB001", eos->device, CONFIG_NONE,
-                    "%.40s carries the MLAG peer-link and has no PFC, which %u of the %u other ports have", port->name,
-                    with, others);
+        NOTE(eos, port->line, "SIB001", CONFIG_NONE,
+             "%.40s carries the MLAG peer-link and has no PFC, which %u of the %u other ports have", port->name, with,
+             others);
         return;
     }
 }
@@ -466,8 +461,8 @@ static void judge_part(struct eos *eos)
 
     for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]) && !eos->whole; p++)
         if (!speaks_of(eos, parts[p].word))
-            config_unjudged(eos->set, EOS_AT(eos, 1), parts[p].rule, eos->device, CONFIG_NONE,
-                            "the text is a part of a configuration, without a word of %s", parts[p].what);
+            UNJUDGED(eos, 1, parts[p].rule, CONFIG_NONE, "the text is a part of a configuration, without a word of %s",
+                     parts[p].what);
 }
 
 static void judge(struct eos *eos)
@@ -475,16 +470,15 @@ static void judge(struct eos *eos)
     judge_part(eos);
     if (!eos->whole && !speaks_of(eos, "interface ")) { /* nothing could apply anything */
         if (eos->profiles || eos->policies)
-            config_unjudged(eos->set, EOS_AT(eos, 1), "MAP007", eos->device, CONFIG_NONE,
-                            "the text is a part of a configuration that has no interfaces");
+            UNJUDGED(eos, 1, "MAP007", CONFIG_NONE, "the text is a part of a configuration that has no interfaces");
         return;
     }
     eos_policies_unused(eos);
     judge_queue_profiles(eos);
     for (struct eos_profile *profile = eos->profiles; profile; profile = profile->next) {
         if (!profile->used)
-            config_hint(eos->set, EOS_AT(eos, profile->line), "MAP007", eos->device, CONFIG_NONE,
-                        "qos profile %.60s is defined and applied nowhere", profile->name);
+            HINT(eos, profile->line, "MAP007", CONFIG_NONE, "qos profile %.60s is defined and applied nowhere",
+                 profile->name);
     }
 }
 

@@ -14,18 +14,16 @@ static void judge_shape(struct eos *eos, uint32_t port, const struct eos_queue *
     uint32_t due = queue->share_ppm ? queue->share_ppm / 10000 : SHARE_USUAL;
 
     if (!queue->shape_percent || queue->shape_percent >= due) return;
-    config_caution(
-        eos->set, EOS_AT(eos, queue->shape_line), "SCH001", eos->device, port,
-        "a queue without loss is held to %u %% of the line, and is due %u: what is over waits, and is paused",
-        queue->shape_percent, due);
+    CAUTION(eos, queue->shape_line, "SCH001", port,
+            "a queue without loss is held to %u %% of the line, and is due %u: what is over waits, and is paused",
+            queue->shape_percent, due);
 }
 
 /* Queues from the highest that shares downwards share; others are strict. */
 static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos, uint8_t used, uint32_t line)
 {
     unsigned cnp = eos->dscp_to_tc[EOS_CNP_DSCP];
-    struct config_set *set = eos->set;
-    uint32_t device = eos->device, sum = 0;
+    uint32_t sum = 0;
     int sharing = -1;
     uint8_t said = 0; /* queues: of several classes in one the first speaks for it */
 
@@ -39,35 +37,31 @@ static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos
         sum += queue->strict ? 0 : queue->share_ppm;
         if (!queue->strict && queue->share_ppm > most) most = queue->share_ppm, largest = queue->share_line;
     }
-    if (sum > 1000000)
-        config_caution(set, EOS_AT(eos, largest), "SCH001", device, port, "the shares of its queues add up to %u%%",
-                       sum / 10000);
+    if (sum > 1000000) CAUTION(eos, largest, "SCH001", port, "the shares of its queues add up to %u%%", sum / 10000);
     for (unsigned tc = 0; tc < EOS_PRIOS; tc++) {
         const struct eos_queue *queue = &qos->queue[eos->tc_to_queue[tc]];
         bool share = (int)eos->tc_to_queue[tc] <= sharing && !queue->strict;
-        struct origin at = EOS_AT(eos, queue->sched_line ? queue->sched_line : line);
+        uint32_t at = queue->sched_line ? queue->sched_line : line;
         if ((!(used >> tc & 1) && !queue->line) || said >> eos->tc_to_queue[tc] & 1) continue;
         said |= (uint8_t)(1u << eos->tc_to_queue[tc]);
         if (qos->no_drop >> tc & 1) judge_shape(eos, port, queue);
         /* One that nobody set is strict too; that is worth a word where CNPs are in it. */
         if (!share && (queue->line || cnp == tc))
-            config_say_class(set, at, device, port, tc, "strict", "true");
+            SAY_CLASS(eos, at, port, tc, "strict", "true");
         else if (share && queue->line)
-            config_say_class(set, queue->round_robin ? at : EOS_AT(eos, queue->line), device, port, tc, "strict",
-                             "false");
+            SAY_CLASS(eos, queue->round_robin ? at : (queue->line), port, tc, "strict", "false");
         if (share && queue->share_ppm && sum <= 1000000)
-            config_say_class(set, EOS_AT(eos, queue->share_line), device, port, tc, "share", "%u%%",
-                             queue->share_ppm / 10000);
+            SAY_CLASS(eos, queue->share_line, port, tc, "share", "%u%%", queue->share_ppm / 10000);
         if (!queue->ecn && qos->no_drop >> tc & 1) { /* where marking would be said; nowhere is the first such port */
             if (!eos->unmarked_line) eos->unmarked_line = line;
             uint32_t where = queue->line ? queue->line : eos->marks ? line : eos->unmarked_line;
-            config_say_class(set, EOS_AT(eos, where), device, port, tc, "ecn", "false");
+            SAY_CLASS(eos, where, port, tc, "ecn", "false");
         }
         if (!queue->ecn) continue;
-        at = EOS_AT(eos, queue->ecn_line);
-        config_say_class(set, at, device, port, tc, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
-        config_say_class(set, at, device, port, tc, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
-        config_say_class(set, at, device, port, tc, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
+        at = queue->ecn_line;
+        SAY_CLASS(eos, at, port, tc, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
+        SAY_CLASS(eos, at, port, tc, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
+        SAY_CLASS(eos, at, port, tc, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
     }
 }
 
@@ -107,37 +101,35 @@ static void classify(struct eos *eos, const struct eos_port *as, const struct eo
     }
     if (!by_dscp || !ret->cos) return;
     ret->cos = false; /* the policy looks at the DSCP first; for what it leaves over there is one map only */
-    config_assume(eos->set, EOS_AT(eos, policy->line), eos->device, CONFIG_NONE,
-                  "policy-map %.60s is on ports that trust CoS: what it does not match is taken by DSCP", policy->name);
+    ASSUME(eos, policy->line, CONFIG_NONE,
+           "policy-map %.60s is on ports that trust CoS: what it does not match is taken by DSCP", policy->name);
 }
 
 static uint8_t say_maps(struct eos *eos, uint32_t port, const struct eos_port *as, const struct eos_qos *qos)
 {
-    struct config_set *set = eos->set;
     struct classified map;
     uint8_t used = qos->no_drop;
 
     classify(eos, as, qos, &map);
-    config_say(set, EOS_AT(eos, qos->trust_line ? qos->trust_line : of_profile(as)), eos->device, port, "trust", "%s",
-               map.cos ? "pcp" : "dscp");
+    SAY(eos, qos->trust_line ? qos->trust_line : of_profile(as), port, "trust", "%s", map.cos ? "pcp" : "dscp");
     for (unsigned d = 0; d < 64; d++) {
-        config_say_map(set, EOS_AT(eos, map.dscp_line[d]), eos->device, port, "dscp-map", d, map.dscp_to_tc[d]);
+        SAY_MAP(eos, map.dscp_line[d], port, "dscp-map", d, map.dscp_to_tc[d]);
         used |= (uint8_t)(1u << map.dscp_to_tc[d]);
     }
     for (unsigned c = 0; c < 8; c++) {
         if (!map.cos && !eos->cos_line[c]) continue;
-        config_say_map(set, EOS_AT(eos, map.cos_line[c]), eos->device, port, "pcp-map", c, map.cos_to_tc[c]);
+        SAY_MAP(eos, map.cos_line[c], port, "pcp-map", c, map.cos_to_tc[c]);
         used |= (uint8_t)(1u << map.cos_to_tc[c]);
     }
     uint32_t line = 0; /* the first that speaks of queues: what is beside something else is so by it */
     for (unsigned tc = 0; tc < EOS_PRIOS && !line; tc++)
         line = eos->queue_line[tc];
     for (unsigned tc = 0; tc < EOS_PRIOS; tc++)
-        config_say_map(set,
-                       EOS_AT(eos, eos->queue_line[tc] ? eos->queue_line[tc]
-                                   : line              ? line
-                                                       : as->line),
-                       eos->device, port, "queue-map", tc, eos->tc_to_queue[tc]);
+        SAY_MAP(eos,
+                eos->queue_line[tc] ? eos->queue_line[tc]
+                : line              ? line
+                                    : as->line,
+                port, "queue-map", tc, eos->tc_to_queue[tc]);
     return used;
 }
 
@@ -148,19 +140,19 @@ static void judge_timers(struct eos *eos, uint32_t port, const struct eos_qos *q
     uint64_t timeout = qos->timeout_ns ? qos->timeout_ns : usual->timeout_ns;
     uint64_t recovery = qos->recovery_ns ? qos->recovery_ns : usual->recovery_ns;
     uint64_t shorter = recovery && recovery < timeout ? recovery : timeout;
-    struct origin at = EOS_AT(eos, qos->timer_line);
+    uint32_t at = qos->timer_line;
 
     if (!qos->timer_line || !eos_watchdog_on(eos, qos)) return;
     if (qos->poll_ns && timeout && qos->poll_ns > shorter / 2)
-        config_note(eos->set, at, "WD002", eos->device, port,
-                    "looks every %llu ms, which must be at most half of the shorter of its times, %llu ms",
-                    (unsigned long long)(qos->poll_ns / EOS_NS_PER_MS), (unsigned long long)(shorter / EOS_NS_PER_MS));
+        NOTE(eos, at, "WD002", port,
+             "looks every %llu ms, which must be at most half of the shorter of its times, %llu ms",
+             (unsigned long long)(qos->poll_ns / EOS_NS_PER_MS), (unsigned long long)(shorter / EOS_NS_PER_MS));
     if (usual->timeout_ns && (timeout != usual->timeout_ns || recovery != usual->recovery_ns))
-        config_note(eos->set, at, "WD003", eos->device, port,
-                    "detects in %llu ms and restores in %llu ms, the switch's other ports in %llu ms and %llu ms",
-                    (unsigned long long)(timeout / EOS_NS_PER_MS), (unsigned long long)(recovery / EOS_NS_PER_MS),
-                    (unsigned long long)(usual->timeout_ns / EOS_NS_PER_MS),
-                    (unsigned long long)(usual->recovery_ns / EOS_NS_PER_MS));
+        NOTE(eos, at, "WD003", port,
+             "detects in %llu ms and restores in %llu ms, the switch's other ports in %llu ms and %llu ms",
+             (unsigned long long)(timeout / EOS_NS_PER_MS), (unsigned long long)(recovery / EOS_NS_PER_MS),
+             (unsigned long long)(usual->timeout_ns / EOS_NS_PER_MS),
+             (unsigned long long)(usual->recovery_ns / EOS_NS_PER_MS));
 }
 
 /* A map of DSCPs is written, and the port takes its packets by CoS because nobody told it otherwise: the map's line, or
@@ -187,20 +179,19 @@ static void judge_trust(struct eos *eos, uint32_t port, const struct eos_port *a
     for (unsigned c = 0; c < 8; c++)
         cos |= eos->cos_line[c] != 0;
     if (as->qos.trust == EOS_TRUST_COS && !as->qos.policy && written && (as->routed || !cos))
-        config_note(eos->set, EOS_AT(eos, as->qos.trust_line), "MAP003", eos->device, port,
-                    as->routed ? "trusts CoS, and frames of a routed port have no tag"
-                               : "trusts CoS, and the switch has a map of DSCPs and none of CoS");
+        NOTE(eos, as->qos.trust_line, "MAP003", port,
+             as->routed ? "trusts CoS, and frames of a routed port have no tag"
+                        : "trusts CoS, and the switch has a map of DSCPs and none of CoS");
     if (map)
-        config_note(eos->set, EOS_AT(eos, as->home_line ? as->home_line : of_profile(as)), "MAP003", eos->device, port,
-                    map == eos->policy_line
-                        ? "it has neither trust of DSCP nor the policy-map of other ports, in line %u: "
-                          "a switched port trusts CoS"
-                        : "`qos trust dscp` is missing: a switched port trusts CoS, and the map of "
-                          "DSCPs in line %u is not asked",
-                    map);
+        NOTE(eos, as->home_line ? as->home_line : of_profile(as), "MAP003", port,
+             map == eos->policy_line ? "it has neither trust of DSCP nor the policy-map of other ports, in line %u: a "
+                                       "switched port trusts CoS"
+                                     : "`qos trust dscp` is missing: a switched port trusts CoS, and the map of DSCPs "
+                                       "in line %u is not asked",
+             map);
     static const char *const rules[] = {"MAP001", "MAP002", "MAP006", "MAP008", "SIB001"};
     for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]) && map; i++)
-        config_unjudged(eos->set, EOS_AT(eos, as->line), rules[i], eos->device, port, "nothing says how it classifies");
+        UNJUDGED(eos, as->line, rules[i], port, "nothing says how it classifies");
 }
 
 /* Which classes are lossless, and PFC; true: it is on. */
@@ -221,23 +212,21 @@ static bool say_pauses(struct eos *eos, uint32_t port, const struct eos_port *as
     for (unsigned p = 0; p < EOS_PRIOS; p++) {
         bool lossless = qos->no_drop >> p & 1;
         if (lossless || used >> p & 1)
-            config_say_class(eos->set, EOS_AT(eos, lossless ? qos->no_drop_line[p] : other), eos->device, port, p,
-                             "lossless", "%s", lossless ? "true" : "false");
+            SAY_CLASS(eos, lossless ? qos->no_drop_line[p] : other, port, p, "lossless", "%s",
+                      lossless ? "true" : "false");
     }
     /* which priorities is said by no-drop, that there are none by what turns PFC off */
-    config_say_bits(eos->set, EOS_AT(eos, on ? other : line), eos->device, port, "pfc", on ? qos->no_drop : 0);
+    SAY_BITS(eos, on ? other : line, port, "pfc", on ? qos->no_drop : 0);
     if (eos->off_line && qos->pfc && qos->no_drop)
-        config_note(eos->set, EOS_AT(eos, eos->off_line), "PFC002", eos->device, CONFIG_NONE,
-                    "PFC is off on all ports, also on those that turn it on");
+        NOTE(eos, eos->off_line, "PFC002", CONFIG_NONE, "PFC is off on all ports, also on those that turn it on");
     else if (lacks && !as->down)
-        config_note(eos->set, EOS_AT(eos, line), "PFC002", eos->device, as->profile_line ? CONFIG_NONE : port,
-                    "`priority-flow-control on` is there, and no priority is no-drop: nothing is paused");
+        NOTE(eos, line, "PFC002", as->profile_line ? CONFIG_NONE : port,
+             "`priority-flow-control on` is there, and no priority is no-drop: nothing is paused");
     else if (!on && qos->no_drop && qos->pfc_line && !as->down)
-        config_note(eos->set, EOS_AT(eos, line), "PFC002", eos->device, port,
-                    "PFC is off, and a priority of the port is no-drop: nothing is paused");
+        NOTE(eos, line, "PFC002", port, "PFC is off, and a priority of the port is no-drop: nothing is paused");
     else if (!on && qos->no_drop && !qos->pfc_line && !as->down)
-        config_note(eos->set, EOS_AT(eos, other), "PFC002", eos->device, as->profile_line ? CONFIG_NONE : port,
-                    "a priority is no-drop, and `priority-flow-control on` is missing: nothing is paused");
+        NOTE(eos, other, "PFC002", as->profile_line ? CONFIG_NONE : port,
+             "a priority is no-drop, and `priority-flow-control on` is missing: nothing is paused");
     return on;
 }
 
@@ -247,14 +236,13 @@ static void say_unknown(struct eos *eos, uint32_t port, uint32_t line)
     static const char *const rules[] = {"PFC", "MAP", "ECN", "WD", "HR", "SCH", "SIB001"};
 
     for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
-        config_unjudged(eos->set, EOS_AT(eos, line), rules[r], eos->device, port,
-                        "the qos profile that is applied is not in the text");
+        UNJUDGED(eos, line, rules[r], port, "the qos profile that is applied is not in the text");
 }
 
 void eos_say_port(struct eos *eos, const struct eos_port *as)
 {
     struct config_set *set = eos->set;
-    uint32_t device = eos->device, port = config_port(set, EOS_AT(eos, as->line), device, as->name);
+    uint32_t device = eos->device, port = config_port(set, CONFIG_AT(eos->text, as->line), device, as->name);
     const struct eos_qos *qos = &as->qos;
     uint32_t mtu = as->mtu, mtu_line = as->mtu ? as->mtu_line : as->line;
 
@@ -262,54 +250,52 @@ void eos_say_port(struct eos *eos, const struct eos_port *as)
     if (!as->used && !as->described && !as->address[0] && !as->address[1] && !as->channel && !as->own && !as->profiled)
         config_idle(set, device, port);
     uint32_t by = as->applied_line ? as->applied_line : as->blocks.last ? as->blocks.last->first : as->line;
-    config_block(set, EOS_AT(eos, by), &as->blocks, device, port);
+    config_block(set, CONFIG_AT(eos->text, by), &as->blocks, device, port);
     if (as->channel) {
         char name[32];
         snprintf(name, sizeof(name), "Port-Channel%u", as->channel);
-        config_lag(set, EOS_AT(eos, as->channel_line), device, port, name);
+        config_lag(set, CONFIG_AT(eos->text, as->channel_line), device, port, name);
     }
     if (as->unknown_line) say_unknown(eos, port, as->unknown_line);
     if (qos->policy && qos->policy->unknown_line) {
         static const char *const rules[] = {"MAP001", "MAP002", "MAP006", "PFC008", "PFC010"};
         for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
-            config_unjudged(set, EOS_AT(eos, qos->policy->unknown_line), rules[r], device, port,
-                            "a class-map of its policy-map is not in the text");
+            UNJUDGED(eos, qos->policy->unknown_line, rules[r], port,
+                     "a class-map of its policy-map is not in the text");
     }
-    if (as->described) config_described(set, EOS_AT(eos, as->described_line), device, port, as->described);
+    if (as->described) config_described(set, CONFIG_AT(eos->text, as->described_line), device, port, as->described);
     for (int i = 0; i < 2; i++)
-        if (as->address[i]) config_address(set, EOS_AT(eos, as->address_line[i]), device, port, as->address[i]);
+        if (as->address[i])
+            config_address(set, CONFIG_AT(eos->text, as->address_line[i]), device, port, as->address[i]);
     if (!mtu && as->routed && eos->mtu) {
         mtu = eos->mtu;
         mtu_line = eos->mtu_line;
     }
     if (!mtu) mtu = as->routed ? 1500 : EOS_MTU_MOST;
-    config_say(set, EOS_AT(eos, mtu_line), device, port, "mtu", "%u", mtu == EOS_MTU_MOST ? EOS_FRAME_MOST : mtu);
-    if (as->rate_gbps) config_say(set, EOS_AT(eos, as->rate_line), device, port, "rate", "%uG", as->rate_gbps);
-    if (as->fec) config_say(set, EOS_AT(eos, as->fec_line), device, port, "fec", "%s", as->fec);
-    if (as->down)
-        config_say(set, EOS_AT(eos, as->down_line ? as->down_line : eos->down_line), device, port, "up", "false");
+    SAY(eos, mtu_line, port, "mtu", "%u", mtu == EOS_MTU_MOST ? EOS_FRAME_MOST : mtu);
+    if (as->rate_gbps) SAY(eos, as->rate_line, port, "rate", "%uG", as->rate_gbps);
+    if (as->fec) SAY(eos, as->fec_line, port, "fec", "%s", as->fec);
+    if (as->down) SAY(eos, as->down_line ? as->down_line : eos->down_line, port, "up", "false");
     uint8_t used = say_maps(eos, port, as, qos);
     say_queues(eos, port, qos, used, of_profile(as));
     bool on = say_pauses(eos, port, as, used);
     if (on && !as->routed && !trust_is_missing(eos, as))
-        config_unjudged(set, EOS_AT(eos, as->line), "MAP003", device, port, "switched ports have tags");
+        UNJUDGED(eos, as->line, "MAP003", port, "switched ports have tags");
     if (on && !as->down) {
         judge_timers(eos, port, qos);
         judge_trust(eos, port, as);
     }
     if (on && !eos_watchdog_on(eos, qos))
-        config_say(set, EOS_AT(eos, qos->watch_line ? qos->watch_line : as->line), device, port, "watched", "false");
+        SAY(eos, qos->watch_line ? qos->watch_line : as->line, port, "watched", "false");
     if (as->pause_line && on)
-        config_note(set, EOS_AT(eos, as->pause_line), "PFC005", device, port,
-                    "flowcontrol and priority-flow-control exclude each other");
+        NOTE(eos, as->pause_line, "PFC005", port, "flowcontrol and priority-flow-control exclude each other");
     else if (as->pause_line)
-        config_say(set, EOS_AT(eos, as->pause_line), device, port, "pause", "802.3x");
+        SAY(eos, as->pause_line, port, "pause", "802.3x");
 }
 
 void eos_say_watchdog(struct eos *eos, const struct eos_port *port, uint32_t ports)
 {
     const struct eos_watchdog *watchdog = &eos->watchdog;
-    struct config_set *set = eos->set;
     uint64_t timeout = watchdog->timeout_ns, recovery = watchdog->recovery_ns, poll = watchdog->poll_ns;
     uint32_t line = watchdog->timeout_line;
     bool on = timeout != 0;
@@ -324,18 +310,16 @@ void eos_say_watchdog(struct eos *eos, const struct eos_port *port, uint32_t por
         if (qos->poll_ns) poll = qos->poll_ns;
     }
     if (!on) {
-        config_say(set, EOS_AT(eos, line), eos->device, CONFIG_NONE, "watchdog", "false");
+        SAY(eos, line, CONFIG_NONE, "watchdog", "false");
         return;
     }
-    config_say(set, EOS_AT(eos, watchdog->action_line ? watchdog->action_line : line), eos->device, CONFIG_NONE,
-               "watchdog.action", "%s", watchdog->action ? watchdog->action : "shutdown");
-    if (timeout)
-        config_say(set, EOS_AT(eos, line), eos->device, CONFIG_NONE, "watchdog.detect", "%lluns",
-                   (unsigned long long)timeout);
+    SAY(eos, watchdog->action_line ? watchdog->action_line : line, CONFIG_NONE, "watchdog.action", "%s",
+        watchdog->action ? watchdog->action : "shutdown");
+    if (timeout) SAY(eos, line, CONFIG_NONE, "watchdog.detect", "%lluns", (unsigned long long)timeout);
     if (recovery)
-        config_say(set, EOS_AT(eos, watchdog->recovery_line ? watchdog->recovery_line : line), eos->device, CONFIG_NONE,
-                   "watchdog.restore", "%lluns", (unsigned long long)recovery);
+        SAY(eos, watchdog->recovery_line ? watchdog->recovery_line : line, CONFIG_NONE, "watchdog.restore", "%lluns",
+            (unsigned long long)recovery);
     if (poll)
-        config_say(set, EOS_AT(eos, watchdog->poll_line ? watchdog->poll_line : line), eos->device, CONFIG_NONE,
-                   "watchdog.poll", "%lluns", (unsigned long long)poll);
+        SAY(eos, watchdog->poll_line ? watchdog->poll_line : line, CONFIG_NONE, "watchdog.poll", "%lluns",
+            (unsigned long long)poll);
 }

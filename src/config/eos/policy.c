@@ -82,8 +82,8 @@ static void read_match(struct eos *eos, struct eos_class *class, struct line *li
     if (line_take(line, "match ip access-group *", &match) || line_take(line, "match ipv6 access-group *", &match)) {
         struct eos_class *list = find_class(eos, true, match.word[0]);
         if (!list) {
-            config_note(eos->set, EOS_AT(eos, line->number), "MAP007", eos->device, CONFIG_NONE,
-                        "class-map %.60s matches access-list %.60s, which is not defined", class->name, match.word[0]);
+            NOTE(eos, line->number, "MAP007", CONFIG_NONE,
+                 "class-map %.60s matches access-list %.60s, which is not defined", class->name, match.word[0]);
             return;
         }
         list->used = true;
@@ -128,10 +128,10 @@ static void lay_class(struct eos *eos, struct eos_policy *policy, const struct e
 
     for (unsigned d = 0; d < 64; d++) {
         if (wanted >> d & 1 && policy->dscp_line[d] && policy->dscp_to_tc[d] != tc && class->match_line)
-            config_caution(eos->set, EOS_AT(eos, class->match_line), "MAP001", eos->device, CONFIG_NONE,
-                           "class-map %.60s matches DSCP %u, which a class before it in policy-map %.60s has put into "
-                           "traffic class %u",
-                           class->name, d, policy->name, policy->dscp_to_tc[d]);
+            CAUTION(eos, class->match_line, "MAP001", CONFIG_NONE,
+                    "class-map %.60s matches DSCP %u, which a class before it in policy-map %.60s has put into traffic "
+                    "class %u",
+                    class->name, d, policy->name, policy->dscp_to_tc[d]);
         if (policy->dscp_line[d] || !(rest || class->dscps >> d & 1)) continue;
         policy->dscp_to_tc[d] = tc;
         policy->dscp_line[d] = line;
@@ -155,13 +155,13 @@ static void read_policy_class(struct eos *eos, struct eos_policy *policy, struct
     if (!class && !rest) policy->unknown_line = line->number;
     if (class && class->dscps & 1) policy->match_line = class->match_line;
     if (!class && !rest)
-        config_note(eos->set, EOS_AT(eos, line->number), "MAP007", eos->device, CONFIG_NONE,
-                    "policy-map %.60s uses class-map %.60s, which is not defined", policy->name, name);
+        NOTE(eos, line->number, "MAP007", CONFIG_NONE, "policy-map %.60s uses class-map %.60s, which is not defined",
+             policy->name, name);
     for (uint32_t i = (uint32_t)(line - eos->lines.line) + 1; i < line->end; i++) {
         struct line *inner = &eos->lines.line[i];
         if (line_take(inner, "set dscp *", NULL))
-            config_note(eos->set, EOS_AT(eos, inner->number), "MAP004", eos->device, CONFIG_NONE,
-                        "packets of class %.60s leave with another DSCP than they came with", name);
+            NOTE(eos, inner->number, "MAP004", CONFIG_NONE,
+                 "packets of class %.60s leave with another DSCP than they came with", name);
         if (line_take(inner, "set cos #", NULL)) continue; /* of the tag, which no routed hop sees */
         if (!line_is(inner, "set traffic-class #", &match) || match.number[0] >= EOS_PRIOS) continue;
         inner->known = true;
@@ -169,9 +169,9 @@ static void read_policy_class(struct eos *eos, struct eos_policy *policy, struct
         if (class || rest) lay_class(eos, policy, class, rest, (uint8_t)match.number[0], inner->number);
         if (class && class->other && eos->device < eos->set->devices) eos->set->device[eos->device].unclear = true;
         if (class && class->other)
-            config_note(eos->set, EOS_AT(eos, inner->number), NULL, eos->device, CONFIG_NONE,
-                        "class %.60s matches by more than DSCP: which packets get traffic class %u is not known", name,
-                        (unsigned)match.number[0]);
+            NOTE(eos, inner->number, NULL, CONFIG_NONE,
+                 "class %.60s matches by more than DSCP: which packets get traffic class %u is not known", name,
+                 (unsigned)match.number[0]);
     }
 }
 
@@ -257,8 +257,7 @@ const struct eos_policy *eos_policy(struct eos *eos, const char *name, uint32_t 
         policy->used = true;
         return policy;
     }
-    config_note(eos->set, EOS_AT(eos, line), "MAP007", eos->device, CONFIG_NONE, "policy-map %.60s is not defined",
-                name);
+    NOTE(eos, line, "MAP007", CONFIG_NONE, "policy-map %.60s is not defined", name);
     return NULL;
 }
 
@@ -266,10 +265,10 @@ void eos_policies_unused(struct eos *eos)
 {
     for (const struct eos_policy *policy = eos->policies; policy; policy = policy->next)
         if (!policy->used)
-            config_hint(eos->set, EOS_AT(eos, policy->line), "MAP007", eos->device, CONFIG_NONE,
-                        "policy-map %.60s is defined and applied nowhere", policy->name);
+            HINT(eos, policy->line, "MAP007", CONFIG_NONE, "policy-map %.60s is defined and applied nowhere",
+                 policy->name);
     for (const struct eos_class *class = eos->classes; class; class = class->next)
         if (!class->used && !class->list)
-            config_hint(eos->set, EOS_AT(eos, class->line), "MAP007", eos->device, CONFIG_NONE,
-                        "class-map %.60s is defined and in no policy-map", class->name);
+            HINT(eos, class->line, "MAP007", CONFIG_NONE, "class-map %.60s is defined and in no policy-map",
+                 class->name);
 }

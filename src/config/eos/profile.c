@@ -57,22 +57,22 @@ static bool read_ecn(void *system, void *object, struct line *line, const struct
     queue->ecn_line = line->number;
     queue->probability_ppm = (uint32_t)(probability >= 1 && probability <= 100 ? probability * 10000 : 1000000);
     if (!good || max == 0) {
-        config_note(eos->set, EOS_AT(eos, line->number), "ECN007", eos->device, CONFIG_NONE,
-                    "thresholds that are no amount of bytes: 150KB and 3MB are taken");
+        NOTE(eos, line->number, "ECN007", CONFIG_NONE,
+             "thresholds that are no amount of bytes: 150KB and 3MB are taken");
         min = 150 * EOS_KBYTE;
         max = 3000 * EOS_KBYTE;
     } else if (!exact) {
-        config_note(eos->set, EOS_AT(eos, line->number), "ECN007", eos->device, CONFIG_NONE,
-                    "thresholds in segments of a chip that is not known: %u bytes each are taken", CELL_ASSUMED);
+        NOTE(eos, line->number, "ECN007", CONFIG_NONE,
+             "thresholds in segments of a chip that is not known: %u bytes each are taken", CELL_ASSUMED);
     }
     if (min > max || probability < 1 || probability > 100) {
-        config_note(eos->set, EOS_AT(eos, line->number), "ECN002", eos->device, CONFIG_NONE, "the curve is wrong: %s",
-                    min > max ? "minimum above maximum" : "a probability is 1 to 100");
+        NOTE(eos, line->number, "ECN002", CONFIG_NONE, "the curve is wrong: %s",
+             min > max ? "minimum above maximum" : "a probability is 1 to 100");
         min = min > max ? max : min;
     }
     if (weight)
-        config_note(eos->set, EOS_AT(eos, line->number), "ECN008", eos->device, CONFIG_NONE,
-                    "weight %u averages the queue: bursts end before they are seen", (unsigned)weight);
+        NOTE(eos, line->number, "ECN008", CONFIG_NONE, "weight %u averages the queue: bursts end before they are seen",
+             (unsigned)weight);
     queue->min_bytes = min;
     queue->max_bytes = max;
     return true;
@@ -91,8 +91,7 @@ static bool read_delay(void *system, void *object, struct line *line, const stru
     queue->min_bytes = 150 * EOS_KBYTE;
     queue->max_bytes = 3000 * EOS_KBYTE;
     queue->probability_ppm = 1000000;
-    config_note(eos->set, EOS_AT(eos, line->number), "ECN007", eos->device, CONFIG_NONE,
-                "thresholds that are no amount of bytes: 150KB and 3MB are taken");
+    NOTE(eos, line->number, "ECN007", CONFIG_NONE, "thresholds that are no amount of bytes: 150KB and 3MB are taken");
     return true;
 }
 
@@ -197,8 +196,8 @@ static bool act(void *system, void *object, struct line *line, const struct line
 
     (void)object;
     if (strcmp(match->word[0], "drop") != 0)
-        config_hint(eos->set, EOS_AT(eos, line->number), "WD005", eos->device, CONFIG_NONE,
-                    "action %.20s of a port: only drop contains a storm and keeps the link", match->word[0]);
+        HINT(eos, line->number, "WD005", CONFIG_NONE,
+             "action %.20s of a port: only drop contains a storm and keeps the link", match->word[0]);
     return true;
 }
 
@@ -256,11 +255,10 @@ const struct eos_profile *eos_profile(struct eos *eos, const char *name, uint32_
         return profile;
     }
     if (!eos->whole && !eos->profiles)
-        config_unjudged(eos->set, EOS_AT(eos, line), "MAP007", eos->device, CONFIG_NONE,
-                        "qos profile %.60s is not in the text, which is a part of a configuration", name);
+        UNJUDGED(eos, line, "MAP007", CONFIG_NONE,
+                 "qos profile %.60s is not in the text, which is a part of a configuration", name);
     else
-        config_note(eos->set, EOS_AT(eos, line), "MAP007", eos->device, CONFIG_NONE, "qos profile %.60s is not defined",
-                    name);
+        NOTE(eos, line, "MAP007", CONFIG_NONE, "qos profile %.60s is not defined", name);
     return NULL;
 }
 
@@ -283,14 +281,13 @@ void eos_judge(struct eos *eos, const struct eos_qos *qos)
         }
         if (qos->pfc && lossless && eos_watchdog_on(eos, qos) && !queue->guaranteed && !eos->unguaranteed) {
             eos->unguaranteed = true; /* once for the switch */
-            config_note(eos->set, EOS_AT(eos, line), "WD006", eos->device, CONFIG_NONE,
-                        "queue %u has no `bandwidth guaranteed`: the watchdog does not look at it", q);
+            NOTE(eos, line, "WD006", CONFIG_NONE,
+                 "queue %u has no `bandwidth guaranteed`: the watchdog does not look at it", q);
         }
         if (queue->ecn && !queue->counted)
-            config_note(eos->set, EOS_AT(eos, queue->ecn_line), "ECN009", eos->device, CONFIG_NONE,
-                        "queue %u marks and does not count: `random-detect ecn count` is missing", q);
+            NOTE(eos, queue->ecn_line, "ECN009", CONFIG_NONE,
+                 "queue %u marks and does not count: `random-detect ecn count` is missing", q);
         if (qos->pfc && lossless && queue->drop)
-            config_note(eos->set, EOS_AT(eos, queue->ecn_line), "ECN006", eos->device, CONFIG_NONE,
-                        "random-detect drop on queue %u, which is lossless", q);
+            NOTE(eos, queue->ecn_line, "ECN006", CONFIG_NONE, "random-detect drop on queue %u, which is lossless", q);
     }
 }

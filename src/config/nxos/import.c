@@ -39,8 +39,8 @@ static void add_port(void *to, const char *name)
         return;
     }
     if (ports->count >= CONFIG_PORTS_MAX || ports->members >= CONFIG_PORTS_MAX) {
-        config_note(ports->nxos->set, NXOS_AT(ports->nxos, ports->nxos->lines.line[ports->block].number), NULL,
-                    ports->nxos->device, CONFIG_NONE, "more than %u ports: the rest is left out", CONFIG_PORTS_MAX);
+        NOTE(ports->nxos, ports->nxos->lines.line[ports->block].number, NULL, CONFIG_NONE,
+             "more than %u ports: the rest is left out", CONFIG_PORTS_MAX);
         return;
     }
     const char *copy = arena_strndup(&ports->nxos->set->arena, name, strlen(name));
@@ -56,8 +56,7 @@ static bool look_only(void *system, void *object, struct line *line, const struc
 
     (void)match;
     port->watch = true;
-    config_note(nxos->set, NXOS_AT(nxos, line->number), "WD005", nxos->device, CONFIG_NONE,
-                "the watchdog looks at %.40s and does nothing", port->name);
+    NOTE(nxos, line->number, "WD005", CONFIG_NONE, "the watchdog looks at %.40s and does nothing", port->name);
     return true;
 }
 

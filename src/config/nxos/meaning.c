@@ -24,19 +24,17 @@ static void say_maps(struct nxos *nxos, uint32_t port, const struct nxos_port *a
 {
     const struct nxos_policy *out = as->out ? as->out : nxos->queuing_out;
     uint32_t line = as->qos_line ? as->qos_line : as->home_line;
-    struct config_set *set = nxos->set;
     bool pcp = qos && qos->by_cos && !qos->by_dscp;
 
-    config_say(set, NXOS_AT(nxos, line), nxos->device, port, "trust", "%s", pcp ? "pcp" : "dscp");
+    SAY(nxos, line, port, "trust", "%s", pcp ? "pcp" : "dscp");
     for (unsigned d = 0; d < 64; d++) {
         uint32_t at = !qos ? line : qos->dscp_line[d] ? qos->dscp_line[d] : unmatched_line(qos, out, d);
         /* best effort or control in a class with others: what it matches is wrong, not where the class goes */
         if (qos && qos->among_line[d] && (d == 0 || d >= CONFIG_CNP_DSCP)) at = qos->among_line[d];
-        config_say_map(set, NXOS_AT(nxos, at), nxos->device, port, "dscp-map", d, qos && !pcp ? qos->dscp_to_tc[d] : 0);
+        SAY_MAP(nxos, at, port, "dscp-map", d, qos && !pcp ? qos->dscp_to_tc[d] : 0);
     }
     for (unsigned p = 0; pcp && p < 8; p++)
-        config_say_map(set, NXOS_AT(nxos, qos->cos_line[p] ? qos->cos_line[p] : line), nxos->device, port, "pcp-map", p,
-                       qos->cos_to_tc[p]);
+        SAY_MAP(nxos, qos->cos_line[p] ? qos->cos_line[p] : line, port, "pcp-map", p, qos->cos_to_tc[p]);
 }
 
 /* Classes that the policy leads to; without one, all that there are. */
@@ -57,32 +55,29 @@ static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_
 {
     bool fed = qos && carried_by(qos) >> q & 1;
     bool carries = (carried_by(qos) | (nxos->network ? nxos->network->named : 0) | 1u) >> q & 1;
-    struct config_set *set = nxos->set;
-    struct origin at = NXOS_AT(nxos, queue->ecn_line), sched = NXOS_AT(nxos, queue->share_line);
-    uint32_t device = nxos->device;
+    uint32_t at = queue->ecn_line, sched = queue->share_line;
 
     /* A queue of nothing makes no class, unless CNPs are in one that is not strict: they belong there. */
     bool spare = qos && !(queue - q)[qos->cnp_group ? qos->cnp_group : qos->dscp_to_tc[CONFIG_CNP_DSCP]].strict;
     if (queue->strict && (carries || spare))
-        config_say_class(set, sched, device, port, q, "strict", "true");
+        SAY_CLASS(nxos, sched, port, q, "strict", "true");
     else if (fed) /* its turn would be said here */
-        config_say_class(set, queue->share_line ? sched : NXOS_AT(nxos, line), device, port, q, "strict", "false");
-    if (!queue->strict && queue->share_ppm)
-        config_say_class(set, sched, device, port, q, "share", "%u%%", queue->share_ppm / 10000);
+        SAY_CLASS(nxos, queue->share_line ? sched : (line), port, q, "strict", "false");
+    if (!queue->strict && queue->share_ppm) SAY_CLASS(nxos, sched, port, q, "share", "%u%%", queue->share_ppm / 10000);
     if (!queue->detect) {
-        if (lossless) config_say_class(set, NXOS_AT(nxos, line), device, port, q, "ecn", "false");
+        if (lossless) SAY_CLASS(nxos, line, port, q, "ecn", "false");
         return;
     }
     if (queue->ecn) {
-        config_say_class(set, at, device, port, q, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
-        config_say_class(set, at, device, port, q, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
-        config_say_class(set, at, device, port, q, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
+        SAY_CLASS(nxos, at, port, q, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
+        SAY_CLASS(nxos, at, port, q, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
+        SAY_CLASS(nxos, at, port, q, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
     } else if (lossless) {
-        config_say_class(set, at, device, port, q, "ecn", "false");
+        SAY_CLASS(nxos, at, port, q, "ecn", "false");
         if (queue->noted) return;
         queue->noted = true;
-        config_note(set, at, "ECN006", device, CONFIG_NONE,
-                    "random-detect without ecn drops packets of the lossless qos-group %u", q);
+        NOTE(nxos, at, "ECN006", CONFIG_NONE, "random-detect without ecn drops packets of the lossless qos-group %u",
+             q);
     }
 }
 
@@ -90,14 +85,13 @@ static void say_ingress(struct nxos *nxos, uint32_t port, const struct nxos_poli
 {
     for (unsigned q = 0; in && q < NXOS_PRIOS; q++) {
         const struct nxos_queue *queue = &in->queue[q];
-        struct origin at = NXOS_AT(nxos, queue->pause_line);
+        uint32_t at = queue->pause_line;
         if (queue->buffer_bytes == NXOS_UNSAID) continue;
-        config_say_class(nxos->set, at, nxos->device, port, q, "xoff", "%lluB", (unsigned long long)queue->pause_bytes);
-        config_say_class(nxos->set, at, nxos->device, port, q, "reserved", "0B"); /* the threshold is of all of it */
-        config_say_class(nxos->set, at, nxos->device, port, q, "xon", "%lluB",
-                         (unsigned long long)(queue->pause_bytes - queue->resume_bytes));
-        config_say_class(nxos->set, at, nxos->device, port, q, "headroom", "%lluB",
-                         (unsigned long long)(queue->buffer_bytes - queue->pause_bytes));
+        SAY_CLASS(nxos, at, port, q, "xoff", "%lluB", (unsigned long long)queue->pause_bytes);
+        SAY_CLASS(nxos, at, port, q, "reserved", "0B"); /* the threshold is of all of it */
+        SAY_CLASS(nxos, at, port, q, "xon", "%lluB", (unsigned long long)(queue->pause_bytes - queue->resume_bytes));
+        SAY_CLASS(nxos, at, port, q, "headroom", "%lluB",
+                  (unsigned long long)(queue->buffer_bytes - queue->pause_bytes));
     }
 }
 
@@ -126,27 +120,25 @@ static void say_pfc(struct nxos *nxos, uint32_t port, const struct nxos_port *as
 {
     uint8_t lossless = nxos->network ? nxos->network->lossless : 0, carried = qos ? carried_by(qos) : 0;
     uint32_t line = as->pfc_line ? as->pfc_line : as->line, idle = as->pfc == PFC_ON ? idle_class(nxos, qos) : 0;
-    struct origin at = NXOS_AT(nxos, idle ? idle : line);
+    uint32_t at = idle ? idle : line;
 
     bool automatic = as->pfc == PFC_AUTO || (as->pfc == PFC_UNSAID && (carried & lossless));
     bool on = (as->pfc == PFC_ON || automatic) && nxos->network && nxos->network->pfc;
-    config_say_bits(nxos->set, at, nxos->device, port, "pfc", on ? nxos->network->pfc : 0);
+    SAY_BITS(nxos, at, port, "pfc", on ? nxos->network->pfc : 0);
     nxos->pauses |= on && !as->down;
     if (on && !as->down && as->mtu > nxos->mtu_most) nxos->mtu_most = as->mtu;
     if (as->pfc == PFC_ON && !on && !as->down && (nxos->whole || nxos->network))
-        config_note(nxos->set, at, "PFC002", nxos->device, idle ? CONFIG_NONE : port,
-                    "priority-flow-control is on, and no class of network-qos pauses: nothing is protected%s%.60s%s",
-                    unapplied(nxos) ? " (policy-map " : "", unapplied(nxos) ? unapplied(nxos) : "",
-                    unapplied(nxos) ? " would, and is not applied)" : "");
-    if (on && automatic) config_say(nxos->set, at, nxos->device, port, "pfc-mode", "auto");
+        NOTE(nxos, at, "PFC002", idle ? CONFIG_NONE : port,
+             "priority-flow-control is on, and no class of network-qos pauses: nothing is protected%s%.60s%s",
+             unapplied(nxos) ? " (policy-map " : "", unapplied(nxos) ? unapplied(nxos) : "",
+             unapplied(nxos) ? " would, and is not applied)" : "");
+    if (on && automatic) SAY(nxos, at, port, "pfc-mode", "auto");
     if (on && nxos->watchdog.on && !as->watch)
-        config_say(nxos->set, NXOS_AT(nxos, as->watch_line ? as->watch_line : as->home_line), nxos->device, port,
-                   "watched", "false");
+        SAY(nxos, as->watch_line ? as->watch_line : as->home_line, port, "watched", "false");
     if (as->pause_line && on)
-        config_note(nxos->set, NXOS_AT(nxos, as->pause_line), "PFC005", nxos->device, port,
-                    "flowcontrol and priority-flow-control exclude each other");
+        NOTE(nxos, as->pause_line, "PFC005", port, "flowcontrol and priority-flow-control exclude each other");
     else if (as->pause_line)
-        config_say(nxos->set, NXOS_AT(nxos, as->pause_line), nxos->device, port, "pause", "802.3x");
+        SAY(nxos, as->pause_line, port, "pause", "802.3x");
 }
 
 /* CoS is in the tag, and frames of a routed port have none. */
@@ -155,11 +147,11 @@ static void judge_cos(struct nxos *nxos, uint32_t port, const struct nxos_port *
     if (!qos || !qos->cos_only_line || as->down || !nxos->network || !nxos->network->pfc) return;
     if (as->pfc == PFC_OFF) return;
     if (qos->bridged) /* it is right elsewhere */
-        config_note(nxos->set, NXOS_AT(nxos, as->qos_line ? as->qos_line : as->line), "MAP003", nxos->device, port,
-                    "policy-map %.60s matches CoS, and frames of a routed port have no tag", qos->name);
+        NOTE(nxos, as->qos_line ? as->qos_line : as->line, "MAP003", port,
+             "policy-map %.60s matches CoS, and frames of a routed port have no tag", qos->name);
     else
-        config_note(nxos->set, NXOS_AT(nxos, qos->cos_only_line), "MAP003", nxos->device, CONFIG_NONE,
-                    "policy-map %.60s is on routed ports, whose frames have no tag and so no CoS", qos->name);
+        NOTE(nxos, qos->cos_only_line, "MAP003", CONFIG_NONE,
+             "policy-map %.60s is on routed ports, whose frames have no tag and so no CoS", qos->name);
 }
 
 /* Frames: of the port, of network-qos where the platform has it so, or 1500. */
@@ -175,12 +167,11 @@ static void say_mtu(struct nxos *nxos, uint32_t port, const struct nxos_port *as
         mtu = network->mtu[q];
         line = network->mtu_line[q];
     }
-    config_say(nxos->set, NXOS_AT(nxos, line), nxos->device, port, "mtu", "%u", mtu);
+    SAY(nxos, line, port, "mtu", "%u", mtu);
     for (unsigned q = 0; network && q < NXOS_PRIOS; q++) {
         char path[32];
         snprintf(path, sizeof(path), "own.class-mtu.%u", q);
-        if (network->mtu[q])
-            config_say(nxos->set, NXOS_AT(nxos, network->mtu_line[q]), nxos->device, port, path, "%u", network->mtu[q]);
+        if (network->mtu[q]) SAY(nxos, network->mtu_line[q], port, path, "%u", network->mtu[q]);
     }
 }
 
@@ -190,13 +181,12 @@ static void say_rate(struct nxos *nxos, uint32_t port, const struct nxos_port *a
     const struct nxos_breakout *breakout = nxos_breakout(nxos, as->name, &lane);
 
     if (as->rate_mbps)
-        config_say(nxos->set, NXOS_AT(nxos, as->rate_line), nxos->device, port, "rate", "%uM", as->rate_mbps);
+        SAY(nxos, as->rate_line, port, "rate", "%uM", as->rate_mbps);
     else if (breakout && lane)
-        config_say(nxos->set, NXOS_AT(nxos, breakout->line), nxos->device, port, "rate", "%uM", breakout->rate_mbps);
+        SAY(nxos, breakout->line, port, "rate", "%uM", breakout->rate_mbps);
     if (breakout && (lane == 0 || lane > breakout->lanes))
-        config_note(nxos->set, NXOS_AT(nxos, as->line), NULL, nxos->device, port,
-                    "there is no such port: its cage is broken out into %u, /1 to /%u", breakout->lanes,
-                    breakout->lanes);
+        NOTE(nxos, as->line, NULL, port, "there is no such port: its cage is broken out into %u, /1 to /%u",
+             breakout->lanes, breakout->lanes);
 }
 
 static void say_queues(struct nxos *nxos, uint32_t port, const struct nxos_port *as, const struct nxos_policy *qos)
@@ -206,16 +196,13 @@ static void say_queues(struct nxos *nxos, uint32_t port, const struct nxos_port 
     for (unsigned q = 0; q < NXOS_PRIOS; q++) {
         bool lossless = network && network->lossless >> q & 1;
         if (lossless)
-            config_say_class(nxos->set, NXOS_AT(nxos, network->lossless_line[q]), nxos->device, port, q, "lossless",
-                             "true");
+            SAY_CLASS(nxos, network->lossless_line[q], port, q, "lossless", "true");
         else if (network && network->class_line[q] && q)
-            config_say_class(nxos->set, NXOS_AT(nxos, network->class_line[q]), nxos->device, port, q, "lossless",
-                             "false");
+            SAY_CLASS(nxos, network->class_line[q], port, q, "lossless", "false");
         else if (!network && nxos->system_line && q && carried_by(qos) >> q & 1 && qos)
-            config_say_class(nxos->set, NXOS_AT(nxos, nxos->system_line), nxos->device, port, q, "lossless", "false");
+            SAY_CLASS(nxos, nxos->system_line, port, q, "lossless", "false");
         if (lossless && !out && nxos->system_line)
-            config_say_class(nxos->set, NXOS_AT(nxos, nxos->queuing_line ? nxos->queuing_line : nxos->system_line),
-                             nxos->device, port, q, "ecn", "false");
+            SAY_CLASS(nxos, nxos->queuing_line ? nxos->queuing_line : nxos->system_line, port, q, "ecn", "false");
         if (out)
             say_queue(nxos, port, q, &out->queue[q], lossless, qos,
                       out->queue[q].line ? out->queue[q].line : out->line);
@@ -232,14 +219,13 @@ void nxos_unknown(struct nxos *nxos, uint32_t line, enum nxos_type type, uint32_
     };
 
     for (const char *const *rule = rules[type]; *rule; rule++)
-        config_unjudged(nxos->set, NXOS_AT(nxos, line), *rule, nxos->device, port,
-                        "the policy-map that is applied is not in the text");
+        UNJUDGED(nxos, line, *rule, port, "the policy-map that is applied is not in the text");
 }
 
 void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
 {
     struct config_set *set = nxos->set;
-    uint32_t port = config_port(set, NXOS_AT(nxos, as->line), nxos->device, as->name);
+    uint32_t port = config_port(set, CONFIG_AT(nxos->text, as->line), nxos->device, as->name);
     struct nxos_policy *qos = as->qos ? as->qos : nxos->qos;
     bool routed = as->routed;
 
@@ -248,25 +234,27 @@ void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
     uint32_t by = config_blocks_have(&as->blocks, as->qos_line) ? as->qos_line
                   : as->blocks.last                             ? as->blocks.last->first
                                                                 : as->line;
-    config_block(set, NXOS_AT(nxos, by), &as->blocks, nxos->device, port);
+    config_block(set, CONFIG_AT(nxos->text, by), &as->blocks, nxos->device, port);
     if (as->channel) {
         char name[32];
         snprintf(name, sizeof(name), "port-channel%u", as->channel);
-        config_lag(set, NXOS_AT(nxos, as->channel_line), nxos->device, port, name);
+        config_lag(set, CONFIG_AT(nxos->text, as->channel_line), nxos->device, port, name);
     }
     if (as->qos_missing) nxos_unknown(nxos, as->qos_missing, NXOS_QOS, port);
     if (qos && qos->unknown_line) nxos_unknown(nxos, qos->unknown_line, NXOS_QOS, port);
     if (as->out_missing) nxos_unknown(nxos, as->out_missing, NXOS_QUEUING, port);
     say_mtu(nxos, port, as, routed);
     say_rate(nxos, port, as);
-    if (as->fec) config_say(set, NXOS_AT(nxos, as->fec_line), nxos->device, port, "fec", "%s", as->fec);
-    if (as->described) config_described(set, NXOS_AT(nxos, as->described_line), nxos->device, port, as->described);
+    if (as->fec) SAY(nxos, as->fec_line, port, "fec", "%s", as->fec);
+    if (as->described)
+        config_described(set, CONFIG_AT(nxos->text, as->described_line), nxos->device, port, as->described);
     for (int i = 0; i < 2; i++)
-        if (as->address[i]) config_address(set, NXOS_AT(nxos, as->address_line[i]), nxos->device, port, as->address[i]);
+        if (as->address[i])
+            config_address(set, CONFIG_AT(nxos->text, as->address_line[i]), nxos->device, port, as->address[i]);
     if (as->down)
-        config_say(set, NXOS_AT(nxos, as->down_line), nxos->device, port, "up", "false");
+        SAY(nxos, as->down_line, port, "up", "false");
     else if (nxos->down_line && !as->down_line && !routed)
-        config_say(set, NXOS_AT(nxos, nxos->down_line), nxos->device, port, "up", "false");
+        SAY(nxos, nxos->down_line, port, "up", "false");
     say_maps(nxos, port, as, qos);
     say_queues(nxos, port, as, qos);
     say_ingress(nxos, port, as->in ? as->in : nxos->queuing_in);
@@ -274,7 +262,7 @@ void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
     if (routed)
         judge_cos(nxos, port, as, qos);
     else if (qos && qos->cos_only_line && as->pfc != PFC_OFF && !as->down)
-        config_unjudged(set, NXOS_AT(nxos, as->line), "MAP003", nxos->device, port, "switched ports have tags");
+        UNJUDGED(nxos, as->line, "MAP003", port, "switched ports have tags");
 }
 
 /* A class that pauses and does not take the frames that come in: what is longer is dropped in it.  FCoE's is as large
@@ -287,10 +275,10 @@ void nxos_judge_mtu(struct nxos *nxos)
         bool wanted = nxos->network_mtu || nxos->mtu_most >= NXOS_ROCE_FRAME;
         if (!(network->lossless >> q & 1) || network->fcoe >> q & 1 || !wanted) continue;
         if (!network->mtu[q] || network->mtu[q] >= NXOS_ROCE_FRAME) continue;
-        config_note(nxos->set, NXOS_AT(nxos, network->mtu_line[q]), "MTU001", nxos->device, CONFIG_NONE,
-                    "the lossless qos-group %u takes frames of %u B in policy-map %.60s; a RoCE packet with 4096 bytes "
-                    "needs %u",
-                    q, network->mtu[q], network->name, NXOS_ROCE_FRAME);
+        NOTE(nxos, network->mtu_line[q], "MTU001", CONFIG_NONE,
+             "the lossless qos-group %u takes frames of %u B in policy-map %.60s; a RoCE packet with 4096 bytes needs "
+             "%u",
+             q, network->mtu[q], network->name, NXOS_ROCE_FRAME);
     }
 }
 
@@ -309,19 +297,18 @@ void nxos_judge_groups(struct nxos *nxos)
         unsigned priority = network->paused[q];
         if (!(network->lossless >> q & 1) || priority == q) continue;
         if (!(carried >> q & 1) && carried >> priority & 1)
-            config_note(
-                nxos->set, NXOS_AT(nxos, network->class_line[q]), "PFC007", nxos->device, CONFIG_NONE,
-                "qos-group %u is lossless and nothing is put into it: what comes in goes to qos-group %u, which "
-                "is lossy",
-                q, priority);
+            NOTE(nxos, network->class_line[q], "PFC007", CONFIG_NONE,
+                 "qos-group %u is lossless and nothing is put into it: what comes in goes to qos-group %u, which is "
+                 "lossy",
+                 q, priority);
         else
-            config_note(nxos->set, NXOS_AT(nxos, network->lossless_line[q]), "PFC007", nxos->device, CONFIG_NONE,
-                        "qos-group %u pauses priority %u: peers that send this class with priority %u are not paused",
-                        q, priority, q);
+            NOTE(nxos, network->lossless_line[q], "PFC007", CONFIG_NONE,
+                 "qos-group %u pauses priority %u: peers that send this class with priority %u are not paused", q,
+                 priority, q);
     }
     for (size_t r = 0; r < sizeof(follow) / sizeof(follow[0]); r++)
-        config_unjudged(nxos->set, NXOS_AT(nxos, network->elsewhere_line), follow[r], nxos->device, CONFIG_NONE,
-                        "a qos-group pauses another priority than its own, which a fabric file cannot hold");
+        UNJUDGED(nxos, network->elsewhere_line, follow[r], CONFIG_NONE,
+                 "a qos-group pauses another priority than its own, which a fabric file cannot hold");
 }
 
 static bool speaks_of(const struct nxos *nxos, const char *word)
@@ -344,6 +331,6 @@ void nxos_judge_part(struct nxos *nxos)
 
     for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]) && !nxos->whole; p++)
         if (!speaks_of(nxos, parts[p].word))
-            config_unjudged(nxos->set, NXOS_AT(nxos, 1), parts[p].rule, nxos->device, CONFIG_NONE,
-                            "the text is a part of a configuration, without a word of %s", parts[p].what);
+            UNJUDGED(nxos, 1, parts[p].rule, CONFIG_NONE, "the text is a part of a configuration, without a word of %s",
+                     parts[p].what);
 }

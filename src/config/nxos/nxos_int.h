@@ -137,7 +137,6 @@ struct nxos {
     uint32_t noted;        /* the line of the last reference that led nowhere: ranges of interfaces say it once */
 };
 
-#define NXOS_AT(nxos, line_) CONFIG_AT((nxos)->text, (line_))
 /* Reads class-maps and policy-maps; notes what is wrong with them. */
 void nxos_policies(struct nxos *nxos);
 /* A policy by name, marked used; NULL and a note (MAP007) where it is not defined; NULL for the built-in ones. */

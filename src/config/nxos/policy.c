@@ -90,8 +90,8 @@ static void read_match(struct nxos *nxos, struct nxos_class *class, struct line 
         class->groups |= (uint8_t)bits;
     }
     if (class->all && class->by_dscp && class->by_cos)
-        config_note(nxos->set, NXOS_AT(nxos, line->number), "MAP001", nxos->device, CONFIG_NONE,
-                    "class-map %.60s is match-all: a packet has to match dscp and cos together", class->name);
+        NOTE(nxos, line->number, "MAP001", CONFIG_NONE,
+             "class-map %.60s is match-all: a packet has to match dscp and cos together", class->name);
 }
 
 /* What polices the switch's own processor has no say in what it forwards. */
@@ -137,10 +137,9 @@ static void judge_twice(struct nxos *nxos, const struct nxos_policy *policy, con
                         uint8_t group, unsigned dscp)
 {
     if (policy->dscp_to_tc[dscp] == group) return;
-    config_caution(nxos->set, NXOS_AT(nxos, class->match_line), "MAP001", nxos->device, CONFIG_NONE,
-                   "class-map %.60s matches DSCP %u, which a class before it in policy-map %.60s has put into "
-                   "qos-group %u",
-                   class->name, dscp, policy->name, policy->dscp_to_tc[dscp]);
+    CAUTION(nxos, class->match_line, "MAP001", CONFIG_NONE,
+            "class-map %.60s matches DSCP %u, which a class before it in policy-map %.60s has put into qos-group %u",
+            class->name, dscp, policy->name, policy->dscp_to_tc[dscp]);
 }
 
 static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct line *line)
@@ -154,15 +153,15 @@ static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct
     if (class) class->used = true;
     if (!class && !rest) {
         policy->unknown_line = line->number;
-        config_note(nxos->set, NXOS_AT(nxos, line->number), "MAP007", nxos->device, CONFIG_NONE,
-                    "policy-map %.60s uses class-map %.60s, which is not defined", policy->name, name);
+        NOTE(nxos, line->number, "MAP007", CONFIG_NONE, "policy-map %.60s uses class-map %.60s, which is not defined",
+             policy->name, name);
     }
     for (uint32_t i = (uint32_t)(line - nxos->lines.line) + 1; i < line->end; i++) {
         struct line *set = &nxos->lines.line[i];
         if (line_take(set, "set dscp *", &match) || line_take(set, "set ip dscp *", &match) ||
             line_take(set, "set precedence *", &match))
-            config_note(nxos->set, NXOS_AT(nxos, set->number), "MAP004", nxos->device, CONFIG_NONE,
-                        "packets of class %.60s leave with another DSCP than they came with", name);
+            NOTE(nxos, set->number, "MAP004", CONFIG_NONE,
+                 "packets of class %.60s leave with another DSCP than they came with", name);
         if (!line_is(set, "set qos-group # ...", &match) || match.number[0] >= NXOS_PRIOS) continue;
         line_take_part(set, "set qos-group #", NULL);
         uint8_t group = (uint8_t)match.number[0];
@@ -211,11 +210,11 @@ static int group_of(struct nxos *nxos, const struct nxos_policy *policy, const s
     if (class && class->groups) return __builtin_ctz(class->groups);
     if (class && class->cos && policy->type == NXOS_NETWORK) return __builtin_ctz(class->cos);
     if (policy->type == NXOS_NETWORK && (strncmp(name, "c-out-", 6) == 0 || strncmp(name, "c-in-", 5) == 0)) {
-        config_note(nxos->set, NXOS_AT(nxos, line->number), "SYN001", nxos->device, CONFIG_NONE,
-                    "'%.60s' is a class of type queuing; network-qos classes are c-8q-nq1 to c-8q-nq7", name);
+        NOTE(nxos, line->number, "SYN001", CONFIG_NONE,
+             "'%.60s' is a class of type queuing; network-qos classes are c-8q-nq1 to c-8q-nq7", name);
     } else if (!class) {
-        config_note(nxos->set, NXOS_AT(nxos, line->number), "MAP007", nxos->device, CONFIG_NONE,
-                    "policy-map %.60s uses class %.60s, which is neither built in nor defined", policy->name, name);
+        NOTE(nxos, line->number, "MAP007", CONFIG_NONE,
+             "policy-map %.60s uses class %.60s, which is neither built in nor defined", policy->name, name);
     }
     return -1;
 }
@@ -311,25 +310,22 @@ static void read_detect(struct nxos *nxos, struct line *line, struct nxos_queue 
     queue->ecn = ecn;
     queue->probability_ppm = (uint32_t)(probability >= 1 && probability <= 100 ? probability * 10000 : 1000000);
     if (good && max == 0) { /* the platform's own thresholds */
-        config_assume(nxos->set, NXOS_AT(nxos, line->number), nxos->device, CONFIG_NONE,
-                      "thresholds are not said; 150KB and 3MB are taken");
-        config_unjudged(nxos->set, NXOS_AT(nxos, line->number), "ECN003", nxos->device, CONFIG_NONE,
-                        "thresholds are not said");
+        ASSUME(nxos, line->number, CONFIG_NONE, "thresholds are not said; 150KB and 3MB are taken");
+        UNJUDGED(nxos, line->number, "ECN003", CONFIG_NONE, "thresholds are not said");
         min = 150 * NXOS_KBYTE;
         max = 3000 * NXOS_KBYTE;
     } else if (!good || max == 0) {
-        config_note(nxos->set, NXOS_AT(nxos, line->number), "ECN007", nxos->device, CONFIG_NONE,
-                    "thresholds that are not in bytes: 150KB and 3MB are taken");
+        NOTE(nxos, line->number, "ECN007", CONFIG_NONE, "thresholds that are not in bytes: 150KB and 3MB are taken");
         min = 150 * NXOS_KBYTE;
         max = 3000 * NXOS_KBYTE;
     } else if (min > max || probability < 1 || probability > 100) {
-        config_note(nxos->set, NXOS_AT(nxos, line->number), "ECN002", nxos->device, CONFIG_NONE,
-                    "the curve is wrong: %s", min > max ? "minimum above maximum" : "a probability is 1 to 100");
+        NOTE(nxos, line->number, "ECN002", CONFIG_NONE, "the curve is wrong: %s",
+             min > max ? "minimum above maximum" : "a probability is 1 to 100");
         min = min > max ? max : min;
     }
     if (weight && ecn)
-        config_note(nxos->set, NXOS_AT(nxos, line->number), "ECN008", nxos->device, CONFIG_NONE,
-                    "weight %u averages the queue: bursts end before they are seen", (unsigned)weight);
+        NOTE(nxos, line->number, "ECN008", CONFIG_NONE, "weight %u averages the queue: bursts end before they are seen",
+             (unsigned)weight);
     queue->min_bytes = min;
     queue->max_bytes = max;
 }
@@ -352,8 +348,8 @@ static void read_queuing_line(struct nxos *nxos, struct line *line, struct nxos_
         read_detect(nxos, line, queue);
     } else if (line_take_part(line, "pause buffer-size # pause-threshold # resume-threshold #", &match)) {
         if (match.number[0] < match.number[1] || match.number[1] < match.number[2] || match.number[0] > UINT32_MAX) {
-            config_note(nxos->set, NXOS_AT(nxos, line->number), "HR006", nxos->device, CONFIG_NONE,
-                        "buffer-size, pause-threshold and resume-threshold have to go down in this order");
+            NOTE(nxos, line->number, "HR006", CONFIG_NONE,
+                 "buffer-size, pause-threshold and resume-threshold have to go down in this order");
             return;
         }
         queue->buffer_bytes = match.number[0];
@@ -405,9 +401,8 @@ static void check_shares(struct nxos *nxos, struct nxos_policy *policy)
     }
     bool over = sum[0] > 1000000 || sum[1] > 1000000;
     if (over)
-        config_note(nxos->set, NXOS_AT(nxos, largest), "SCH001", nxos->device, CONFIG_NONE,
-                    "the shares of policy-map %.60s add up to %u%%", policy->name,
-                    (unsigned)((sum[0] > sum[1] ? sum[0] : sum[1]) / 10000));
+        NOTE(nxos, largest, "SCH001", CONFIG_NONE, "the shares of policy-map %.60s add up to %u%%", policy->name,
+             (unsigned)((sum[0] > sum[1] ? sum[0] : sum[1]) / 10000));
     if (sum[0] + sum[1] <= 1000000) return;
     for (int q = 0; q < NXOS_PRIOS; q++) {
         struct nxos_queue *queue = &policy->queue[q];
@@ -472,11 +467,10 @@ struct nxos_policy *nxos_policy(struct nxos *nxos, enum nxos_type type, const ch
     while (any && any->type != type)
         any = any->next;
     if (!any && !nxos->whole)
-        config_unjudged(nxos->set, NXOS_AT(nxos, line), "MAP007", nxos->device, CONFIG_NONE,
-                        "policy-map %.60s is not in the text, which is a part of a configuration", name);
+        UNJUDGED(nxos, line, "MAP007", CONFIG_NONE,
+                 "policy-map %.60s is not in the text, which is a part of a configuration", name);
     else
-        config_note(nxos->set, NXOS_AT(nxos, line), "MAP007", nxos->device, port, "policy-map %.60s is not defined",
-                    name);
+        NOTE(nxos, line, "MAP007", port, "policy-map %.60s is not defined", name);
     return NULL;
 }
 
@@ -495,17 +489,17 @@ void nxos_unused(struct nxos *nxos)
         ports |= strcmp(nxos->lines.line[i].word[0], "interface") == 0;
 
     if (part && nxos->policies)
-        config_unjudged(nxos->set, NXOS_AT(nxos, nxos->policies->line), "MAP007", nxos->device, CONFIG_NONE,
-                        "the text is a part of a configuration that applies no policy-map");
+        UNJUDGED(nxos, nxos->policies->line, "MAP007", CONFIG_NONE,
+                 "the text is a part of a configuration that applies no policy-map");
     for (struct nxos_policy *policy = nxos->policies; policy && !part; policy = policy->next)
         if (!policy->used && (ports || policy->type != NXOS_QOS)) /* those are of interfaces */
-            config_hint(nxos->set, NXOS_AT(nxos, policy->line), "MAP007", nxos->device, CONFIG_NONE,
-                        "policy-map %.60s is defined and applied nowhere", policy->name);
+            HINT(nxos, policy->line, "MAP007", CONFIG_NONE, "policy-map %.60s is defined and applied nowhere",
+                 policy->name);
     bool unknown = false; /* a class of another name: that is told, and this would be its other half */
     for (struct nxos_policy *policy = nxos->policies; policy; policy = policy->next)
         unknown |= policy->unknown_line != 0;
     for (struct nxos_class *class = nxos->classes; class && !unknown; class = class->next)
         if (!class->used)
-            config_hint(nxos->set, NXOS_AT(nxos, class->line), "MAP007", nxos->device, CONFIG_NONE,
-                        "class-map %.60s is defined and in no policy-map", class->name);
+            HINT(nxos, class->line, "MAP007", CONFIG_NONE, "class-map %.60s is defined and in no policy-map",
+                 class->name);
 }

@@ -75,8 +75,8 @@ static void read_multiplier(struct nxos *nxos, struct line *line, uint64_t value
                             struct nxos_time *ret)
 {
     if (value < least || value > most)
-        config_note(nxos->set, NXOS_AT(nxos, line->number), "WD002", nxos->device, CONFIG_NONE,
-                    "%llu is out of range: %u to %u", (unsigned long long)value, least, most);
+        NOTE(nxos, line->number, "WD002", CONFIG_NONE, "%llu is out of range: %u to %u", (unsigned long long)value,
+             least, most);
     *ret = (struct nxos_time){value > most ? most : (uint32_t)value, line->number};
 }
 
@@ -119,8 +119,7 @@ static void read_hash(struct nxos *nxos, struct line *line)
         if (strcmp(line->word[w], "address") == 0) source |= both;
         if (strcmp(line->word[w], "port") == 0) sport |= both;
     }
-    config_say(nxos->set, NXOS_AT(nxos, line->number), nxos->device, CONFIG_NONE, "ecmp.hash", "[%sdst%s]",
-               source ? "src, " : "", sport ? ", sport" : "");
+    SAY(nxos, line->number, CONFIG_NONE, "ecmp.hash", "[%sdst%s]", source ? "src, " : "", sport ? ", sport" : "");
 }
 
 /* hardware profile dlb / mode flowlet / dlb-interface all / flowlet-aging 500.  Without interfaces it does nothing; on
@@ -148,11 +147,10 @@ static void read_dlb(struct nxos *nxos, uint32_t index)
         }
     }
     if (!ports) return;
-    config_say(nxos->set, NXOS_AT(nxos, packets ? packets : line->number), nxos->device, CONFIG_NONE, "balance.use",
-               "%s", packets ? "spray" : "flowlet");
+    SAY(nxos, packets ? packets : line->number, CONFIG_NONE, "balance.use", "%s", packets ? "spray" : "flowlet");
     if (!packets)
-        config_say(nxos->set, NXOS_AT(nxos, aging ? aging : line->number), nxos->device, CONFIG_NONE, "balance.gap",
-                   "%lluus", (unsigned long long)(gap_us ? gap_us : FLOWLET_USUAL_US));
+        SAY(nxos, aging ? aging : line->number, CONFIG_NONE, "balance.gap", "%lluus",
+            (unsigned long long)(gap_us ? gap_us : FLOWLET_USUAL_US));
 }
 
 void nxos_system(struct nxos *nxos)
@@ -193,24 +191,22 @@ void nxos_system(struct nxos *nxos)
 void nxos_say_watchdog(struct nxos *nxos)
 {
     const struct nxos_watchdog *watchdog = &nxos->watchdog;
-    struct config_set *set = nxos->set;
     uint32_t poll = watchdog->poll_ms.line && watchdog->poll_ms.value ? watchdog->poll_ms.value : NXOS_POLL_LEAST_MS;
     uint32_t shutdowns = watchdog->shutdowns.line && watchdog->shutdowns.value ? watchdog->shutdowns.value : 1;
     uint32_t restores = (watchdog->restores.line ? watchdog->restores.value : RESTORES_USUAL) + watchdog->fixed.value;
     uint32_t restore_line = watchdog->restores.line ? watchdog->restores.line : watchdog->fixed.line;
 
     if (!watchdog->on) {
-        config_say(set, NXOS_AT(nxos, watchdog->line), nxos->device, CONFIG_NONE, "watchdog", "false");
+        SAY(nxos, watchdog->line, CONFIG_NONE, "watchdog", "false");
         return;
     }
-    struct origin on = NXOS_AT(nxos, watchdog->line);
-    config_say(set, watchdog->poll_ms.line ? NXOS_AT(nxos, watchdog->poll_ms.line) : on, nxos->device, CONFIG_NONE,
-               "watchdog.poll", "%ums", poll);
-    config_say(set, watchdog->shutdowns.line ? NXOS_AT(nxos, watchdog->shutdowns.line) : on, nxos->device, CONFIG_NONE,
-               "watchdog.detect", "%ums", poll * shutdowns);
-    config_say(set, restore_line ? NXOS_AT(nxos, restore_line) : on, nxos->device, CONFIG_NONE, "watchdog.restore",
-               "%ums", poll * (restores ? restores : RESTORES_USUAL));
+    uint32_t on = watchdog->line;
+    SAY(nxos, watchdog->poll_ms.line ? (watchdog->poll_ms.line) : on, CONFIG_NONE, "watchdog.poll", "%ums", poll);
+    SAY(nxos, watchdog->shutdowns.line ? (watchdog->shutdowns.line) : on, CONFIG_NONE, "watchdog.detect", "%ums",
+        poll * shutdowns);
+    SAY(nxos, restore_line ? (restore_line) : on, CONFIG_NONE, "watchdog.restore", "%ums",
+        poll * (restores ? restores : RESTORES_USUAL));
     if (!restores) /* a time that never comes cannot be said */
-        config_note(set, NXOS_AT(nxos, restore_line), "WD003", nxos->device, CONFIG_NONE,
-                    "the watchdog never restores a queue: its multipliers of restoring are 0");
+        NOTE(nxos, restore_line, "WD003", CONFIG_NONE,
+             "the watchdog never restores a queue: its multipliers of restoring are 0");
 }
