@@ -72,7 +72,7 @@ static void say_trust(struct host *in, struct host_nic *nic, bool dscp)
 {
     nic->trusts_dscp = dscp;
     nic->trust_line = in->line;
-    config_say(in->set, host_at(in), in->device, in->port, "trust", dscp ? "dscp" : "pcp");
+    SAY(in, in->line, in->port, "trust", dscp ? "dscp" : "pcp");
 }
 
 /* As mlx5 has it: the first entry makes it trust DSCPs, an entry that is deleted is priority 0, and without any it
@@ -136,7 +136,7 @@ static bool qos_option(struct host *in, struct host_nic *nic, const char *option
     if (is_either(option, "-i", "--interface")) return true;
     if (is_either(option, "-d", "--dcbx")) { /* the firmware then takes nothing from the peer */
         if (strcmp(value, "os") == 0 && !config_said(in->set, in->device, in->port, "dcbx.willing"))
-            config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", "false");
+            SAY(in, in->line, in->port, "dcbx.willing", "false");
         return strcmp(value, "os") == 0 || strcmp(value, "fw") == 0;
     }
     if (strcmp(option, "--trust") == 0) return set_trust(in, nic, value);
@@ -159,7 +159,7 @@ static bool qos_option(struct host *in, struct host_nic *nic, const char *option
     }
     if (strcmp(option, "--cable_len") == 0) {
         good = host_number(value, 1, 100000, &metres);
-        if (good) config_say(in->set, host_at(in), in->device, in->port, "cable-length", "%lldm", (long long)metres);
+        if (good) SAY(in, in->line, in->port, "cable-length", "%lldm", (long long)metres);
         return good;
     }
     *ret_known = is_either(option, "--prio_tc", "-p");
@@ -187,8 +187,8 @@ static bool mlnx_qos(struct host *in, const struct words *words)
         bool known = false, good = strcmp(option, "-a") == 0 || qos_option(in, nic, option, value, &known);
         if (known) i++;
         if (good) continue;
-        config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE, "mlnx_qos: '%.40s%s%.40s' is not understood",
-                    option, known ? " " : "", known ? value : "");
+        NOTE(in, in->line, NULL, CONFIG_NONE, "mlnx_qos: '%.40s%s%.40s' is not understood", option, known ? " " : "",
+             known ? value : "");
         if (!known && i + 1 < words->count && words->word[i + 1][0] != '-') i++; /* its value, by the looks of it */
     }
     return true;
@@ -274,15 +274,14 @@ static bool dcb(struct host *in, const struct words *words)
             }
         if (is_kind) continue;
         if (strcmp(word, "willing") == 0 && i + 1 < words->count) {
-            config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", "%s",
-                       strcmp(words->word[++i], "on") == 0 ? "true" : "false");
+            SAY(in, in->line, in->port, "dcbx.willing", "%s", strcmp(words->word[++i], "on") == 0 ? "true" : "false");
             continue;
         }
         if (strcmp(word, "delay") == 0 && i + 1 < words->count) { /* mlx5 takes it for metres, of less than 1000 */
             int64_t metres;
             good = host_number(words->word[++i], 0, 65535, &metres) && good;
             if (good && metres && metres < 1000)
-                config_say(in->set, host_at(in), in->device, in->port, "cable-length", "%lldm", (long long)metres);
+                SAY(in, in->line, in->port, "cable-length", "%lldm", (long long)metres);
             continue;
         }
         good = kind && strchr(word, ':') && dcb_value(in, nic, kind, word) && good;
@@ -307,9 +306,7 @@ static bool lldptool(struct host *in, const struct words *words)
         nic->pfc_loop = in->loop_line;
         nic->reset_line = 0;
     }
-    if (willing)
-        config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", "%s",
-                   strcmp(willing, "yes") == 0 ? "true" : "false");
+    if (willing) SAY(in, in->line, in->port, "dcbx.willing", "%s", strcmp(willing, "yes") == 0 ? "true" : "false");
     return enabled || willing;
 }
 
@@ -346,14 +343,14 @@ static bool write_sysfs(struct host *in, const char *value, const char *path)
     at = strstr(path, "/ecn/roce_");
     if (!at) return false;
     if (strstr(at, "np/cnp_dscp") && number < 64) {
-        config_say(in->set, host_at(in), in->device, in->port, "cnp-dscp", "%lld", (long long)number);
+        SAY(in, in->line, in->port, "cnp-dscp", "%lld", (long long)number);
         nic->cnp_dscp = (int)number;
         nic->cnp_dscp_line = in->line;
     } else if (strstr(at, "np/cnp_802p_prio") && number < 8) {
         nic->cnp_prio = (int)number;
         nic->cnp_prio_line = in->line;
         in->set->classes |= (uint8_t)(1u << number);
-        config_say(in->set, host_at(in), in->device, in->port, "cnp-class", "@%lld", (long long)number);
+        SAY(in, in->line, in->port, "cnp-class", "@%lld", (long long)number);
     } else if (strstr(at, "rp/enable/") || strstr(at, "np/enable/")) {
         struct host_half *half = at[10] == 'r' ? &nic->rp : &nic->np;
         const char *digit = strstr(at, "enable/") + 7;
@@ -392,7 +389,7 @@ void host_say_mtu(struct config_set *set, struct origin at, uint32_t device, uin
     while (verbs < 4096 && verbs * 2 + HOST_MTU_NEEDS <= mtu)
         verbs *= 2;
     if (mtu == verbs * 2) /* the number of a path MTU, without room for what is around it */
-        config_caution(set, at, "TOP006", device, port,
+        config_finding(set, at, "TOP006", CONFIG_WARNING, device, port,
                        "an interface MTU of %lld has no room for RDMA's %lld bytes and their headers: RDMA falls back "
                        "to %lld (%lld are needed)",
                        (long long)mtu, (long long)mtu, (long long)verbs, (long long)mtu + HOST_MTU_NEEDS);
@@ -410,7 +407,7 @@ static bool set_mtu(struct host *in, const struct words *words)
     if (!name || !host_nic_named(in, name)) return false;
     struct host_nic *nic = host_nic_here(in);
     if (nic) nic->mtu = (unsigned)mtu, nic->mtu_line = in->line;
-    host_say_mtu(in->set, host_at(in), in->device, in->port, mtu);
+    host_say_mtu(in->set, CONFIG_AT(in->text, in->line), in->device, in->port, mtu);
     return true;
 }
 
@@ -459,7 +456,7 @@ static bool nccl(struct host *in, const char *line)
     for (const char *c = equals; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f) return false;
     unquote(equals + 1, value, sizeof value);
-    config_say(in->set, host_at(in), in->device, CONFIG_NONE, path, "%s", value);
+    SAY(in, in->line, CONFIG_NONE, path, "%s", value);
     return true;
 }
 
@@ -480,8 +477,8 @@ static bool cma(struct host *in, const struct words *words)
     if (!nic) return false;
     const char *mode = strcmp(words->word[0], "cma_roce_mode") == 0 ? after(words, "-m", NULL) : NULL;
     if (mode && strcmp(mode, "1") == 0)
-        config_note(in->set, host_at(in), "HOST003", in->device, in->port,
-                    "RDMA-CM connects by RoCEv1, which no router forwards: mode 2 is RoCEv2");
+        NOTE(in, in->line, "HOST003", in->port,
+             "RDMA-CM connects by RoCEv1, which no router forwards: mode 2 is RoCEv2");
     return !tos || (host_number(tos, 0, 255, &number) && set_cm_tos(in, nic, number));
 }
 

@@ -120,7 +120,6 @@ void host_line(struct host *in, char *line, bool open); /* open: it has variable
 struct host_nic *host_nic_named(struct host *in, const char *netdev);
 struct host_nic *host_nic_rdma(struct host *in, const char *rdma); /* by its RDMA device */
 struct host_nic *host_nic_here(struct host *in);
-struct origin host_at(const struct host *in);
 bool host_number(const char *text, int64_t low, int64_t high, int64_t *ret);
 /* `0,1,0` into a table; false: not eight of them. */
 bool host_eight(const char *text, int64_t most, int64_t table[FABRIC_PRIOS]); /* `0,0,0,1,0,0,0,0` */

@@ -16,11 +16,6 @@
 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-struct origin host_at(const struct host *in)
-{
-    return CONFIG_AT(in->text, in->line);
-}
-
 bool host_number(const char *text, int64_t low, int64_t high, int64_t *ret)
 {
     char *end = NULL;
@@ -73,7 +68,7 @@ struct host_nic *host_nic_named(struct host *in, const char *netdev)
     if (!name[0]) return NULL;
     /* A port that was met by its RDMA device only waits for its name. */
     uint32_t before = in->set->device[in->device].ports;
-    p = config_port(in->set, host_at(in), in->device, name);
+    p = config_port(in->set, CONFIG_AT(in->text, in->line), in->device, name);
     if (name[0] == '$' && p == before) {
         in->open_netdevs++;
         in->open_netdev = p;
@@ -209,19 +204,18 @@ void host_line(struct host *in, char *line, bool open)
     line = bare_command(line);
     if (otherwise(in, line)) return;
     if (open && !shell_word(line) && !strstr(line, "NCCL_") && !device_open(line)) {
-        config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE,
-                    "'%.80s' depends on what only the machine knows: not understood", line);
+        NOTE(in, in->line, NULL, CONFIG_NONE, "'%.80s' depends on what only the machine knows: not understood", line);
         return;
     }
     if (shell_word(line) || host_command(in, line) || host_output(in, line)) return;
-    config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE, "'%.80s' is not understood", line);
+    NOTE(in, in->line, NULL, CONFIG_NONE, "'%.80s' is not understood", line);
 }
 
 /* --- what is said at the end --- */
 
 static void say_turns(struct host *in, uint32_t p, const struct host_nic *nic, unsigned classes)
 {
-    struct origin at = CONFIG_AT(in->text, nic->turns_line);
+    uint32_t at = nic->turns_line;
     unsigned shared = 0;
     int64_t sum = 0;
     char buf[UNIT_TEXT];
@@ -232,40 +226,38 @@ static void say_turns(struct host *in, uint32_t p, const struct host_nic *nic, u
     for (unsigned c = 0; c < FABRIC_PRIOS; c++) {
         unsigned q = nic->prio_tc[c];
         if (!(classes >> c & 1)) continue;
-        if (nic->strict[q] || nic->weight[q])
-            config_say_class(in->set, at, in->device, p, c, "strict", nic->strict[q] ? "true" : "false");
+        if (nic->strict[q] || nic->weight[q]) SAY_CLASS(in, at, p, c, "strict", nic->strict[q] ? "true" : "false");
         if (nic->strict[q] || !nic->weight[q] || (shared >> q & 1)) continue;
         shared |= 1u << q;
-        config_say_class(in->set, at, in->device, p, c, "share", "%s",
-                         unit_format(UNIT_SHARE, (uint64_t)(nic->weight[q] * 1000000 / sum), buf));
+        SAY_CLASS(in, at, p, c, "share", "%s",
+                  unit_format(UNIT_SHARE, (uint64_t)(nic->weight[q] * 1000000 / sum), buf));
     }
 }
 
 static void say_nic(struct host *in, uint32_t p)
 {
     const struct host_nic *nic = &in->nic[p];
-    struct origin dscp = CONFIG_AT(in->text, nic->dscp_line), pfc = CONFIG_AT(in->text, nic->pfc_line);
+    uint32_t dscp = nic->dscp_line, pfc = nic->pfc_line;
     unsigned classes = nic->pfc;
 
     const char *trust = config_said(in->set, in->device, p, "trust");
     if (nic->has_dscp || (trust && strcmp(trust, "dscp") == 0)) {
-        if (!nic->has_dscp) dscp = config_said_at(in->set, in->device, p, "trust");
+        if (!nic->has_dscp) dscp = config_said_at(in->set, in->device, p, "trust").line;
         for (unsigned d = 0; d < 64; d++) {
-            struct origin at = nic->dscp_lines[d] ? CONFIG_AT(in->text, nic->dscp_lines[d]) : dscp;
-            config_say_map(in->set, at, in->device, p, "dscp-map", d, nic->dscp[d]);
+            uint32_t at = nic->dscp_lines[d] ? nic->dscp_lines[d] : dscp;
+            SAY_MAP(in, at, p, "dscp-map", d, nic->dscp[d]);
             classes |= 1u << nic->dscp[d];
         }
     }
     if (nic->has_pfc) {
-        config_say_bits(in->set, pfc, in->device, p, "pfc", nic->pfc);
+        SAY_BITS(in, pfc, p, "pfc", nic->pfc);
         for (unsigned c = 0; c < FABRIC_PRIOS; c++)
-            if (classes >> c & 1)
-                config_say_class(in->set, pfc, in->device, p, c, "lossless", nic->pfc >> c & 1 ? "true" : "false");
+            if (classes >> c & 1) SAY_CLASS(in, pfc, p, c, "lossless", nic->pfc >> c & 1 ? "true" : "false");
     }
     if (nic->turns) {
         for (unsigned c = 0; c < FABRIC_PRIOS; c++) {
             unsigned q = nic->prio_tc[c];
-            config_say_map(in->set, CONFIG_AT(in->text, nic->turns_line), in->device, p, "queue-map", c, q);
+            SAY_MAP(in, nic->turns_line, p, "queue-map", c, q);
             if (nic->weight[q] || nic->strict[q]) classes |= 1u << c;
         }
     }
@@ -274,8 +266,7 @@ static void say_nic(struct host *in, uint32_t p)
         const struct host_half *as = half ? &nic->np : &nic->rp;
         unsigned asked = as->said & (nic->pfc ? nic->pfc : 0xff);
         if (!as->said) continue; /* firmware's mask holds */
-        config_say(in->set, CONFIG_AT(in->text, as->line), in->device, p, half ? "dcqcn.np" : "dcqcn.rp",
-                   asked && (as->on & asked) == asked ? "true" : "false");
+        SAY(in, as->line, p, half ? "dcqcn.np" : "dcqcn.rp", asked && (as->on & asked) == asked ? "true" : "false");
     }
 }
 

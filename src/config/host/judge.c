@@ -22,7 +22,7 @@ static void note(struct host *in, uint32_t p, uint32_t line, const char *rule, c
     va_end(args);
     struct host_nic *nic = &in->nic[p];
     nic->told[nic->tolds++ % HOST_TOLD] = line;
-    config_note(in->set, CONFIG_AT(in->text, line), rule, in->device, p, "%s", text);
+    NOTE(in, line, rule, p, "%s", text);
 }
 
 /* What is odd where RDMA is sent in a priority without PFC: a type of service that is a DSCP alone, a common slip (it
@@ -280,19 +280,17 @@ static void judge_turns(struct host *in, uint32_t p, const struct host_nic *nic)
         if (nic->weight[q] > most) most = nic->weight[q];
     }
     if (!nic->turns || nic->shown || !sum) return;
-    struct origin at = CONFIG_AT(in->text, nic->weight_line ? nic->weight_line : nic->turns_line);
+    uint32_t at = nic->weight_line ? nic->weight_line : nic->turns_line;
     if (sum != 100) {
-        config_caution(in->set, at, "SCH001", in->device, p,
-                       "the shares add up to %lld %%, and mlnx_qos takes 100 only", (long long)sum);
+        CAUTION(in, at, "SCH001", p, "the shares add up to %lld %%, and mlnx_qos takes 100 only", (long long)sum);
         return;
     }
     for (unsigned prio = 0; prio < FABRIC_PRIOS; prio++)
         if (nic->pfc >> prio & 1 && !nic->strict[nic->prio_tc[prio]] && nic->weight[nic->prio_tc[prio]] < least)
             least = nic->weight[nic->prio_tc[prio]];
     if (least < SMALL_SHARE && least * 3 <= most)
-        config_caution(in->set, at, "SCH001", in->device, p,
-                       "the class with PFC has %lld %% of the line, another %lld %%", (long long)least,
-                       (long long)most);
+        CAUTION(in, at, "SCH001", p, "the class with PFC has %lld %% of the line, another %lld %%", (long long)least,
+                (long long)most);
 }
 
 /* Adapters with PFC and no shares at all: what RDMA gets beside TCP is left to the firmware. */
@@ -305,9 +303,9 @@ static void judge_shares(struct host *in)
         if (in->nic[p].met && in->nic[p].pfc && !in->nic[p].shown && first == CONFIG_NONE) first = p;
     }
     if (first == CONFIG_NONE) return;
-    config_hint(in->set, CONFIG_AT(in->text, in->nic[first].pfc_line), "SCH001", in->device, CONFIG_NONE,
-                "no shares of the classes are set (mlnx_qos --tsa --tcbw): what RDMA gets beside other traffic is "
-                "the firmware's default");
+    HINT(in, in->nic[first].pfc_line, "SCH001", CONFIG_NONE,
+         "no shares of the classes are set (mlnx_qos --tsa --tcbw): what RDMA gets beside other traffic is the "
+         "firmware's default");
 }
 
 /* Whether what a script sets is there after a reboot, and whether somebody sees that it failed. */
@@ -319,8 +317,8 @@ static void judge_script(struct host *in)
     const char *text = in->text->text;
 
     if (in->hidden_line)
-        config_hint(in->set, CONFIG_AT(in->text, in->hidden_line), "HOST007", in->device, CONFIG_NONE,
-                    "a failure of this command is passed over: an adapter without it is not noticed");
+        HINT(in, in->hidden_line, "HOST007", CONFIG_NONE,
+             "a failure of this command is passed over: an adapter without it is not noticed");
     if (strncmp(text, "#!", 2) != 0) return;
     for (unsigned i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++)
         if (strstr(text, lasting[i])) return;
@@ -334,7 +332,7 @@ static void judge_script(struct host *in)
         }
         from += length;
     }
-    config_hint(in->set, CONFIG_AT(in->text, at), "HOST007", in->device, CONFIG_NONE, HOST_NOT_LASTING);
+    HINT(in, at, "HOST007", CONFIG_NONE, HOST_NOT_LASTING);
 }
 
 void host_judge(struct host *in)

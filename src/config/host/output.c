@@ -21,9 +21,9 @@ static void set_dcqcn(struct host *in, int bits)
     nic->dcqcn = bits;
     nic->dcqcn_line = in->line;
     if (!config_said(in->set, in->device, in->port, "dcqcn.rp"))
-        config_say(in->set, host_at(in), in->device, in->port, "dcqcn.rp", bits ? "true" : "false");
+        SAY(in, in->line, in->port, "dcqcn.rp", bits ? "true" : "false");
     if (!config_said(in->set, in->device, in->port, "dcqcn.np"))
-        config_say(in->set, host_at(in), in->device, in->port, "dcqcn.np", bits ? "true" : "false");
+        SAY(in, in->line, in->port, "dcqcn.np", bits ? "true" : "false");
 }
 
 /* LLDP_NB_DCBX is whether the firmware speaks DCBX at all; it does not, and is willing, as adapters are delivered. */
@@ -35,7 +35,7 @@ static void set_dcbx(struct host *in, const char *name, bool on)
     if (agent && nic) nic->no_agent = !on;
     if (agent && (on || !config_said(in->set, in->device, in->port, "dcbx.willing"))) return;
     bool willing = on && !agent && !(nic && nic->no_agent);
-    config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", willing ? "true" : "false");
+    SAY(in, in->line, in->port, "dcbx.willing", willing ? "true" : "false");
 }
 
 /* A key of firmware, `NAME_P1`: of the device's first port. */
@@ -50,12 +50,12 @@ bool host_mlxconfig(struct host *in, const char *key, const char *value)
     snprintf(name, sizeof(name), "%.*s", (int)(length - 3 < 60 ? length - 3 : 60), key);
     bool good = host_number(value, 0, 1000000000, &number);
     if (strcmp(name, "CNP_DSCP") == 0 && good && number < 64) {
-        config_say(in->set, host_at(in), in->device, in->port, "cnp-dscp", "%lld", (long long)number);
+        SAY(in, in->line, in->port, "cnp-dscp", "%lld", (long long)number);
         struct host_nic *nic = host_nic_here(in);
         if (nic) nic->cnp_dscp = (int)number, nic->cnp_dscp_line = in->line;
     } else if (strcmp(name, "CNP_802P_PRIO") == 0 && good && number < 8) {
         in->set->classes |= (uint8_t)(1u << number);
-        config_say(in->set, host_at(in), in->device, in->port, "cnp-class", "@%lld", (long long)number);
+        SAY(in, in->line, in->port, "cnp-class", "@%lld", (long long)number);
     } else if (strcmp(name, "ROCE_CC_PRIO_MASK") == 0 && good && number < 256) {
         set_dcqcn(in, (int)number);
     } else if (strcmp(name, "DCBX_WILLING") == 0 || strcmp(name, "LLDP_NB_DCBX") == 0) {
@@ -64,21 +64,21 @@ bool host_mlxconfig(struct host *in, const char *key, const char *value)
         bool ieee = name[5] == 'I';
         const char *before = config_said(in->set, in->device, in->port, "dcbx.mode");
         if (truth(value) && (ieee || !before || strcmp(before, "off") == 0))
-            config_say(in->set, host_at(in), in->device, in->port, "dcbx.mode", ieee ? "ieee" : "cee");
+            SAY(in, in->line, in->port, "dcbx.mode", ieee ? "ieee" : "cee");
         else if (!before)
-            config_say(in->set, host_at(in), in->device, in->port, "dcbx.mode", "off");
+            SAY(in, in->line, in->port, "dcbx.mode", "off");
     } else {
         for (const struct host_param *known = host_params; known->key; known++) {
             char path[64];
             if (strcmp(known->key, name) != 0) continue;
             snprintf(path, sizeof(path), "congestion.%s", known->name);
             if (!known->unit) {
-                config_say(in->set, host_at(in), in->device, in->port, path, truth(value) ? "true" : "false");
+                SAY(in, in->line, in->port, path, truth(value) ? "true" : "false");
                 return true;
             }
             if (!good) return false;
             if (known->kind == UNIT_SIZE) number *= (int64_t)known->step;
-            config_say(in->set, host_at(in), in->device, in->port, path, "%lld%s", (long long)number, known->unit);
+            SAY(in, in->line, in->port, path, "%lld%s", (long long)number, known->unit);
             return true;
         }
         /* Known to firmware and of no matter here. */
@@ -160,7 +160,7 @@ static bool qos_output(struct host *in, const char *line)
     if (strncmp(line, "Priority trust state: ", 22) == 0) {
         nic = host_nic_here(in);
         const char *trust = strstr(line + 22, "dscp") ? "dscp" : "pcp";
-        if (nic) config_say(in->set, host_at(in), in->device, in->port, "trust", "%s", trust);
+        if (nic) SAY(in, in->line, in->port, "trust", "%s", trust);
         if (nic) nic->trusts_dscp = trust[0] == 'd', nic->shown = true, nic->trust_line = in->line;
         return nic != NULL;
     }
@@ -170,7 +170,7 @@ static bool qos_output(struct host *in, const char *line)
     if (strncmp(line, "Cable len: ", 11) == 0) {
         nic = host_nic_here(in);
         if (!nic || !host_number(line + 11, 0, 100000, &number)) return false;
-        if (number) config_say(in->set, host_at(in), in->device, in->port, "cable-length", "%lldm", (long long)number);
+        if (number) SAY(in, in->line, in->port, "cable-length", "%lldm", (long long)number);
         return true;
     }
     if (strncmp(line, "priority:", 9) == 0) { /* of the tc line above */

@@ -60,9 +60,9 @@ static void lost(struct shell *sh, const char *why)
     struct host *in = sh->in;
 
     if (sh->lost_line == in->line) return; /* a loop comes here again */
-    config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE, "%s: not understood", why);
+    NOTE(in, in->line, NULL, CONFIG_NONE, "%s: not understood", why);
     for (size_t r = 0; !sh->lost_line && r < sizeof(rules) / sizeof(rules[0]); r++)
-        config_unjudged(in->set, host_at(in), rules[r], in->device, CONFIG_NONE, "%s: not understood", why);
+        UNJUDGED(in, in->line, rules[r], CONFIG_NONE, "%s: not understood", why);
     sh->lost_line = in->line;
 }
 

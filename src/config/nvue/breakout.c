@@ -100,7 +100,7 @@ void nvue_add_broken(struct nvue *in)
             if (!port) return;
             if (!port->mentioned) config_idle(in->set, in->device, p);
             if (in->broken[b].rate && !config_said(in->set, in->device, p, "rate"))
-                config_say(in->set, nvue_at(in, in->broken[b].line), in->device, p, "rate", "%s", in->broken[b].rate);
+                SAY(in, in->broken[b].line, p, "rate", "%s", in->broken[b].rate);
         }
     }
 }

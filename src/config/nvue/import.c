@@ -22,11 +22,6 @@
 const char *const nvue_kinds[KINDS] = {
     "mapping", "egress-queue-mapping", "egress-scheduler", "congestion-control", "pfc", "link-pause", "remark"};
 
-struct origin nvue_at(const struct nvue *in, uint32_t line)
-{
-    return CONFIG_AT(in->text, line);
-}
-
 bool nvue_number(const char *text, int64_t *ret)
 {
     char *end = NULL;
@@ -47,9 +42,8 @@ bool nvue_value(struct nvue *in, const struct nvue_fact *fact, uint32_t word, in
         *ret = got;
         return true;
     }
-    config_note(in->set, nvue_at(in, fact->line), "SYN001", in->device, CONFIG_NONE,
-                "%s %s: '%.40s' is not a number from %lld to %lld", fact->word[0], fact->word[1],
-                word < fact->words ? fact->word[word] : "nothing", (long long)low, (long long)high);
+    NOTE(in, fact->line, "SYN001", CONFIG_NONE, "%s %s: '%.40s' is not a number from %lld to %lld", fact->word[0],
+         fact->word[1], word < fact->words ? fact->word[word] : "nothing", (long long)low, (long long)high);
     return false;
 }
 
@@ -232,8 +226,8 @@ static bool read_marking(struct nvue *in, const struct nvue_fact *fact, struct n
     if ((min || max) && !nvue_value(in, fact, 6, 0, UINT32_MAX, &got)) return true;
     if (chance && !nvue_value(in, fact, 6, 0, 100, &got)) return true;
     if (red && on_word(value))
-        config_note(in->set, nvue_at(in, fact->line), "ECN006", in->device, CONFIG_NONE,
-                    "congestion-control %.60s: red drops where marking would do", as->name);
+        NOTE(in, fact->line, "ECN006", CONFIG_NONE, "congestion-control %.60s: red drops where marking would do",
+             as->name);
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
         if (!(bits >> q & 1)) continue;
         if (ecn) as->curve[q].on = on_word(value);
@@ -308,9 +302,8 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
         int64_t least = poll ? NVUE_POLL_MIN_MS : 1, most = poll ? NVUE_POLL_MAX_MS : NVUE_ROBUSTNESS_MAX, got = 0;
         if (!nvue_value(in, fact, 3, 1, 1000000, &got)) return true;
         if (got < least || got > most)
-            config_note(in->set, nvue_at(in, fact->line), "WD002", in->device, CONFIG_NONE,
-                        "pfc-watchdog %s %lld is not of %lld to %lld", fact->word[2], (long long)got, (long long)least,
-                        (long long)most);
+            NOTE(in, fact->line, "WD002", CONFIG_NONE, "pfc-watchdog %s %lld is not of %lld to %lld", fact->word[2],
+                 (long long)got, (long long)least, (long long)most);
         else
             *(poll ? &in->poll : &in->robustness) = got;
         *(poll ? &in->poll_line : &in->robustness_line) = fact->line;
@@ -333,7 +326,7 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
 
 struct nvue_port *nvue_port(struct nvue *in, const char *name, uint32_t line, uint32_t *ret)
 {
-    uint32_t p = config_port(in->set, nvue_at(in, line), in->device, name);
+    uint32_t p = config_port(in->set, CONFIG_AT(in->text, line), in->device, name);
 
     if (p == CONFIG_NONE) return NULL;
     in->port = arena_more(in->arena, in->port, p + 1, &in->ports_room, sizeof(*in->port));
@@ -346,24 +339,24 @@ struct nvue_port *nvue_port(struct nvue *in, const char *name, uint32_t line, ui
 static bool read_port_link(struct nvue *in, const struct nvue_fact *fact, uint32_t p, struct nvue_port *port)
 {
     const char *key = fact->words > 3 ? fact->word[3] : "", *value = fact->words > 4 ? fact->word[4] : "";
-    struct origin at = nvue_at(in, fact->line);
+    uint32_t at = fact->line;
     uint64_t rate;
     int64_t mtu;
 
     if (strcmp(key, "mtu") == 0) {
         if (nvue_value(in, fact, 4, NVUE_MTU_MIN, 65535 - NVUE_MTU_OVER, &mtu))
-            config_say(in->set, at, in->device, p, "mtu", "%lld", (long long)mtu + NVUE_MTU_OVER);
+            SAY(in, at, p, "mtu", "%lld", (long long)mtu + NVUE_MTU_OVER);
     } else if (strcmp(key, "speed") == 0) {
         if (unit_parse(UNIT_RATE, value, &rate, NULL) == 0 && rate)
-            config_say(in->set, at, in->device, p, "rate", "%s", value);
+            SAY(in, at, p, "rate", "%s", value);
         else if (strcmp(value, "auto") != 0)
             return false;
     } else if (strcmp(key, "fec") == 0) {
         const char *fec = strcmp(value, "rs") == 0 ? "rs" : strcmp(value, "baser") == 0 ? "fc" : "none";
-        if (strcmp(value, "auto") != 0) config_say(in->set, at, in->device, p, "fec", "%s", fec);
+        if (strcmp(value, "auto") != 0) SAY(in, at, p, "fec", "%s", fec);
     } else if (strcmp(key, "state") == 0) {
         port->off = strcmp(value, "down") == 0;
-        if (port->off) config_say(in->set, at, in->device, p, "up", "false");
+        if (port->off) SAY(in, at, p, "up", "false");
     } else {
         return strcmp(key, "auto-negotiate") == 0 || strcmp(key, "breakout") == 0 || strcmp(key, "lanes") == 0;
     }
@@ -378,8 +371,8 @@ static bool read_tunnel(struct nvue *in, const struct nvue_fact *fact)
 
     if (!dscp) return false;
     if (strcmp(fact->word[2], "encapsulation") == 0 && strcmp(fact->word[5], "copy") != 0)
-        config_note(in->set, nvue_at(in, fact->line), "MAP004", in->device, CONFIG_NONE,
-                    "vxlan: a packet's DSCP is not copied to the outside ('%.20s')", fact->word[5]);
+        NOTE(in, fact->line, "MAP004", CONFIG_NONE, "vxlan: a packet's DSCP is not copied to the outside ('%.20s')",
+             fact->word[5]);
     return true;
 }
 
@@ -408,16 +401,16 @@ static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char 
     if (!range && port->shared) { /* the first line of its own */
         port->shared = false;
         port->first = fact->head;
-        in->set->device[in->device].port[p].at = nvue_at(in, fact->head);
+        in->set->device[in->device].port[p].at = CONFIG_AT(in->text, fact->head);
     }
     port->mentioned = true;
     if (strcmp(section, "link") == 0) return read_port_link(in, fact, p, port);
     if (strcmp(section, "description") == 0 && fact->words == 4) {
-        config_described(in->set, nvue_at(in, fact->line), in->device, p, fact->word[3]);
+        config_described(in->set, CONFIG_AT(in->text, fact->line), in->device, p, fact->word[3]);
         return true;
     }
     if (strncmp(section, "ip", 2) == 0 && strcmp(key, "address") == 0 && fact->words == 5)
-        config_address(in->set, nvue_at(in, fact->line), in->device, p, fact->word[4]);
+        config_address(in->set, CONFIG_AT(in->text, fact->line), in->device, p, fact->word[4]);
     if (strcmp(section, "router") == 0 && strcmp(key, "adaptive-routing") == 0) return read_adaptive(in, fact, 4, true);
     /* who is announced; what DCBX announces takes nothing from the peer */
     if (strcmp(section, "lldp") == 0) return true;
@@ -448,7 +441,7 @@ static bool read_bond(struct nvue *in, const struct nvue_fact *fact)
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name) - 1), at);
         if (strncmp(name, "swp", 3) == 0 && !strchr(name, '-') && nvue_port(in, name, fact->line, &p))
-            config_lag(in->set, nvue_at(in, fact->line), in->device, p, fact->word[1]);
+            config_lag(in->set, CONFIG_AT(in->text, fact->line), in->device, p, fact->word[1]);
         at += length + (at[length] == ',');
     }
     return true;
@@ -504,7 +497,7 @@ static void not_read(struct nvue *in, const struct nvue_fact *fact)
         const char *kept = arena_strndup(in->arena, section, strlen(section));
         if (kept) in->seen[in->seens++] = kept;
     }
-    config_note(in->set, nvue_at(in, fact->line), NULL, in->device, CONFIG_NONE, "%s is not read", section);
+    NOTE(in, fact->line, NULL, CONFIG_NONE, "%s is not read", section);
 }
 
 /* Of the hash what is said of the source port counts: without it all flows between two hosts go one way. */
@@ -529,9 +522,8 @@ static void say_hash(struct nvue *in)
     bool src = !(in->hash_off & 1), dst = !(in->hash_off & 2), sport = !(in->hash_off & 4);
 
     if (!in->hash_line || !(src || dst || sport)) return;
-    config_say(in->set, nvue_at(in, in->hash_line), in->device, CONFIG_NONE, "ecmp.hash", "[%s%s%s%s%s]",
-               src ? "src" : "", src && (dst || sport) ? ", " : "", dst ? "dst" : "", dst && sport ? ", " : "",
-               sport ? "sport" : "");
+    SAY(in, in->hash_line, CONFIG_NONE, "ecmp.hash", "[%s%s%s%s%s]", src ? "src" : "",
+        src && (dst || sport) ? ", " : "", dst ? "dst" : "", dst && sport ? ", " : "", sport ? "sport" : "");
 }
 
 /* `qos roce` pauses priority 3.  Where PFC is given to another and 3 is put into another queue by a line of its own,
@@ -568,8 +560,8 @@ static int import_facts(struct nvue *in)
         if (fact->word[2][strspn(fact->word[2], "x")]) name = fact->word[2]; /* a template has no name yet */
         in->whole = true;
     }
-    in->device =
-        config_device(in->set, nvue_at(in, line), name ? name : config_device_name(in->set, in->text), "nvue", false);
+    in->device = config_device(in->set, CONFIG_AT(in->text, line), name ? name : config_device_name(in->set, in->text),
+                               "nvue", false);
     read_roce(in);
     nvue_find_breakouts(in);
     for (uint32_t f = 0; f < in->facts.count; f++) {
@@ -589,7 +581,7 @@ static int import_facts(struct nvue *in)
     nvue_add_broken(in);
     say_hash(in);
     if (in->adaptive && in->adaptive_ports) /* of the two, either does nothing alone */
-        config_say(in->set, nvue_at(in, in->adaptive_line), in->device, CONFIG_NONE, "balance.use", "adaptive");
+        SAY(in, in->adaptive_line, CONFIG_NONE, "balance.use", "adaptive");
     for (uint32_t p = 0; p < in->ports; p++)
         nvue_say_port(in, p);
     nvue_say_watchdog(in);

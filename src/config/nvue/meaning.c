@@ -17,11 +17,9 @@ static const struct nvue_profile *profile_for(struct nvue *in, const struct nvue
     if (!port->profile[kind]) return nvue_profile(in, kind, "default-global", 0);
     const struct nvue_profile *as = nvue_profile(in, kind, port->profile[kind], 0);
     if (!as) {
-        struct origin at = nvue_at(in, port->line[kind]);
-        config_note(in->set, at, "MAP007", in->device, CONFIG_NONE, "%s profile '%.60s' is not defined",
-                    nvue_kinds[kind], port->profile[kind]);
-        config_unjudged(in->set, at, "SIB001", in->device, (uint32_t)(port - in->port),
-                        "a profile that it takes is not defined");
+        uint32_t at = port->line[kind];
+        NOTE(in, at, "MAP007", CONFIG_NONE, "%s profile '%.60s' is not defined", nvue_kinds[kind], port->profile[kind]);
+        UNJUDGED(in, at, "SIB001", (uint32_t)(port - in->port), "a profile that it takes is not defined");
     }
     return as;
 }
@@ -64,73 +62,67 @@ static void say_pfc(struct nvue *in, uint32_t p, const struct nvue_profile *as)
 {
     struct nvue_port *port = &in->port[p];
     unsigned bits = as ? as->priorities : 0;
-    struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line)
-                                      : or_line(port->line[PFC], or_line(in->lossy_line, port->first)));
+    uint32_t at = as ? or_line(as->pfc_line, as->line) : or_line(port->line[PFC], or_line(in->lossy_line, port->first));
     if (!as && !port->line[PFC] && !in->lossy_line)
-        at = nvue_at(in, or_line(or_line(list_of_pfc(in), list_beside(in, p)), port->first));
+        at = or_line(or_line(list_of_pfc(in), list_beside(in, p)), port->first);
 
     port->pfc = as && (as->rx || as->tx) ? bits : 0;
-    if (bits && as->rx != as->tx) at = nvue_at(in, or_line(as->rx ? as->tx_line : as->rx_line, at.line));
-    config_say_bits(in->set, at, in->device, p, "pfc.rx", as && as->rx ? bits : 0);
-    config_say_bits(in->set, at, in->device, p, "pfc.tx", as && as->tx ? bits : 0);
+    if (bits && as->rx != as->tx) at = or_line(as->rx ? as->tx_line : as->rx_line, at);
+    SAY_BITS(in, at, p, "pfc.rx", as && as->rx ? bits : 0);
+    SAY_BITS(in, at, p, "pfc.tx", as && as->tx ? bits : 0);
     /* room that is given in bytes was chosen for no cable in particular, unless that is given too */
     if (port->pfc && as->cable != 0 && (as->cable_line || as->buffer < 0))
-        config_say(in->set, nvue_at(in, or_line(as->cable_line, as->line)), in->device, p, "headroom-cable", "%lldm",
-                   as->cable > 0 ? (long long)as->cable : (long long)NVUE_CABLE_DEFAULT_M);
+        SAY(in, or_line(as->cable_line, as->line), p, "headroom-cable", "%lldm",
+            as->cable > 0 ? (long long)as->cable : (long long)NVUE_CABLE_DEFAULT_M);
 }
 
 static void say_group(struct nvue *in, uint32_t p, unsigned tc, const struct nvue_profile *as)
 {
     bool lossless = in->port[p].pfc >> tc & 1;
-    struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line) : in->port[p].first);
+    uint32_t at = as ? or_line(as->pfc_line, as->line) : in->port[p].first;
 
-    config_say_class(in->set, at, in->device, p, tc, "lossless", lossless ? "true" : "false");
+    SAY_CLASS(in, at, p, tc, "lossless", lossless ? "true" : "false");
     if (!lossless || as->xoff < 0) return;
-    at = nvue_at(in, or_line(as->xoff_line, as->line));
-    config_say_class(in->set, at, in->device, p, tc, "reserved", "0B"); /* the threshold is of all of it */
-    config_say_class(in->set, at, in->device, p, tc, "xoff", "%lldB", (long long)as->xoff);
+    at = or_line(as->xoff_line, as->line);
+    SAY_CLASS(in, at, p, tc, "reserved", "0B"); /* the threshold is of all of it */
+    SAY_CLASS(in, at, p, tc, "xoff", "%lldB", (long long)as->xoff);
     /* counted in the port's own buffer, which fills once the shared one takes no more: not in the queue that marks */
-    config_unjudged(in->set, at, "ECN003", in->device, p,
-                    "xoff-threshold is reached when the shared buffer is used up");
-    if (as->xon >= 0)
-        config_say_class(in->set, nvue_at(in, or_line(as->xon_line, as->line)), in->device, p, tc, "xon", "%lldB",
-                         (long long)as->xon);
-    at = nvue_at(in, or_line(as->buffer_line, as->line));
+    UNJUDGED(in, at, "ECN003", p, "xoff-threshold is reached when the shared buffer is used up");
+    if (as->xon >= 0) SAY_CLASS(in, or_line(as->xon_line, as->line), p, tc, "xon", "%lldB", (long long)as->xon);
+    at = or_line(as->buffer_line, as->line);
     if (as->buffer >= as->xoff)
-        config_say_class(in->set, at, in->device, p, tc, "headroom", "%lldB", (long long)(as->buffer - as->xoff));
+        SAY_CLASS(in, at, p, tc, "headroom", "%lldB", (long long)(as->buffer - as->xoff));
     else if (as->buffer >= 0)
-        config_note(in->set, at, "HR005", in->device, CONFIG_NONE,
-                    "pfc %.60s: port-buffer %lld is less than xoff-threshold %lld: no headroom is left", as->name,
-                    (long long)as->buffer, (long long)as->xoff);
+        NOTE(in, at, "HR005", CONFIG_NONE,
+             "pfc %.60s: port-buffer %lld is less than xoff-threshold %lld: no headroom is left", as->name,
+             (long long)as->buffer, (long long)as->xoff);
 }
 
 static void say_curve(struct nvue *in, uint32_t p, unsigned tc, const struct nvue_profile *as, unsigned q)
 {
     const struct nvue_curve *curve = as ? &as->curve[q] : NULL;
-    struct origin at = nvue_at(in, curve ? curve->line : in->port[p].first);
+    uint32_t at = curve ? curve->line : in->port[p].first;
     if (curve && !curve->on && !curve->met && in->port[p].pfc >> tc & 1) /* another queue has what this one lacks */
         for (unsigned o = 0; o < FABRIC_PRIOS; o++)
-            if (as->curve[o].on && as->curve[o].met && !(in->port[p].pfc >> o & 1)) at = nvue_at(in, as->curve[o].line);
+            if (as->curve[o].on && as->curve[o].met && !(in->port[p].pfc >> o & 1)) at = as->curve[o].line;
     bool bad = curve && curve->on && (curve->max == 0 || curve->min > curve->max || curve->probability == 0);
 
     if (bad) {
-        at = nvue_at(in, or_line(curve->probability == 0               ? curve->chance_line
-                                 : curve->min_line || !curve->max_line ? curve->min_line
-                                                                       : curve->max_line,
-                                 curve->line));
-        config_note(in->set, at, "ECN002", in->device, CONFIG_NONE,
-                    "congestion-control %.60s: %lld to %lld bytes at %lld %% are no marking curve", as->name,
-                    (long long)curve->min, (long long)curve->max, (long long)curve->probability);
+        at = or_line(curve->probability == 0               ? curve->chance_line
+                     : curve->min_line || !curve->max_line ? curve->min_line
+                                                           : curve->max_line,
+                     curve->line);
+        NOTE(in, at, "ECN002", CONFIG_NONE,
+             "congestion-control %.60s: %lld to %lld bytes at %lld %% are no marking curve", as->name,
+             (long long)curve->min, (long long)curve->max, (long long)curve->probability);
     }
     if (!curve || !curve->on || bad) {
-        config_say_class(in->set, at, in->device, p, tc, "ecn", "false");
+        SAY_CLASS(in, at, p, tc, "ecn", "false");
         return;
     }
-    config_say_class(in->set, nvue_at(in, or_line(curve->min_line, curve->line)), in->device, p, tc, "ecn.min", "%lldB",
-                     (long long)curve->min);
-    config_say_class(in->set, nvue_at(in, or_line(curve->max_line, curve->line)), in->device, p, tc, "ecn.max", "%lldB",
-                     (long long)curve->max);
-    config_say_class(in->set, at, in->device, p, tc, "ecn.probability", "%lld%%", (long long)curve->probability);
+    SAY_CLASS(in, or_line(curve->min_line, curve->line), p, tc, "ecn.min", "%lldB", (long long)curve->min);
+    SAY_CLASS(in, or_line(curve->max_line, curve->line), p, tc, "ecn.max", "%lldB", (long long)curve->max);
+    SAY_CLASS(in, at, p, tc, "ecn.probability", "%lld%%", (long long)curve->probability);
 }
 
 /* Of shares that the text gives itself: what lies over the profile of `qos roce` is not all of them. */
@@ -146,8 +138,8 @@ static void judge_shares(struct nvue *in, const struct nvue_profile *as)
         if (as->weight[q] > most) most = as->weight[q], last = as->weight_line[q];
     }
     if (sum > 100)
-        config_note(in->set, nvue_at(in, last), "SCH001", in->device, CONFIG_NONE,
-                    "egress-scheduler %.60s: the shares of its queues add up to %lld %%", as->name, (long long)sum);
+        NOTE(in, last, "SCH001", CONFIG_NONE, "egress-scheduler %.60s: the shares of its queues add up to %lld %%",
+             as->name, (long long)sum);
 }
 
 static void say_turns(struct nvue *in, uint32_t p, const struct nvue_profile *as, const uint8_t *queue,
@@ -168,13 +160,12 @@ static void say_turns(struct nvue *in, uint32_t p, const struct nvue_profile *as
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
         unsigned q = queue[tc];
         if (!(classes >> tc & 1) || !as->scheduled[q]) continue;
-        config_say_class(in->set, nvue_at(in, or_line(as->scheduled_line[q], as->line)), in->device, p, tc, "strict",
-                         as->strict[q] ? "true" : "false");
+        SAY_CLASS(in, or_line(as->scheduled_line[q], as->line), p, tc, "strict", as->strict[q] ? "true" : "false");
         if (as->strict[q] || (shared >> q & 1) || !sum || !as->weight[q]) continue;
         shared |= 1u << q; /* a queue's share is said for the lowest of its classes */
         uint64_t ppm = (uint64_t)(as->weight[q] * 1000000 / sum);
-        config_say_class(in->set, nvue_at(in, or_line(as->weight_line[q], as->line)), in->device, p, tc, "share", "%s",
-                         unit_format(UNIT_SHARE, ppm ? ppm : 1, buf));
+        SAY_CLASS(in, or_line(as->weight_line[q], as->line), p, tc, "share", "%s",
+                  unit_format(UNIT_SHARE, ppm ? ppm : 1, buf));
     }
 }
 
@@ -183,25 +174,24 @@ static unsigned say_map(struct nvue *in, uint32_t p, const struct nvue_profile *
 {
     const struct nvue_port *port = &in->port[p];
     bool pcp = !mapping || mapping->pcp;
-    struct origin at = nvue_at(in, mapping ? or_line(mapping->trust_line, mapping->line) : port->first);
+    uint32_t at = mapping ? or_line(mapping->trust_line, mapping->line) : port->first;
     unsigned classes = 0;
 
-    config_say(in->set, at, in->device, p, "trust", pcp ? "pcp" : "dscp");
+    SAY(in, at, p, "trust", pcp ? "pcp" : "dscp");
     if (in->roce && !in->lossy_line && pcp && mapping && mapping->trust_line && !port->off)
-        config_note(in->set, at, "MAP003", in->device, CONFIG_NONE,
-                    "mapping %.60s trusts 802.1p: the DSCPs that RoCE mode maps have no effect", mapping->name);
+        NOTE(in, at, "MAP003", CONFIG_NONE, "mapping %.60s trusts 802.1p: the DSCPs that RoCE mode maps have no effect",
+             mapping->name);
     for (unsigned d = 0; mapping && (pcp || mapping->fixed) && !port->off && d < 64; d++) {
         if (!(mapping->dscp_named >> d & 1)) continue; /* not of a line of its own */
-        config_note(in->set, at, "MAP003", in->device, CONFIG_NONE,
-                    "mapping %.60s trusts %s: its lines of DSCPs have no effect", mapping->name,
-                    pcp ? "802.1p" : "nothing that packets have");
+        NOTE(in, at, "MAP003", CONFIG_NONE, "mapping %.60s trusts %s: its lines of DSCPs have no effect", mapping->name,
+             pcp ? "802.1p" : "nothing that packets have");
         break;
     }
     for (unsigned f = 0; f < (pcp ? 8u : 64u); f++) {
         unsigned to = pcp ? (mapping ? mapping->pcp_to[f] : f) : mapping->dscp[f];
-        struct origin here = pcp || mapping->fixed ? at : nvue_at(in, mapping->dscp_line[f]);
+        uint32_t here = pcp || mapping->fixed ? at : mapping->dscp_line[f];
         if (mapping && mapping->fixed) to = mapping->fixed_to;
-        config_say_map(in->set, here, in->device, p, pcp ? "pcp-map" : "dscp-map", f, to);
+        SAY_MAP(in, here, p, pcp ? "pcp-map" : "dscp-map", f, to);
         classes |= 1u << to;
     }
     return classes;
@@ -210,10 +200,9 @@ static unsigned say_map(struct nvue *in, uint32_t p, const struct nvue_profile *
 static void say_alpha(struct nvue *in, uint32_t p, unsigned tc, unsigned q)
 {
     if ((in->port[p].pfc >> tc & 1) && in->alpha[0])
-        config_say_class(in->set, nvue_at(in, in->alpha_line), in->device, p, tc, "alpha", "%s", in->alpha);
+        SAY_CLASS(in, in->alpha_line, p, tc, "alpha", "%s", in->alpha);
     else if (!(in->port[p].pfc >> tc & 1) && in->lossy_alpha[q][0])
-        config_say_class(in->set, nvue_at(in, in->lossy_alpha_line[q]), in->device, p, tc, "alpha", "%s",
-                         in->lossy_alpha[q]);
+        SAY_CLASS(in, in->lossy_alpha_line[q], p, tc, "alpha", "%s", in->lossy_alpha[q]);
 }
 
 /* Does the map lead from this DSCP to the priority?  By its own lines, where these name any for the priority: DSCPs
@@ -236,13 +225,13 @@ static void judge_remark(struct nvue *in, const struct nvue_port *port, const st
         if (!remark->remark_line[prio]) continue;
         said = true;
         if (!port->dscps || leads_to(port->dscps, remark->remark[prio], prio)) continue;
-        config_note(in->set, nvue_at(in, remark->remark_line[prio]), "MAP004", in->device, CONFIG_NONE,
-                    "remark %.60s: packets of priority %u leave with DSCP %u, which the map does not name for it",
-                    remark->name, prio, remark->remark[prio]);
+        NOTE(in, remark->remark_line[prio], "MAP004", CONFIG_NONE,
+             "remark %.60s: packets of priority %u leave with DSCP %u, which the map does not name for it",
+             remark->name, prio, remark->remark[prio]);
     }
     if (!said)
-        config_note(in->set, nvue_at(in, remark->rewrite_line), "MAP004", in->device, CONFIG_NONE,
-                    "remark %.60s: packets leave with another DSCP than they came with", remark->name);
+        NOTE(in, remark->rewrite_line, "MAP004", CONFIG_NONE,
+             "remark %.60s: packets leave with another DSCP than they came with", remark->name);
 }
 
 /* What a fabric has once a switch, or not beside PFC. */
@@ -251,8 +240,7 @@ static void say_rest(struct nvue *in, uint32_t p)
     const struct nvue_port *port = &in->port[p];
     const struct nvue_profile *pause = profile_for(in, port, PAUSE), *remark = profile_for(in, port, REMARK);
 
-    if (pause && (pause->rx || pause->tx))
-        config_say(in->set, nvue_at(in, or_line(port->line[PAUSE], pause->line)), in->device, p, "pause", "802.3x");
+    if (pause && (pause->rx || pause->tx)) SAY(in, or_line(port->line[PAUSE], pause->line), p, "pause", "802.3x");
     if (remark && remark->rewrites && !port->off) judge_remark(in, port, remark);
 }
 
@@ -284,8 +272,8 @@ static void leave_queue(struct nvue *in, uint32_t p, const struct nvue_profile *
         if (!by) continue;
         queue[tc] = queue[mapping ? mapping->dscp[0] : 0];
         if (!in->port[p].off)
-            config_hint(in->set, nvue_at(in, by), "MAP001", in->device, CONFIG_NONE,
-                        "switch priority %u is in traffic class %u too, where no line puts it elsewhere", tc, tc);
+            HINT(in, by, "MAP001", CONFIG_NONE,
+                 "switch priority %u is in traffic class %u too, where no line puts it elsewhere", tc, tc);
     }
 }
 
@@ -304,10 +292,10 @@ void nvue_say_port(struct nvue *in, uint32_t p)
         /* a priority that pauses and has no queue of its own: the line that makes it pause needs another */
         uint32_t needs = pfc && pfc->priorities >> tc & 1 && queue[tc] != tc ? pfc->pfc_line : 0;
         uint32_t line = queues ? or_line(queues->queue_line[tc], or_line(needs, queues->line)) : port->first;
-        config_say_map(in->set, nvue_at(in, line), in->device, p, "queue-map", tc, queue[tc]);
+        SAY_MAP(in, line, p, "queue-map", tc, queue[tc]);
     }
     if (!config_said(in->set, in->device, p, "mtu"))
-        config_say(in->set, nvue_at(in, port->first), in->device, p, "mtu", "%u", NVUE_MTU_DEFAULT + NVUE_MTU_OVER);
+        SAY(in, port->first, p, "mtu", "%u", NVUE_MTU_DEFAULT + NVUE_MTU_OVER);
     say_pfc(in, p, pfc);
     classes |= port->pfc;
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
@@ -356,10 +344,10 @@ void nvue_judge_maps(struct nvue *in)
         const struct nvue_profile *pfc = profile_for(in, port, PFC);
         uint32_t line = own ? port->dscps->dscp_line[ROCE_DSCP] : pfc ? or_line(pfc->pfc_line, pfc->line) : port->first;
         if (good > bad) line = or_line(port->line[own ? MAPPING : PFC], line);
-        config_note(in->set, nvue_at(in, line), "MAP001", in->device, good > bad ? p : CONFIG_NONE,
-                    "DSCP %u, which RoCE adapters send by custom, is priority %u, and PFC of %s%.60s is on for another",
-                    ROCE_DSCP, tc, pfc && port->profile[PFC] ? "profile " : "",
-                    pfc && port->profile[PFC] ? port->profile[PFC] : "this switch");
+        NOTE(in, line, "MAP001", good > bad ? p : CONFIG_NONE,
+             "DSCP %u, which RoCE adapters send by custom, is priority %u, and PFC of %s%.60s is on for another",
+             ROCE_DSCP, tc, pfc && port->profile[PFC] ? "profile " : "",
+             pfc && port->profile[PFC] ? port->profile[PFC] : "this switch");
     }
 }
 
@@ -373,15 +361,14 @@ void nvue_say_watchdog(struct nvue *in)
         pauses = pauses || (in->port[p].pfc && !in->port[p].off);
     }
     if (!any) {
-        if (pauses) config_say(in->set, nvue_at(in, 0), in->device, CONFIG_NONE, "watchdog", "false");
+        if (pauses) SAY(in, 0, CONFIG_NONE, "watchdog", "false");
         return;
     }
     long long detect = (long long)(in->poll * in->robustness);
     uint32_t poll_line = or_line(in->poll_line, 1), detect_line = or_line(in->robustness_line, poll_line);
-    config_say(in->set, nvue_at(in, poll_line), in->device, CONFIG_NONE, "watchdog.poll", "%lldms",
-               (long long)in->poll);
-    config_say(in->set, nvue_at(in, detect_line), in->device, CONFIG_NONE, "watchdog.detect", "%lldms", detect);
-    config_say(in->set, nvue_at(in, detect_line), in->device, CONFIG_NONE, "watchdog.restore", "%lldms", detect);
+    SAY(in, poll_line, CONFIG_NONE, "watchdog.poll", "%lldms", (long long)in->poll);
+    SAY(in, detect_line, CONFIG_NONE, "watchdog.detect", "%lldms", detect);
+    SAY(in, detect_line, CONFIG_NONE, "watchdog.restore", "%lldms", detect);
     for (uint32_t p = 0; p < in->ports; p++)
         if (in->port[p].pfc && !in->port[p].off) *(in->port[p].watchdog ? &with : &without) += 1;
     uint32_t range = watched_range(in);
@@ -391,7 +378,7 @@ void nvue_say_watchdog(struct nvue *in)
         /* of few ports that lack it at the line that gives it to others, or else at theirs; of most where they all are
          * told to pause */
         uint32_t line = or_line(port->watchdog_line, or_line(range, port->first));
-        struct origin at = with >= without ? nvue_at(in, line) : config_said_at(in->set, in->device, p, "pfc.tx");
-        config_say(in->set, at, in->device, p, "watched", "false");
+        uint32_t at = with >= without ? line : config_said_at(in->set, in->device, p, "pfc.tx").line;
+        SAY(in, at, p, "watched", "false");
     }
 }

@@ -67,11 +67,11 @@ bool nvue_read_buffer(struct nvue *in, const struct nvue_fact *fact)
 }
 
 /* Where a port turns PFC on for this priority: the first that is up. */
-static struct origin at_pauses(struct nvue *in, unsigned bits)
+static uint32_t at_pauses(struct nvue *in, unsigned bits)
 {
     for (uint32_t p = 0; p < in->ports; p++)
-        if (!in->port[p].off && (in->port[p].pfc & bits)) return config_said_at(in->set, in->device, p, "pfc.tx");
-    return nvue_at(in, 1);
+        if (!in->port[p].off && (in->port[p].pfc & bits)) return config_said_at(in->set, in->device, p, "pfc.tx").line;
+    return 1;
 }
 
 static void judge_sum(struct nvue *in)
@@ -91,12 +91,12 @@ static void judge_sum(struct nvue *in)
     if (!last) return;
     if (!lossy && !in->roce) sum += 100;
     if (sum > 100)
-        config_note(in->set, nvue_at(in, largest), "SYN001", in->device, CONFIG_NONE,
-                    "the traffic pools take %lld %% of the buffer%s: NVUE refuses more than 100", (long long)sum,
-                    lossy || in->roce ? "" : ", 100 of them default-lossy, which is not given less");
+        NOTE(in, largest, "SYN001", CONFIG_NONE,
+             "the traffic pools take %lld %% of the buffer%s: NVUE refuses more than 100", (long long)sum,
+             lossy || in->roce ? "" : ", 100 of them default-lossy, which is not given less");
     else if (sum < 100 && lossy && lossless)
-        config_note(in->set, nvue_at(in, last), "BUF001", in->device, CONFIG_NONE,
-                    "the traffic pools take %lld %% of the buffer: the rest is used by nobody", (long long)sum);
+        NOTE(in, last, "BUF001", CONFIG_NONE,
+             "the traffic pools take %lld %% of the buffer: the rest is used by nobody", (long long)sum);
 }
 
 #define PERCENT_LEAST 10 /* of the buffer, for what is without loss */
@@ -112,9 +112,8 @@ static void judge_no_pauses(struct nvue *in, const struct nvue_pool *lossless)
     uint32_t wanted = watched ? watched : pool;
     if (!wanted || !in->whole) return;
     uint32_t line = in->lossy_line ? in->lossy_line : in->roce_off_line ? in->roce_off_line : wanted;
-    config_note(in->set, nvue_at(in, line), "PFC002", in->device, CONFIG_NONE,
-                "no port has PFC%s, and line %u has %s for it", in->lossy_line ? " in this mode of RoCE" : "", wanted,
-                watched ? "a watchdog" : "a lossless pool");
+    NOTE(in, line, "PFC002", CONFIG_NONE, "no port has PFC%s, and line %u has %s for it",
+         in->lossy_line ? " in this mode of RoCE" : "", wanted, watched ? "a watchdog" : "a lossless pool");
 }
 
 void nvue_judge_pools(struct nvue *in)
@@ -130,27 +129,26 @@ void nvue_judge_pools(struct nvue *in)
     if (!pauses) judge_no_pauses(in, lossless);
     if (!pauses) return;
     if (lossless && lossless->percent == 0)
-        config_note(in->set, nvue_at(in, lossless->percent_line), "HR007", in->device, CONFIG_NONE,
-                    "PFC is on, and the pool %.40s has none of the buffer", lossless->name);
+        NOTE(in, lossless->percent_line, "HR007", CONFIG_NONE, "PFC is on, and the pool %.40s has none of the buffer",
+             lossless->name);
     else if (lossless && lossless->percent > 0 && lossless->percent < PERCENT_LEAST)
-        config_caution(in->set, nvue_at(in, lossless->percent_line), "HR007", in->device, CONFIG_NONE,
-                       "PFC is on, and the pool %.40s has %lld %% of the buffer: it pauses almost at once",
-                       lossless->name, (long long)lossless->percent);
+        CAUTION(in, lossless->percent_line, "HR007", CONFIG_NONE,
+                "PFC is on, and the pool %.40s has %lld %% of the buffer: it pauses almost at once", lossless->name,
+                (long long)lossless->percent);
     else if (!in->roce && (!lossless || lossless->percent < 0) && in->whole)
-        config_note(in->set, at_pauses(in, pauses), "HR007", in->device, CONFIG_NONE,
-                    "PFC is on, and no traffic-pool default-lossless has a part of the buffer: all of it is lossy");
+        NOTE(in, at_pauses(in, pauses), "HR007", CONFIG_NONE,
+             "PFC is on, and no traffic-pool default-lossless has a part of the buffer: all of it is lossy");
     else if (!in->roce && (!lossless || lossless->percent < 0))
-        config_unjudged(in->set, nvue_at(in, 1), "HR007", in->device, CONFIG_NONE,
-                        "the traffic pools are not in this text");
+        UNJUDGED(in, 1, "HR007", CONFIG_NONE, "the traffic pools are not in this text");
     if (lossless && lossless->priorities && (pauses & ~lossless->priorities))
-        config_note(in->set, nvue_at(in, lossless->priorities_line), "HR007", in->device, CONFIG_NONE,
-                    "PFC is on for priority %u, which is not of the pool %.40s",
-                    (unsigned)__builtin_ctz(pauses & ~lossless->priorities), lossless->name);
+        NOTE(in, lossless->priorities_line, "HR007", CONFIG_NONE,
+             "PFC is on for priority %u, which is not of the pool %.40s",
+             (unsigned)__builtin_ctz(pauses & ~lossless->priorities), lossless->name);
     for (uint32_t i = 0; i < in->pools; i++) {
         unsigned both = strstr(in->pool[i].name, "lossy") ? in->pool[i].priorities & pauses : 0;
         if (both)
-            config_note(in->set, nvue_at(in, in->pool[i].priorities_line), "HR007", in->device, CONFIG_NONE,
-                        "PFC is on for priority %u, which is of the pool %.40s", (unsigned)__builtin_ctz(both),
-                        in->pool[i].name);
+            NOTE(in, in->pool[i].priorities_line, "HR007", CONFIG_NONE,
+                 "PFC is on for priority %u, which is of the pool %.40s", (unsigned)__builtin_ctz(both),
+                 in->pool[i].name);
     }
 }

@@ -111,7 +111,6 @@ struct nvue {
 };
 
 /* import.c */
-struct origin nvue_at(const struct nvue *in, uint32_t line);
 /* Finds; adds where `line` is not 0; else NULL. */
 struct nvue_profile *nvue_profile(struct nvue *in, enum kind kind, const char *name, uint32_t line);
 bool nvue_number(const char *text, int64_t *ret);
