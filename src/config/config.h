@@ -257,8 +257,6 @@ void config_write(struct config_set *set, const char *name, const char **ret_tex
 
 /* --- for importers (set.c, said.c); none of them fails --- */
 #define CONFIG_AT(text, line_) ((struct origin){(text)->source, (line_)})
-#define config_hint(set, at, rule, ...) config_finding(set, at, rule, CONFIG_INFO, __VA_ARGS__)
-#define config_caution(set, at, rule, ...) config_finding(set, at, rule, CONFIG_WARNING, __VA_ARGS__)
 /* Of the text and the device of `in`, what an importer keeps, by a line: config_say() and its like. */
 #define SAY(in, line_, port, ...) config_say((in)->set, CONFIG_AT((in)->text, line_), (in)->device, port, __VA_ARGS__)
 #define SAY_CLASS(in, line_, port, ...)                                                                                \

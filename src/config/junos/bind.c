@@ -49,8 +49,7 @@ static void read_control(struct junos *in, struct junos_node *cos, struct junos_
     struct junos_node *of = profiles ? junos_child(&in->tree, profiles, profile->word) : NULL;
     struct junos_node *map = of ? junos_value(&in->tree, of, "scheduler-map") : NULL;
     if (!of)
-        config_note(in->set, JUNOS_AT(in, profile->line), "MAP007", in->device, CONFIG_NONE,
-                    "traffic-control-profile %.60s is not defined", profile->word);
+        NOTE(in, profile->line, "MAP007", CONFIG_NONE, "traffic-control-profile %.60s is not defined", profile->word);
     take_value(map, &as->map, &as->map_line);
 }
 
@@ -149,8 +148,8 @@ static void judge_ghosts(struct junos *in, struct junos_node *entries)
         bool aggregate = strncmp(at->word, "ae", 2) == 0 && at->word[2] >= '0' && at->word[2] <= '9';
         bool port = unwritten == 1 && written > 2 && strncmp(at->word, "et-", 3) == 0 && !junos_has_wildcard(at->word);
         if ((!aggregate && !port) || junos_child(&in->tree, interfaces, at->word)) continue;
-        config_note(in->set, JUNOS_AT(in, at->line), "MAP007", in->device, CONFIG_NONE,
-                    "class-of-service interfaces %.60s: there is no such interface", at->word);
+        NOTE(in, at->line, "MAP007", CONFIG_NONE, "class-of-service interfaces %.60s: there is no such interface",
+             at->word);
         struct junos_binding as;
         read_entry(in, NULL, at, &as);
         for (uint32_t p = 0; p < in->ports; p++) {
@@ -186,8 +185,8 @@ void junos_bind(struct junos *in, struct junos_node *cos)
         }
     }
     if (!any && in->ports && patterns) /* templates have patterns for kinds of ports that a switch has none of */
-        config_note(in->set, JUNOS_AT(in, pattern[0]->line), "MAP007", in->device, CONFIG_NONE,
-                    "class-of-service interfaces %.60s: there is no such port", pattern[0]->word);
+        NOTE(in, pattern[0]->line, "MAP007", CONFIG_NONE, "class-of-service interfaces %.60s: there is no such port",
+             pattern[0]->word);
     for (uint32_t p = 0; p < in->ports; p++) {
         for (uint32_t a = 0; in->port[p].lag && a < in->ports; a++)
             if (strcmp(in->port[a].name, in->port[p].lag) == 0) lay(&in->port[p].cos, &in->port[a].cos);

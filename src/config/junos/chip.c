@@ -77,6 +77,5 @@ void junos_chip(struct junos *in)
         model = named(file, strlen(file));
         line = 1;
     }
-    if (model && fits(in, model))
-        config_say(in->set, JUNOS_AT(in, line), in->device, CONFIG_NONE, "model", "%s", model->name);
+    if (model && fits(in, model)) SAY(in, line, CONFIG_NONE, "model", "%s", model->name);
 }

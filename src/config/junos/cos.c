@@ -25,9 +25,8 @@ bool junos_number(struct junos *in, const struct junos_node *node, uint32_t low,
         *ret = (uint32_t)number;
         return true;
     }
-    config_note(in->set, JUNOS_AT(in, node->line), "SYN001", in->device, CONFIG_NONE,
-                "%.40s: '%.40s' is not a number from %u to %u", node->parent ? node->parent->word : "", node->word, low,
-                high);
+    NOTE(in, node->line, "SYN001", CONFIG_NONE, "%.40s: '%.40s' is not a number from %u to %u",
+         node->parent ? node->parent->word : "", node->word, low, high);
     return false;
 }
 
@@ -77,8 +76,8 @@ bool junos_code_point(struct junos *in, const struct junos_node *node, unsigned 
         return true;
     }
     if (bits_of(node->word, bits, ret) || named_point(node->word, bits, ret)) return true;
-    config_note(in->set, JUNOS_AT(in, node->line), "SYN001", in->device, CONFIG_NONE,
-                "'%.40s' is no code point: %u bits are expected, or an alias", node->word, bits);
+    NOTE(in, node->line, "SYN001", CONFIG_NONE, "'%.40s' is no code point: %u bits are expected, or an alias",
+         node->word, bits);
     return false;
 }
 
@@ -91,8 +90,7 @@ int junos_class_find(struct junos *in, const char *name, uint32_t line)
     for (uint32_t c = 0; c < in->classes; c++)
         if (strcmp(in->class[c].name, name) == 0) return (int)c;
     if (line && strcmp(name, "mcast") != 0)
-        config_note(in->set, JUNOS_AT(in, line), "MAP007", in->device, CONFIG_NONE,
-                    "forwarding class %.60s is not defined", name);
+        NOTE(in, line, "MAP007", CONFIG_NONE, "forwarding class %.60s is not defined", name);
     return -1;
 }
 
@@ -156,12 +154,12 @@ static void classify(struct junos *in, struct junos_classifier *as, struct junos
         if (!junos_code_point(in, point, as->ieee ? 3 : 6, &value)) continue;
         if (as->at[value] && as->class[value] != class && class >= 0 && as->class[value] >= 0) {
             bool first = in->class[class].no_loss; /* the one with loss is the odd one */
-            config_note(in->set, JUNOS_AT(in, first ? as->at[value] : point->line), "MAP001", in->device, CONFIG_NONE,
-                        "classifier %.60s puts code point %u into %.60s and into %.60s", as->name, value,
-                        in->class[as->class[value]].name, in->class[class].name);
+            NOTE(in, first ? as->at[value] : point->line, "MAP001", CONFIG_NONE,
+                 "classifier %.60s puts code point %u into %.60s and into %.60s", as->name, value,
+                 in->class[as->class[value]].name, in->class[class].name);
             for (int i = 0; i < 2; i++) /* it was meant for another */
-                config_unjudged(in->set, JUNOS_AT(in, point->line), i ? "MAP005" : "MAP006", in->device, CONFIG_NONE,
-                                "a code point is in two classes: which it was meant for is not known");
+                UNJUDGED(in, point->line, i ? "MAP005" : "MAP006", CONFIG_NONE,
+                         "a code point is in two classes: which it was meant for is not known");
             if (!first) continue;
         }
         as->class[value] = (int8_t) class;
@@ -222,10 +220,9 @@ static void read_input(struct junos *in, struct junos_pauses *as, struct junos_n
     as->input_line = input->line;
     if (cable && junos_number(in, cable, 1, 100000, &as->cable_m)) as->cable_line = cable->line;
     if (points[0] && points[1])
-        config_note(
-            in->set, JUNOS_AT(in, points[1]->line), "SYN001", in->device, CONFIG_NONE,
-            "congestion-notification-profile %.60s has code points of DSCP and of 802.1p: only one kind is allowed",
-            as->name);
+        NOTE(in, points[1]->line, "SYN001", CONFIG_NONE,
+             "congestion-notification-profile %.60s has code points of DSCP and of 802.1p: only one kind is allowed",
+             as->name);
     for (unsigned kind = 0; kind < 2; kind++) {
         for (struct junos_node *at = points[kind] ? points[kind]->first : NULL; at; at = at->next) {
             unsigned value;
@@ -272,8 +269,8 @@ static void read_time(struct junos *in, struct junos_node *watch, const char *wo
     if (!value) return;
     *ret_line = value->line;
     if (!line_number(value->word, &number) || number < range[0] || number > range[1])
-        config_note(in->set, JUNOS_AT(in, value->line), "WD002", in->device, CONFIG_NONE,
-                    "pfc-watchdog: %s %.20s is out of range: %u to %u", word, value->word, range[0], range[1]);
+        NOTE(in, value->line, "WD002", CONFIG_NONE, "pfc-watchdog: %s %.20s is out of range: %u to %u", word,
+             value->word, range[0], range[1]);
     if (line_number(value->word, &number) && number > 0 && number <= 1000000) *ret = (uint32_t)number;
 }
 

@@ -229,10 +229,9 @@ int junos_fix(const struct fix *fix)
     int other = read_text(fix->running, &arena, &change.running);
     if (result == 0) result = other;
     if (result == 0 && (change.approved.tree.full || change.running.tree.full))
-        result =
-            fix_refuse(fix, 0,
-                       "it has more statements, or deeper ones, than are read, and a change of a part of them is none; "
-                       "give the configuration of one switch");
+        result = fix_refuse(fix, 0,
+                            "it has more statements, or deeper ones, than are read, and a change of a part of them is "
+                            "none; give the configuration of one switch");
     change.to = result == 0 ? open_memstream(&text, &length) : NULL; /* all of it, or nothing */
     if (result == 0) {
         write_change(&change, fix->families);

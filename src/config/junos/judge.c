@@ -54,23 +54,21 @@ static void judge_points(struct junos *in, const struct junos_classifier *as, co
         const char *class = as->class[d] < 0 ? "best-effort" : in->class[as->class[d]].name;
         told = true;
         if (as->class[d] >= 0 && stops(pauses, in->class[as->class[d]].queue)) { /* all else is there */
-            config_note(
-                in->set, JUNOS_AT(in, in->class[as->class[d]].line), "PFC002", in->device, CONFIG_NONE,
-                "forwarding class %.60s is paused for and its queue is stopped by pauses, and it is not no-loss",
-                class);
+            NOTE(in, in->class[as->class[d]].line, "PFC002", CONFIG_NONE,
+                 "forwarding class %.60s is paused for and its queue is stopped by pauses, and it is not no-loss",
+                 class);
             continue;
         }
-        config_note(in->set, JUNOS_AT(in, line), "MAP001", in->device, CONFIG_NONE,
-                    "congestion-notification-profile %.60s pauses for DSCP %u, which classifier %.60s puts into %.60s, "
-                    "a class with loss",
-                    pauses->name, d, as->name, class);
+        NOTE(in, line, "MAP001", CONFIG_NONE,
+             "congestion-notification-profile %.60s pauses for DSCP %u, which classifier %.60s puts into %.60s, a "
+             "class with loss",
+             pauses->name, d, as->name, class);
     }
     if (told || other < 0 || !pauses->dscps) return;
-    config_note(in->set, JUNOS_AT(in, pauses->input_line ? pauses->input_line : pauses->line), "PFC002", in->device,
-                CONFIG_NONE,
-                "classifier %.60s puts DSCP %d into %.60s, which is without loss, and congestion-notification-profile "
-                "%.60s does not pause for it",
-                as->name, other, in->class[as->class[other]].name, pauses->name);
+    NOTE(in, pauses->input_line ? pauses->input_line : pauses->line, "PFC002", CONFIG_NONE,
+         "classifier %.60s puts DSCP %d into %.60s, which is without loss, and congestion-notification-profile %.60s "
+         "does not pause for it",
+         as->name, other, in->class[as->class[other]].name, pauses->name);
 }
 
 /* A class of this profile: its priority stops its queue.  Of two priorities that disagree, the one that the upper bits
@@ -85,15 +83,14 @@ static void judge_output(struct junos *in, const struct junos_class *class, cons
         if (pauses->queues[other] >> q & 1) stopping = other;
     if (stopping == JUNOS_PRIOS && pauses->queues[p]) {
         unsigned stopped = (unsigned)__builtin_ctz(pauses->queues[p]);
-        config_note(in->set, JUNOS_AT(in, pauses->queue_line[p]), "PFC007", in->device, CONFIG_NONE,
-                    "a pause of priority %u stops queue %u, and forwarding class %.60s of that priority is in queue %u",
-                    p, stopped, class->name, q);
+        NOTE(in, pauses->queue_line[p], "PFC007", CONFIG_NONE,
+             "a pause of priority %u stops queue %u, and forwarding class %.60s of that priority is in queue %u", p,
+             stopped, class->name, q);
     } else if (stopping < JUNOS_PRIOS) {
         bool own = class->tc == (int)stopping && class->priority_line;
-        config_note(in->set, JUNOS_AT(in, own ? class->priority_line : pauses->point_line[stopping]), "PFC007",
-                    in->device, CONFIG_NONE,
-                    "queue %u is stopped by pauses of priority %u, and forwarding class %.60s has pfc-priority %u", q,
-                    stopping, class->name, p);
+        NOTE(in, own ? class->priority_line : pauses->point_line[stopping], "PFC007", CONFIG_NONE,
+             "queue %u is stopped by pauses of priority %u, and forwarding class %.60s has pfc-priority %u", q,
+             stopping, class->name, p);
     }
 }
 
@@ -112,10 +109,9 @@ static void judge_pair(struct junos *in, const struct junos_classifier *as, cons
         if (class->tc < 0 || !class->no_loss || !feeds(as, pauses, (int)c)) continue;
         judge_output(in, class, pauses);
         if (class->priority < 0)
-            config_note(in->set, JUNOS_AT(in, class->line), "PFC007", in->device, CONFIG_NONE,
-                        "forwarding class %.60s has no pfc-priority: with which priority it pauses for a DSCP is not "
-                        "said",
-                        class->name);
+            NOTE(in, class->line, "PFC007", CONFIG_NONE,
+                 "forwarding class %.60s has no pfc-priority: with which priority it pauses for a DSCP is not said",
+                 class->name);
     }
 }
 
@@ -160,16 +156,15 @@ static void judge_exchanged(struct junos *in)
         for (uint32_t c = 0; c < in->classes && map->used; c++) {
             int other = in->class[c].no_loss ? exchanged_with(in, map, c) : -1;
             if (other < 0) continue;
-            config_note(in->set, JUNOS_AT(in, map->at[c]), "ECN001", in->device, CONFIG_NONE,
-                        "scheduler-map %.60s gives %.60s, which is without loss, scheduler %.60s, which does not mark, "
-                        "and %.60s scheduler %.60s, which does: they are exchanged",
-                        map->name, in->class[c].name, map->scheduler[c]->name, in->class[other].name,
-                        map->scheduler[other]->name);
+            NOTE(in, map->at[c], "ECN001", CONFIG_NONE,
+                 "scheduler-map %.60s gives %.60s, which is without loss, scheduler %.60s, which does not mark, and "
+                 "%.60s scheduler %.60s, which does: they are exchanged",
+                 map->name, in->class[c].name, map->scheduler[c]->name, in->class[other].name,
+                 map->scheduler[other]->name);
             for (uint32_t i = 0; i < in->ports * (sizeof(follow) / sizeof(follow[0])); i++) {
                 const struct junos_port *port = &in->port[i % in->ports];
                 if (port->cos.map && strcmp(port->cos.map, map->name) == 0)
-                    config_unjudged(in->set, JUNOS_AT(in, map->at[c]), follow[i / in->ports], in->device, port->id,
-                                    "schedulers are exchanged");
+                    UNJUDGED(in, map->at[c], follow[i / in->ports], port->id, "schedulers are exchanged");
             }
         }
     }
@@ -182,17 +177,16 @@ static void judge_drops(struct junos *in)
             const struct junos_scheduler *as = in->map[m].scheduler[c];
             if (!in->map[m].used || !as || !in->class[c].no_loss) continue;
             if (as->drop && !as->ecn)
-                config_note(in->set, JUNOS_AT(in, as->drop_line), "ECN006", in->device, CONFIG_NONE,
-                            "scheduler %.60s drops by profile %.60s, and %.60s is without loss", as->name,
-                            as->drop->name, in->class[c].name);
+                NOTE(in, as->drop_line, "ECN006", CONFIG_NONE,
+                     "scheduler %.60s drops by profile %.60s, and %.60s is without loss", as->name, as->drop->name,
+                     in->class[c].name);
             if (as->ecn && as->drop && as->drop->fills && as->drop->fill[0] >= LATE_FILL)
-                config_hint(in->set, JUNOS_AT(in, as->drop->fill_line), "ECN010", in->device, CONFIG_NONE,
-                            "drop-profile %.60s marks from %u %% of the queue on: PFC may pause before senders slow "
-                            "down",
-                            as->drop->name, as->drop->fill[0]);
+                HINT(in, as->drop->fill_line, "ECN010", CONFIG_NONE,
+                     "drop-profile %.60s marks from %u %% of the queue on: PFC may pause before senders slow down",
+                     as->drop->name, as->drop->fill[0]);
             if (as->ecn && !as->drop && !as->drop_line)
-                config_note(in->set, JUNOS_AT(in, as->ecn_line), "ECN002", in->device, CONFIG_NONE,
-                            "scheduler %.60s marks by no drop profile: when it marks is not said", as->name);
+                NOTE(in, as->ecn_line, "ECN002", CONFIG_NONE,
+                     "scheduler %.60s marks by no drop profile: when it marks is not said", as->name);
         }
     }
 }
@@ -214,14 +208,13 @@ static void judge_queue(struct junos *in, const struct junos_map *map, uint32_t 
     bool cnps = has_cnps(in, a) || has_cnps(in, b);
     uint32_t line = class->queue_line ? class->queue_line : other->queue_line ? other->queue_line : map->line;
 
-    config_note(
-        in->set, JUNOS_AT(in, line), cnps ? "MAP005" : "SCH001", in->device, CONFIG_NONE,
-        "forwarding classes %.60s and %.60s are both in queue %d, and scheduler-map %.60s serves one strictly and "
-        "the other by a share%s",
-        other->name, class->name, class->queue, map->name, cnps ? ": CNPs wait with the other's packets" : "");
+    NOTE(in, line, cnps ? "MAP005" : "SCH001", CONFIG_NONE,
+         "forwarding classes %.60s and %.60s are both in queue %d, and scheduler-map %.60s serves one strictly and the "
+         "other by a share%s",
+         other->name, class->name, class->queue, map->name, cnps ? ": CNPs wait with the other's packets" : "");
     for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-        config_unjudged(in->set, JUNOS_AT(in, line), rules[i], in->device, CONFIG_NONE,
-                        "two forwarding classes are in queue %d: how it is served is not known", class->queue);
+        UNJUDGED(in, line, rules[i], CONFIG_NONE,
+                 "two forwarding classes are in queue %d: how it is served is not known", class->queue);
 }
 
 static void judge_queues(struct junos *in)
@@ -269,16 +262,15 @@ static void judge_control(struct junos *in)
             lossless = lossless || (map->scheduler[c] && in->class[c].no_loss);
         }
         if (!map->used || !any || !lossless || is_served(in, map, (uint32_t)control)) continue;
-        config_caution(in->set, JUNOS_AT(in, map->line), "SCH001", in->device, CONFIG_NONE,
-                       "scheduler-map %.60s has no scheduler for %.60s: control traffic is promised nothing", map->name,
-                       in->class[control].name);
+        CAUTION(in, map->line, "SCH001", CONFIG_NONE,
+                "scheduler-map %.60s has no scheduler for %.60s: control traffic is promised nothing", map->name,
+                in->class[control].name);
     }
 }
 
 static void unused(struct junos *in, uint32_t line, const char *what, const char *name)
 {
-    config_hint(in->set, JUNOS_AT(in, line), "MAP007", in->device, CONFIG_NONE,
-                "%s %.60s is defined and applied nowhere", what, name);
+    HINT(in, line, "MAP007", CONFIG_NONE, "%s %.60s is defined and applied nowhere", what, name);
 }
 
 static void judge_unused(struct junos *in)
@@ -307,9 +299,9 @@ static void judge_rewrite(struct junos *in, struct junos_node *rule, const struc
         bool cnp = as->class[48] == class;
         for (unsigned d = 0; d < 64; d++) {
             if (as->class[d] != class || d == to || !(in->class[class].no_loss || (cnp && d == 48))) continue;
-            config_note(in->set, JUNOS_AT(in, point->line), "MAP004", in->device, CONFIG_NONE,
-                        "rewrite-rule %.60s: packets of %.60s leave with DSCP %u, and came with %u", rule->word,
-                        at->word, to, d);
+            NOTE(in, point->line, "MAP004", CONFIG_NONE,
+                 "rewrite-rule %.60s: packets of %.60s leave with DSCP %u, and came with %u", rule->word, at->word, to,
+                 d);
             break;
         }
     }
@@ -349,12 +341,10 @@ static void judge_inactive(struct junos *in)
                 others = others || in->port[p].cos.pauses;
         }
         if (!port || port->down || !port->in_use || !others || !strcmp(off->word, "rewrite-rules")) continue;
-        config_caution(in->set, JUNOS_AT(in, off->line), "MAP007", in->device, CONFIG_NONE,
-                       "%.60s: %.60s is inactive, and other ports have class of service", off->interface,
-                       strcmp(off->word, off->interface) == 0 ? "all of it" : off->word);
+        CAUTION(in, off->line, "MAP007", CONFIG_NONE, "%.60s: %.60s is inactive, and other ports have class of service",
+                off->interface, strcmp(off->word, off->interface) == 0 ? "all of it" : off->word);
         for (unsigned r = 0; r < sizeof(follow) / sizeof(follow[0]); r++)
-            config_unjudged(in->set, JUNOS_AT(in, off->line), follow[r], in->device, port->id,
-                            "a statement of it is inactive");
+            UNJUDGED(in, off->line, follow[r], port->id, "a statement of it is inactive");
     }
 }
 
@@ -369,11 +359,9 @@ static void judge_spare(struct junos *in)
             unused(in, tree->spare_line, "group", tree->spare);
             return;
         }
-    config_note(in->set, JUNOS_AT(in, tree->apply_line ? tree->apply_line : tree->spare_line), "MAP007", in->device,
-                CONFIG_NONE,
-                "group %.60s has class of service and is not applied: no port has a classifier, PFC or a "
-                "scheduler-map",
-                tree->spare);
+    NOTE(in, tree->apply_line ? tree->apply_line : tree->spare_line, "MAP007", CONFIG_NONE,
+         "group %.60s has class of service and is not applied: no port has a classifier, PFC or a scheduler-map",
+         tree->spare);
 }
 
 void junos_judge(struct junos *in)

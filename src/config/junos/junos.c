@@ -150,8 +150,7 @@ static uint32_t most_named(struct junos *in)
         if (list && count > most) most = count, line = list->line;
     }
     if (most > JUNOS_NAMED)
-        config_note(in->set, JUNOS_AT(in, line), NULL, in->device, CONFIG_NONE,
-                    "more than %u of a kind: the rest is left out", JUNOS_NAMED);
+        NOTE(in, line, NULL, CONFIG_NONE, "more than %u of a kind: the rest is left out", JUNOS_NAMED);
     return most > JUNOS_NAMED ? JUNOS_NAMED : most;
 }
 
@@ -163,7 +162,7 @@ static int import(struct junos *in)
     if (is_foreign(in)) return -EINVAL;
     struct junos_node *name = junos_value(&in->tree, &in->tree.root, "system host-name");
     if (in->text->device) name = NULL;
-    in->device = config_device(in->set, JUNOS_AT(in, name ? name->line : 1),
+    in->device = config_device(in->set, CONFIG_AT(in->text, name ? name->line : 1),
                                name ? name->word : config_device_name(in->set, in->text), "junos", false);
     junos_tree_expand(&in->tree, in->device);
     in->named = most_named(in);

@@ -137,7 +137,6 @@ struct junos {
     int egress_alpha[2]; /* -1: not said */
 };
 
-#define JUNOS_AT(in, line_) CONFIG_AT((in)->text, (line_))
 /* class-of-service, but for its interfaces (cos.c, schedule.c); `cos` NULL: there is none. */
 void junos_cos(struct junos *in, struct junos_node *cos);
 void junos_schedules(struct junos *in, struct junos_node *cos);

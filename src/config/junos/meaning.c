@@ -29,7 +29,7 @@ static uint32_t or_line(uint32_t line, uint32_t other)
 
 static void undefined(struct junos *in, uint32_t line, const char *what, const char *name)
 {
-    config_note(in->set, JUNOS_AT(in, line), "MAP007", in->device, CONFIG_NONE, "%s %.60s is not defined", what, name);
+    NOTE(in, line, "MAP007", CONFIG_NONE, "%s %.60s is not defined", what, name);
 }
 
 static const struct junos_classifier *find_classifier(struct junos *in, const char *name, bool ieee, uint32_t line)
@@ -66,8 +66,7 @@ static void find_things(struct port *port)
         static const char *const rules[] = {"ECN", "SCH", "MAP005", "MAP008", "SIB001"};
         undefined(in, cos->map_line, "scheduler-map", cos->map);
         for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-            config_unjudged(in->set, JUNOS_AT(in, cos->map_line), rules[i], in->device, port->id,
-                            "its scheduler-map is not defined");
+            UNJUDGED(in, cos->map_line, rules[i], port->id, "its scheduler-map is not defined");
     }
 }
 
@@ -120,18 +119,16 @@ static void say_maps(struct port *port)
     uint32_t line[JUNOS_PRIOS] = {0};
 
     spare_queues(in, queue);
-    config_say(in->set, JUNOS_AT(in, here), in->device, port->id, "trust", port->ieee ? "pcp" : "dscp");
+    SAY(in, here, port->id, "trust", port->ieee ? "pcp" : "dscp");
     for (unsigned v = 0; v < (port->ieee ? 8u : 64u); v++)
-        config_say_map(in->set, JUNOS_AT(in, port->at[v]), in->device, port->id, port->ieee ? "pcp-map" : "dscp-map", v,
-                       tc_of(in, port->class[v]));
+        SAY_MAP(in, port->at[v], port->id, port->ieee ? "pcp-map" : "dscp-map", v, tc_of(in, port->class[v]));
     for (uint32_t c = 0; c < in->classes; c++) {
         if (in->class[c].tc < 0) continue;
         queue[in->class[c].tc] = (unsigned)in->class[c].queue;
         line[in->class[c].tc] = or_line(in->class[c].queue_line, in->class[c].line);
     }
     for (unsigned tc = 0; tc < JUNOS_PRIOS; tc++)
-        config_say_map(in->set, JUNOS_AT(in, or_line(line[tc], here)), in->device, port->id, "queue-map", tc,
-                       queue[tc]);
+        SAY_MAP(in, or_line(line[tc], here), port->id, "queue-map", tc, queue[tc]);
 }
 
 /* --- pauses --- */
@@ -207,16 +204,14 @@ static void say_own_pauses(struct port *port)
         queue[class->tc] = (unsigned)class->queue;
         snprintf(path, sizeof(path), "own.pfc-priority.%d", class->tc);
         if (class->no_loss && class->priority >= 0 && class->priority != class->tc)
-            config_say(in->set, JUNOS_AT(in, or_line(class->priority_line, class->line)), in->device, port->id, path,
-                       "%d", class->priority);
+            SAY(in, or_line(class->priority_line, class->line), port->id, path, "%d", class->priority);
     }
     for (unsigned p = 0; p < JUNOS_PRIOS && as->output; p++) {
         snprintf(path, sizeof(path), "own.pfc-queue.%u", p);
         if (as->queues[p] && !(as->queues[p] >> queue[p] & 1))
-            config_say(in->set, JUNOS_AT(in, as->queue_line[p]), in->device, port->id, path, "%d",
-                       __builtin_ctz(as->queues[p]));
+            SAY(in, as->queue_line[p], port->id, path, "%d", __builtin_ctz(as->queues[p]));
         else if (!as->queues[p] && lossless(in, p))
-            config_say(in->set, JUNOS_AT(in, as->line), in->device, port->id, path, "none");
+            SAY(in, as->line, port->id, path, "none");
     }
 }
 
@@ -238,16 +233,13 @@ static unsigned say_pauses(struct port *port)
             if ((rx >> p & 1) && lossless(in, p) && !led_to(port, p)) tx |= 1u << p;
         if (!tx && port->pauses->dscps) tx = rx;
     }
-    config_say_bits(in->set, JUNOS_AT(in, rx_line), in->device, port->id, "pfc.rx", rx);
-    config_say_bits(in->set, JUNOS_AT(in, tx_line), in->device, port->id, "pfc.tx", tx);
+    SAY_BITS(in, rx_line, port->id, "pfc.rx", rx);
+    SAY_BITS(in, tx_line, port->id, "pfc.tx", tx);
     if (!(tx | rx)) return 0;
     say_own_pauses(port);
-    config_say(in->set, JUNOS_AT(in, or_line(port->pauses->cable_line, or_line(port->pauses->input_line, tx_line))),
-               in->device, port->id, "headroom-cable", "%um",
-               port->pauses->cable_m ? port->pauses->cable_m : JUNOS_CABLE_DEFAULT_M);
-    if (port->pauses->mru)
-        config_say(in->set, JUNOS_AT(in, port->pauses->mru_line), in->device, port->id, "headroom-mtu", "%u",
-                   port->pauses->mru);
+    SAY(in, or_line(port->pauses->cable_line, or_line(port->pauses->input_line, tx_line)), port->id, "headroom-cable",
+        "%um", port->pauses->cable_m ? port->pauses->cable_m : JUNOS_CABLE_DEFAULT_M);
+    if (port->pauses->mru) SAY(in, port->pauses->mru_line, port->id, "headroom-mtu", "%u", port->pauses->mru);
     return tx | rx;
 }
 
@@ -263,7 +255,7 @@ static void say_marking(struct port *port, unsigned tc, bool lossless, const str
     char own[32];
 
     if (!as || !as->ecn) {
-        config_say_class(in->set, JUNOS_AT(in, none), in->device, port->id, tc, "ecn", "false");
+        SAY_CLASS(in, none, port->id, tc, "ecn", "false");
         return;
     }
     line = or_line(drop ? drop->fill_line : 0, as->ecn_line);
@@ -272,24 +264,21 @@ static void say_marking(struct port *port, unsigned tc, bool lossless, const str
         max = drop->fill[drop->fills - 1];
     }
     if (drop && drop->chances && drop->chance[drop->chances - 1]) chance = drop->chance[drop->chances - 1];
-    config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.probability", "%u%%", chance);
+    SAY_CLASS(in, line, port->id, tc, "ecn.probability", "%u%%", chance);
     queue = known ? known : JUNOS_QUEUE_BYTES;
-    config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.min", "%lluB",
-                     (unsigned long long)junos_fill_bytes(queue, min));
-    config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.max", "%lluB",
-                     (unsigned long long)junos_fill_bytes(queue, max));
+    SAY_CLASS(in, line, port->id, tc, "ecn.min", "%lluB", (unsigned long long)junos_fill_bytes(queue, min));
+    SAY_CLASS(in, line, port->id, tc, "ecn.max", "%lluB", (unsigned long long)junos_fill_bytes(queue, max));
     snprintf(own, sizeof(own), "own.ecn-fill.%u", tc); /* for who compares: the levels, and of what, 0: not known */
-    config_say(in->set, JUNOS_AT(in, line), in->device, port->id, own, "%u %u %llu", min, max,
-               (unsigned long long)known);
+    SAY(in, line, port->id, own, "%u %u %llu", min, max, (unsigned long long)known);
     if (in->unsized) return;
     in->unsized = true;
     for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-        config_unjudged(in->set, JUNOS_AT(in, line), rules[i], in->device, CONFIG_NONE,
-                        known ? "fill levels are per cent of what a queue may hold, which the others leave it: at most "
-                                "%llu KB on this chip"
-                              : "fill levels are per cent of what a queue may hold, which is not known of this chip: "
-                                "%llu KB are taken",
-                        (unsigned long long)(queue / 1000));
+        UNJUDGED(in, line, rules[i], CONFIG_NONE,
+                 known ? "fill levels are per cent of what a queue may hold, which the others leave it: at most %llu "
+                         "KB on this chip"
+                       : "fill levels are per cent of what a queue may hold, which is not known of this chip: %llu KB "
+                         "are taken",
+                 (unsigned long long)(queue / 1000));
 }
 
 /* The line that gives a class without loss the scheduler of one with loss; 0: its scheduler is its own. */
@@ -319,8 +308,8 @@ static void say_queues(struct port *port)
         if (as->percent > most) most = as->percent, largest = as->rate_line;
     }
     if (sum > 100)
-        config_note(in->set, JUNOS_AT(in, largest), "SCH001", in->device, CONFIG_NONE,
-                    "scheduler-map %.60s: the transmit rates of its queues add up to %u %%", port->map->name, sum);
+        NOTE(in, largest, "SCH001", CONFIG_NONE,
+             "scheduler-map %.60s: the transmit rates of its queues add up to %u %%", port->map->name, sum);
     said = 0;
     for (uint32_t c = 0; c < in->classes; c++) {
         const struct junos_class *class = &in->class[c];
@@ -328,11 +317,9 @@ static void say_queues(struct port *port)
         if (class->tc < 0) continue;
         unsigned tc = (unsigned)class->tc;
         if (as) {
-            config_say_class(in->set, JUNOS_AT(in, or_line(as->strict_line, as->line)), in->device, port->id, tc,
-                             "strict", as->strict ? "true" : "false");
+            SAY_CLASS(in, or_line(as->strict_line, as->line), port->id, tc, "strict", as->strict ? "true" : "false");
             if (!as->strict && as->percent && sum <= 100 && !(said >> class->queue & 1))
-                config_say_class(in->set, JUNOS_AT(in, as->rate_line), in->device, port->id, tc, "share", "%u%%",
-                                 as->percent);
+                SAY_CLASS(in, as->rate_line, port->id, tc, "share", "%u%%", as->percent);
             said |= 1u << class->queue;
         }
         if (as || class->no_loss)
@@ -355,23 +342,24 @@ static void say_frames(struct port *port)
     if (as->unwritten) return;
     static const char *const rules[] = {"MAP", "PFC", "ECN", "SIB001", "LAG001", "WD", "SCH"};
     for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]) && as->ghost_line; i++)
-        config_unjudged(in->set, JUNOS_AT(in, as->ghost_line), rules[i], in->device, port->id,
-                        "class-of-service interfaces names an interface that is not there, and may mean this one");
-    config_say(in->set, JUNOS_AT(in, line), in->device, port->id, "mtu", "%u", mtu);
-    if (as->rate_gbps)
-        config_say(in->set, JUNOS_AT(in, as->rate_line), in->device, port->id, "rate", "%uG", as->rate_gbps);
-    if (as->fec) config_say(in->set, JUNOS_AT(in, as->fec_line), in->device, port->id, "fec", "%s", as->fec);
-    if (as->down) config_say(in->set, JUNOS_AT(in, as->down_line), in->device, port->id, "up", "false");
+        UNJUDGED(in, as->ghost_line, rules[i], port->id,
+                 "class-of-service interfaces names an interface that is not there, and may mean this one");
+    SAY(in, line, port->id, "mtu", "%u", mtu);
+    if (as->rate_gbps) SAY(in, as->rate_line, port->id, "rate", "%uG", as->rate_gbps);
+    if (as->fec) SAY(in, as->fec_line, port->id, "fec", "%s", as->fec);
+    if (as->down) SAY(in, as->down_line, port->id, "up", "false");
     if (!as->down && !as->in_use) config_idle(in->set, in->device, port->id);
-    if (as->lag) config_lag(in->set, JUNOS_AT(in, as->lag_line), in->device, port->id, as->lag);
+    if (as->lag) config_lag(in->set, CONFIG_AT(in->text, as->lag_line), in->device, port->id, as->lag);
     for (uint32_t i = 0; i < as->addresses; i++)
-        config_address(in->set, JUNOS_AT(in, as->address[i]->line), in->device, port->id, as->address[i]->word);
-    if (as->described) config_described(in->set, JUNOS_AT(in, as->described_line), in->device, port->id, as->described);
+        config_address(in->set, CONFIG_AT(in->text, as->address[i]->line), in->device, port->id, as->address[i]->word);
+    if (as->described)
+        config_described(in->set, CONFIG_AT(in->text, as->described_line), in->device, port->id, as->described);
 }
 
 static void say_port(struct junos *in, struct junos_port *as)
 {
-    struct port port = {.in = in, .as = as, .id = config_port(in->set, JUNOS_AT(in, as->line), in->device, as->name)};
+    struct port port = {
+        .in = in, .as = as, .id = config_port(in->set, CONFIG_AT(in->text, as->line), in->device, as->name)};
 
     if (port.id == CONFIG_NONE) return;
     as->id = port.id;
@@ -381,13 +369,12 @@ static void say_port(struct junos *in, struct junos_port *as)
     say_maps(&port);
     unsigned paused = say_pauses(&port);
     say_queues(&port);
-    if (paused && !port.pauses->watch)
-        config_say(in->set, JUNOS_AT(in, port.pauses->line), in->device, port.id, "watched", "false");
+    if (paused && !port.pauses->watch) SAY(in, port.pauses->line, port.id, "watched", "false");
     if (as->pause_line && paused)
-        config_note(in->set, JUNOS_AT(in, as->pause_line), "PFC005", in->device, port.id,
-                    "flow-control and a congestion-notification-profile exclude each other");
+        NOTE(in, as->pause_line, "PFC005", port.id,
+             "flow-control and a congestion-notification-profile exclude each other");
     else if (as->pause_line)
-        config_say(in->set, JUNOS_AT(in, as->pause_line), in->device, port.id, "pause", "802.3x");
+        SAY(in, as->pause_line, port.id, "pause", "802.3x");
 }
 
 static void say_watchdog(struct junos *in)
@@ -401,24 +388,21 @@ static void say_watchdog(struct junos *in)
         if (!as->watch) continue;
         if (!first) first = as;
         if (as->poll_ms * as->polls != first->poll_ms * first->polls || as->recovery_ms != first->recovery_ms)
-            config_note(in->set, JUNOS_AT(in, as->watch_line), "WD003", in->device, CONFIG_NONE,
-                        "%.60s detects in %u ms and restores in %u ms, %.60s in %u ms and %u ms", as->name,
-                        as->poll_ms * as->polls, as->recovery_ms, first->name, first->poll_ms * first->polls,
-                        first->recovery_ms);
+            NOTE(in, as->watch_line, "WD003", CONFIG_NONE,
+                 "%.60s detects in %u ms and restores in %u ms, %.60s in %u ms and %u ms", as->name,
+                 as->poll_ms * as->polls, as->recovery_ms, first->name, first->poll_ms * first->polls,
+                 first->recovery_ms);
     }
     if (!first) {
-        if (without) config_say(in->set, JUNOS_AT(in, without->line), in->device, CONFIG_NONE, "watchdog", "false");
+        if (without) SAY(in, without->line, CONFIG_NONE, "watchdog", "false");
         return;
     }
     uint32_t line = first->watch_line;
-    config_say(in->set, JUNOS_AT(in, or_line(first->poll_line, line)), in->device, CONFIG_NONE, "watchdog.poll", "%ums",
-               first->poll_ms);
-    config_say(in->set, JUNOS_AT(in, or_line(first->polls_line, line)), in->device, CONFIG_NONE, "watchdog.detect",
-               "%llums", (unsigned long long)first->poll_ms * first->polls);
-    config_say(in->set, JUNOS_AT(in, or_line(first->recovery_line, line)), in->device, CONFIG_NONE, "watchdog.restore",
-               "%ums", first->recovery_ms);
-    config_say(in->set, JUNOS_AT(in, or_line(first->action_line, line)), in->device, CONFIG_NONE, "watchdog.action",
-               first->forward ? "forward" : "drop");
+    SAY(in, or_line(first->poll_line, line), CONFIG_NONE, "watchdog.poll", "%ums", first->poll_ms);
+    SAY(in, or_line(first->polls_line, line), CONFIG_NONE, "watchdog.detect", "%llums",
+        (unsigned long long)first->poll_ms * first->polls);
+    SAY(in, or_line(first->recovery_line, line), CONFIG_NONE, "watchdog.restore", "%ums", first->recovery_ms);
+    SAY(in, or_line(first->action_line, line), CONFIG_NONE, "watchdog.action", first->forward ? "forward" : "drop");
 }
 
 static void say_lossless(struct junos *in)
@@ -426,13 +410,11 @@ static void say_lossless(struct junos *in)
     for (uint32_t c = 0; c < in->classes; c++) {
         const struct junos_class *class = &in->class[c];
         if (class->tc < 0 || !class->no_loss) continue;
-        config_say_class(in->set, JUNOS_AT(in, class->line), in->device, CONFIG_NONE, (unsigned)class->tc, "lossless",
-                         "true");
+        SAY_CLASS(in, class->line, CONFIG_NONE, (unsigned)class->tc, "lossless", "true");
         if (in->alpha < 0) continue;
         bool whole = in->alpha >= (int)JUNOS_ALPHA_ONE;
         unsigned power = 1u << (whole ? in->alpha - (int)JUNOS_ALPHA_ONE : (int)JUNOS_ALPHA_ONE - in->alpha);
-        config_say_class(in->set, JUNOS_AT(in, in->alpha_line), in->device, CONFIG_NONE, (unsigned)class->tc, "alpha",
-                         whole ? "%u" : "1/%u", power);
+        SAY_CLASS(in, in->alpha_line, CONFIG_NONE, (unsigned)class->tc, "alpha", whole ? "%u" : "1/%u", power);
     }
 }
 

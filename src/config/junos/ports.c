@@ -43,8 +43,7 @@ static void read_speed(struct junos *in, struct junos_port *as, struct junos_nod
     if (!speed) return;
     uint32_t gbps = gbps_of(speed->word);
     if (!gbps && strcmp(speed->word, "auto") != 0)
-        config_note(in->set, JUNOS_AT(in, speed->line), NULL, in->device, CONFIG_NONE, "speed %.20s is not understood",
-                    speed->word);
+        NOTE(in, speed->line, NULL, CONFIG_NONE, "speed %.20s is not understood", speed->word);
     if (!gbps) return;
     as->rate_gbps = gbps;
     as->rate_line = speed->line;
@@ -281,8 +280,7 @@ void junos_ports(struct junos *in, struct junos_node *cos)
     uint32_t room = children(interfaces) + children(entries);
 
     if (room > CONFIG_PORTS_MAX) {
-        config_note(in->set, JUNOS_AT(in, 1), NULL, in->device, CONFIG_NONE,
-                    "more than %u interfaces: the rest is left out", CONFIG_PORTS_MAX);
+        NOTE(in, 1, NULL, CONFIG_NONE, "more than %u interfaces: the rest is left out", CONFIG_PORTS_MAX);
         room = CONFIG_PORTS_MAX;
     }
     in->port = ARENA_NEW(in->arena, struct junos_port, room + 1);

@@ -148,8 +148,8 @@ static void judge_filters(struct junos *in)
         bool classifies = strcmp(at->word, "forwarding-class") == 0, marks = strcmp(at->word, "dscp") == 0;
         if (!classifies && !marks) continue;
         if (in->device < in->set->devices) in->set->device[in->device].unclear = true;
-        config_note(in->set, JUNOS_AT(in, at->line), NULL, in->device, CONFIG_NONE, "a filter that %s: %.60s",
-                    classifies ? "classifies" : "marks", at->last ? at->last->word : "");
+        NOTE(in, at->line, NULL, CONFIG_NONE, "a filter that %s: %.60s", classifies ? "classifies" : "marks",
+             at->last ? at->last->word : "");
     }
 }
 
@@ -189,6 +189,6 @@ void junos_rest(struct junos *in)
         if (at->known) continue;
         next = junos_next_below(root, &alone); /* told once, with all that is below it */
         if (passed_over(at) || is_told(&listed, at) || ++listed.count > LISTED_MAX) continue;
-        config_note(in->set, JUNOS_AT(in, at->line), NULL, in->device, CONFIG_NONE, "%s", path_of(at, path));
+        NOTE(in, at->line, NULL, CONFIG_NONE, "%s", path_of(at, path));
     }
 }

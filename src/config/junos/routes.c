@@ -43,8 +43,7 @@ static void say_hash(struct junos *in)
     struct junos_node *layer3 = key ? junos_child(&in->tree, key, "layer-3") : NULL;
     bool blind = port || (layer3 && !junos_child(&in->tree, key, "layer-4"));
     if (!blind) return;
-    config_say(in->set, JUNOS_AT(in, port ? port->line : layer3->line), in->device, CONFIG_NONE, "ecmp.hash",
-               "[src, dst]");
+    SAY(in, port ? port->line : layer3->line, CONFIG_NONE, "ecmp.hash", "[src, dst]");
 }
 
 /* `ecmp-dlb`: paths are chosen by load. */
@@ -61,8 +60,7 @@ static void say_balance(struct junos *in)
         const struct junos_node *at = spray ? spray : flowlet ? flowlet : dlb;
         junos_known_all(dlb);
         if (!junos_child(&in->tree, dlb, "assigned-flow"))
-            config_say(in->set, JUNOS_AT(in, at->line), in->device, CONFIG_NONE, "balance",
-                       spray ? "spray" : "flowlet");
+            SAY(in, at->line, CONFIG_NONE, "balance", spray ? "spray" : "flowlet");
     }
 }
 
@@ -105,16 +103,17 @@ static void say_paths(struct junos *in)
     const struct junos_node *where = peering.single ? peering.single : table ? table : options ? options : bgp;
     const struct junos_node *unused = all ? NULL : balancing(in);
     if (!peering.single && unused && peering.neighbours > 1)
-        config_note(in->set, JUNOS_AT(in, unused->line), "TOP008", in->device, CONFIG_NONE,
-                    "policy %.60s balances, and routing-options forwarding-table does not export it: of %u equal "
-                    "paths one is used",
-                    unused->word, peering.neighbours);
+        NOTE(in, unused->line, "TOP008", CONFIG_NONE,
+             "policy %.60s balances, and routing-options forwarding-table does not export it: of %u equal paths one is "
+             "used",
+             unused->word, peering.neighbours);
     else if (!peering.single && !all && peering.neighbours > 1) /* releases differ in what they then install */
-        config_hint(in->set, JUNOS_AT(in, where->line), "TOP008", in->device, CONFIG_NONE,
-                    "BGP keeps %u equal paths, and the forwarding table exports no policy with load-balance: it may "
-                    "get one of them",
-                    peering.neighbours);
-    config_paths(in->set, JUNOS_AT(in, where->line), in->device, peering.single ? 1 : PATHS_MOST, peering.neighbours);
+        HINT(in, where->line, "TOP008", CONFIG_NONE,
+             "BGP keeps %u equal paths, and the forwarding table exports no policy with load-balance: it may get one "
+             "of them",
+             peering.neighbours);
+    config_paths(in->set, CONFIG_AT(in->text, where->line), in->device, peering.single ? 1 : PATHS_MOST,
+                 peering.neighbours);
 }
 
 void junos_routes(struct junos *in)

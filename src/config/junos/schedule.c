@@ -44,9 +44,7 @@ static void judge_profile(struct junos *in, const struct junos_profile *as)
         wrong = "it never marks";
         line = as->chance_at[as->chances - 1];
     }
-    if (wrong)
-        config_note(in->set, JUNOS_AT(in, line), "ECN002", in->device, CONFIG_NONE, "drop-profile %.60s: %s", as->name,
-                    wrong);
+    if (wrong) NOTE(in, line, "ECN002", CONFIG_NONE, "drop-profile %.60s: %s", as->name, wrong);
 }
 
 /* `interpolate { fill-level [ 55 90 ]; drop-probability [ 0 100 ]; }`, or `fill-level 55 drop-probability 10;` each.  A
@@ -74,8 +72,7 @@ static const struct junos_profile *find_profile(struct junos *in, const struct j
         in->profile[p].used = true;
         return &in->profile[p];
     }
-    config_note(in->set, JUNOS_AT(in, name->line), "MAP007", in->device, CONFIG_NONE,
-                "drop-profile %.60s is not defined", name->word);
+    NOTE(in, name->line, "MAP007", CONFIG_NONE, "drop-profile %.60s is not defined", name->word);
     return NULL;
 }
 
@@ -94,9 +91,9 @@ static void read_rate(struct junos *in, struct junos_scheduler *as, struct junos
     if (!value) return;
     junos_known_all(value);
     if (strcmp(value->word, "remainder") != 0)
-        config_note(in->set, JUNOS_AT(in, value->line), NULL, in->device, CONFIG_NONE,
-                    "scheduler %.60s: transmit-rate %.20s is no part of the line: its share is not known", as->name,
-                    value->word);
+        NOTE(in, value->line, NULL, CONFIG_NONE,
+             "scheduler %.60s: transmit-rate %.20s is no part of the line: its share is not known", as->name,
+             value->word);
 }
 
 /* `shaping-rate 40g;` or `shaping-rate percent 10;` */
@@ -138,10 +135,10 @@ static void judge_shape(struct junos *in, const struct junos_scheduler *as, cons
 
     if (!class->no_loss || !as->shaped_line) return;
     if (as->shaped_percent ? as->shaped_percent >= promised : slow || as->shaped >= promised * percent) return;
-    config_caution(in->set, JUNOS_AT(in, as->shaped_line), "SCH001", in->device, CONFIG_NONE,
-                   "scheduler %.60s holds class %.60s, which is without loss, below the share of %u %% that it is due: "
-                   "what is over waits, and is paused",
-                   as->name, class->name, promised);
+    CAUTION(in, as->shaped_line, "SCH001", CONFIG_NONE,
+            "scheduler %.60s holds class %.60s, which is without loss, below the share of %u %% that it is due: what "
+            "is over waits, and is paused",
+            as->name, class->name, promised);
 }
 
 static void read_scheduler(struct junos *in, struct junos_node *node)
@@ -182,8 +179,7 @@ static const struct junos_scheduler *find_scheduler(struct junos *in, const stru
         in->scheduler[s].used = true;
         return &in->scheduler[s];
     }
-    config_note(in->set, JUNOS_AT(in, name->line), "MAP007", in->device, CONFIG_NONE, "scheduler %.60s is not defined",
-                name->word);
+    NOTE(in, name->line, "MAP007", CONFIG_NONE, "scheduler %.60s is not defined", name->word);
     return NULL;
 }
 
@@ -246,16 +242,16 @@ static void judge_partitions(struct junos *in, struct junos_node *way, const cha
         all = all && at;
         if (at && percent > most) most = percent, line = at;
         if (at && !percent && strncmp(parts[i], "lossless", 8) == 0)
-            config_note(in->set, JUNOS_AT(in, at), "HR001", in->device, CONFIG_NONE,
-                        strcmp(parts[i], "lossless") == 0
-                            ? "shared-buffer %s: the lossless partition has 0 %%: queues without loss have no buffer"
-                            : "shared-buffer %s: lossless-headroom has 0 %%: what still arrives after a pause is lost",
-                        way->word);
+            NOTE(in, at, "HR001", CONFIG_NONE,
+                 strcmp(parts[i], "lossless") == 0
+                     ? "shared-buffer %s: the lossless partition has 0 %%: queues without loss have no buffer"
+                     : "shared-buffer %s: lossless-headroom has 0 %%: what still arrives after a pause is lost",
+                 way->word);
     }
     if (sum <= 100) line = way->line; /* something is missing */
     if (sum > 100 || (whole && all && sum < 100))
-        config_note(in->set, JUNOS_AT(in, line), "SYN001", in->device, CONFIG_NONE,
-                    "shared-buffer %s: the partitions add up to %u %%, and 100 %% is what there is", way->word, sum);
+        NOTE(in, line, "SYN001", CONFIG_NONE,
+             "shared-buffer %s: the partitions add up to %u %%, and 100 %% is what there is", way->word, sum);
 }
 
 void junos_buffers(struct junos *in, struct junos_node *cos)
