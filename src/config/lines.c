@@ -22,6 +22,7 @@
 
 #include "base/check.h"
 #include "config/config.h"
+#include "config/words.h"
 #include "fabric/errors.h"
 
 #define LINE_MAX_BYTES 65536u
@@ -152,19 +153,14 @@ static void split(struct arena *arena, struct line *line, const char *text, size
 
 static bool opens(const struct lines_grammar *grammar, const struct line *line)
 {
-    for (const char *const *word = grammar->opens; *word; word++)
-        if (strcmp(line->word[0], *word) == 0) return true;
-    return false;
+    return words_have(grammar->opens, line->word[0]);
 }
 
-bool line_command(const struct line *line, const char *const *list)
+bool line_command(const struct line *line, const char *words)
 {
     bool undone = strcmp(line->word[0], "no") == 0 || strcmp(line->word[0], "default") == 0;
-    const char *word = line->word[undone && line->words > 1 ? 1 : 0];
 
-    while (*list && strcmp(*list, word) != 0)
-        list++;
-    return *list != NULL;
+    return words_have(words, line->word[undone && line->words > 1 ? 1 : 0]);
 }
 
 /* Is `line`, which is not indented below the block, of it all the same?  `io_exits`: modes that were left before it. */
@@ -216,12 +212,10 @@ static void line_error(struct fabric_errors *errors, uint32_t number, const char
 
 static bool is_prompt(const struct line *line)
 {
-    static const char *const words[] = {"exit", "end", "conf", "configure", "enable", "copy", "write"};
+    static const char words[] = "exit end conf configure enable copy write";
 
-    if (line->words > 2 || line->indent > LINES_DEEP * 4) return false;
-    for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
-        if (strcmp(line->word[0], words[w]) == 0) return line->words == 1 || strcmp(line->word[1], "terminal") == 0;
-    return false;
+    if (line->words > 2 || line->indent > LINES_DEEP * 4 || !words_have(words, line->word[0])) return false;
+    return line->words == 1 || strcmp(line->word[1], "terminal") == 0;
 }
 
 struct banners { /* ends that were looked for and are not in the rest of the text */

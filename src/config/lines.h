@@ -37,12 +37,12 @@ struct lines {
     uint32_t count;
 };
 
-/* Cuts `text` up.  `opens` names the commands (first words) that open a block in the system's grammar, ended by NULL.
+/* Cuts `text` up.  `opens` names the commands (first words) that open a block in the system's grammar.
  * A block whose first line is indented is found by indentation.  For any other, as in scripts that are pasted into a
  * terminal, `belongs` says whether a line is of the block, as the command line would take it; `flat`: no interface of
  * the file has indented lines.  0; -EINVAL with an error. */
 struct lines_grammar {
-    const char *const *opens;
+    const char *opens;                                                             /* words.h */
     bool (*belongs)(const struct line *block, const struct line *line, bool flat); /* NULL: indentation alone */
 };
 int lines_read(const char *text, size_t length, const struct lines_grammar *grammar, struct arena *arena,
@@ -61,8 +61,8 @@ bool line_is(const struct line *line, const char *pattern, struct line_match *re
 bool line_take(struct line *line, const char *pattern, struct line_match *ret);
 /* The same where words that nobody knows may follow: the line counts, and lines_rest() lists what was left of it. */
 bool line_take_part(struct line *line, const char *pattern, struct line_match *ret);
-/* Is the first word, or the one after `no` or `default`, one of `list` (ended by NULL)? */
-bool line_command(const struct line *line, const char *const *list);
+/* Is the first word, or the one after `no` or `default`, one of these (words.h)? */
+bool line_command(const struct line *line, const char *words);
 /* Decimal, all of `text`. */
 bool line_number(const char *text, uint64_t *ret);
 /* `0.20` with at most nine digits after the point, times 10^9. */

@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "base/check.h"
+#include "config/words.h"
 #include "fabric/errors.h"
 
 #define UNKNOWN_LEAST 4u /* lines: of fewer nothing follows */
@@ -53,7 +54,7 @@ static const struct {
 /* Of a line that nobody understood nothing follows, nor that it is not there.  */
 static void not_judged(struct config_set *set, struct origin at, const struct line *line, uint32_t device)
 {
-    static const char *const aside[] = {"logging", "snmp-server", "hardware", "platform", "event-handler", NULL};
+    static const char aside[] = "logging snmp-server hardware platform event-handler";
 
     if (line_command(line, aside) || strcmp(line->word[0], "no") == 0) return;
     for (size_t r = 0; r < sizeof(rests) / sizeof(rests[0]); r++)
@@ -76,18 +77,13 @@ void lines_foreign(struct config_set *set, const struct config_text *text, struc
     }
 }
 
-static bool is_aside(const struct line *line, const char *const *aside)
+static bool is_aside(const struct line *line, const char *aside)
 {
-    const char *word = line->word[0];
-
-    if (strcmp(word, "no") == 0 && line->words > 1) word = line->word[1];
-    for (; *aside; aside++)
-        if (strcmp(word, *aside) == 0) return true;
-    return false;
+    return words_have(aside, line->word[strcmp(line->word[0], "no") == 0 && line->words > 1]);
 }
 
 void lines_rest(struct config_set *set, const struct config_text *text, const struct lines *lines, uint32_t device,
-                const char *const *aside)
+                const char *aside)
 {
     uint32_t inside = 0; /* lines before this one are of a block that was noted or put aside */
 
@@ -112,11 +108,9 @@ void lines_rest(struct config_set *set, const struct config_text *text, const st
 /* What a system has for its own chips is its own, however little of it is understood. */
 static bool of_platform(const struct lines *lines, const struct line *line)
 {
-    static const char *const words[] = {"platform", "hardware", "logging", NULL};
-
     while (line->parent != LINES_NONE)
         line = &lines->line[line->parent];
-    return line_command(line, words);
+    return line_command(line, "platform hardware logging");
 }
 
 /* Is the line about RoCE, and in the system's words? */

@@ -16,9 +16,9 @@ struct lines_foreign { /* a command that is not of this system, and what it shou
 void lines_foreign(struct config_set *set, const struct config_text *text, struct lines *lines, uint32_t device,
                    const struct lines_foreign *list);
 /* Notes every line that nobody dealt with.  A block whose first line is not about RoCE is noted once; commands whose
- * first word is in `aside` (ended by NULL) are known to have no say in a fabric. */
+ * first word is in `aside` (words.h) are known to have no say in a fabric. */
 void lines_rest(struct config_set *set, const struct config_text *text, const struct lines *lines, uint32_t device,
-                const char *const *aside);
+                const char *aside);
 /* True, and an error: most lines with a word of RoCE's were understood by nobody, so that the text is not of `system`
  * whatever it was called.  Without the error a file of another system would be found to have no faults.  After the
  * importer has dealt with all it knows. */

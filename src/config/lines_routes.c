@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "config/lines_rest.h"
+#include "config/words.h"
 
 #define NEIGHBOURS_MAX 512u
 
@@ -23,13 +24,10 @@ struct bgp {
 
 static bool interior(const struct lines *lines)
 {
-    static const char *const protocols[] = {"ospf", "ospfv3", "isis", "eigrp", NULL};
-
     for (uint32_t i = 0; i < lines->count; i++) {
         const struct line *line = &lines->line[i];
         if (line->parent != LINES_NONE || line->words < 2 || strcmp(line->word[0], "router") != 0) continue;
-        for (const char *const *protocol = protocols; *protocol; protocol++)
-            if (strcmp(line->word[1], *protocol) == 0) return true;
+        if (words_have("ospf ospfv3 isis eigrp", line->word[1])) return true;
     }
     return false;
 }

@@ -339,26 +339,29 @@ void config_assume(struct config_set *set, struct origin at, uint32_t device, ui
     if (as) as->assumed = true;
 }
 
-void config_unjudged(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
+void config_unjudged(struct config_set *set, struct origin at, const char *rules, uint32_t device, uint32_t port,
                      const char *format, ...)
 {
     char message[CONFIG_VALUE_BYTES];
     va_list args;
 
-    if (!config_layer(set, device, port) || set->unjudgeds >= NOTES_MAX) return;
+    if (!config_layer(set, device, port)) return;
     va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
-    ARENA_ROOM(&set->arena, set->unjudged, set->unjudgeds, set->unjudged_room);
-    const struct config_unjudged *last = set->unjudgeds ? &set->unjudged[set->unjudgeds - 1] : NULL;
-    bool again = last && strcmp(last->message, message) == 0; /* of many ports the same is said */
-    set->unjudged[set->unjudgeds++] = (struct config_unjudged){
-        .rule = config_kept(set, rule),
-        .device = device,
-        .port = port,
-        .at = at,
-        .message = again ? last->message : config_kept(set, message),
-    };
+    for (size_t length; *rules && set->unjudgeds < NOTES_MAX; rules += length + (rules[length] == ' ')) {
+        length = strcspn(rules, " ");
+        ARENA_ROOM(&set->arena, set->unjudged, set->unjudgeds, set->unjudged_room);
+        const struct config_unjudged *last = set->unjudgeds ? &set->unjudged[set->unjudgeds - 1] : NULL;
+        bool again = last && strcmp(last->message, message) == 0; /* of many ports the same is said */
+        set->unjudged[set->unjudgeds++] = (struct config_unjudged){
+            .rule = arena_strndup(&set->arena, rules, length),
+            .device = device,
+            .port = port,
+            .at = at,
+            .message = again ? last->message : config_kept(set, message),
+        };
+    }
 }
 
 void config_idle(struct config_set *set, uint32_t device, uint32_t port)

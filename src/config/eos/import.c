@@ -323,15 +323,11 @@ static const struct lines_foreign foreign[] = {
     {NULL, NULL},
 };
 
-static const char *const aside[] = {
-    "transceiver",   "spanning-tree", "no",         "vlan",        "vrf",           "ip",
-    "ipv6",          "router",        "aaa",        "username",    "ntp",           "logging",
-    "snmp-server",   "boot",          "management", "daemon",      "switchport",    "channel-group",
-    "load-interval", "phy",           "route-map",  "clock",       "enable",        "service",
-    "radius-server", "tacacs-server", "mlag",       "lacp",        "lldp",          "dns",
-    "hostname",      "transport",     "agent",      "peer-filter", "monitor",       "redundancy",
-    "system",        "hardware",      "banner",     "alias",       "event-handler", "vxlan",
-    "l2-protocol",   "bfd",           "name",       NULL};
+static const char aside[] =
+    "transceiver spanning-tree no vlan vrf ip ipv6 router aaa username ntp logging snmp-server boot"
+    " management daemon switchport channel-group load-interval phy route-map clock enable service"
+    " radius-server tacacs-server mlag lacp lldp dns hostname transport agent peer-filter monitor"
+    " redundancy system hardware banner alias event-handler vxlan l2-protocol bfd name";
 
 /* ip load-sharing trident fields ip source-ip source-port destination-ip destination-port ingress-interface */
 static void read_hash(struct eos *eos, struct line *line)
@@ -357,8 +353,7 @@ static void not_hashed(struct eos *eos, const struct line *line)
     uint32_t at = line->number;
 
     NOTE(eos, at, NULL, CONFIG_NONE, "%.120s", line->text);
-    for (int i = 0; i < 2; i++)
-        UNJUDGED(eos, at, i ? "HOST006" : "TOP004", CONFIG_NONE, "this line was not understood: %.80s", line->text);
+    UNJUDGED(eos, at, "TOP004 HOST006", CONFIG_NONE, "this line was not understood: %.80s", line->text);
 }
 
 static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
@@ -485,36 +480,19 @@ static void judge(struct eos *eos)
 /* Lines of a mode that are not indented below it: scripts, and what people write down. */
 static bool belongs(const struct line *block, const struct line *line, bool flat)
 {
-    static const char *const queue[] = {"priority", "bandwidth", "random-detect", "shape", NULL};
-    static const char *const match[] = {"match", NULL}, *const class_of[] = {"class", NULL};
-    static const char *const class[] = {"set", "police", NULL};
-    static const char *const port[] = {"uc-tx-queue",
-                                       "tx-queue",
-                                       "mc-tx-queue",
-                                       "priority-flow-control",
-                                       "service-profile",
-                                       "service-policy",
-                                       "shape",
-                                       "dcbx",
-                                       "mtu",
-                                       "speed",
-                                       "switchport",
-                                       "error-correction",
-                                       "flowcontrol",
-                                       "shutdown",
-                                       "channel-group",
-                                       "description",
-                                       "load-interval",
-                                       NULL};
+    static const char port[] =
+        "uc-tx-queue tx-queue mc-tx-queue priority-flow-control service-profile service-policy shape dcbx"
+        " mtu speed switchport error-correction flowcontrol shutdown channel-group description"
+        " load-interval";
     const char *mode = block->word[0];
     bool trust = line_is(line, "qos trust *", NULL) || line_is(line, "no qos trust", NULL);
     bool global = line_is(line, "priority-flow-control pause watchdog * * ...", NULL) && line->words > 3 &&
                   strcmp(line->word[3], "port") != 0;
 
-    if (strstr(mode, "tx-queue")) return line_command(line, queue);
-    if (strcmp(mode, "class-map") == 0) return line_command(line, match);
-    if (strcmp(mode, "policy-map") == 0) return line_command(line, class_of);
-    if (strcmp(mode, "class") == 0) return line_command(line, class);
+    if (strstr(mode, "tx-queue")) return line_command(line, "priority bandwidth random-detect shape");
+    if (strcmp(mode, "class-map") == 0) return line_command(line, "match");
+    if (strcmp(mode, "policy-map") == 0) return line_command(line, "class");
+    if (strcmp(mode, "class") == 0) return line_command(line, "set police");
     bool of = (trust || line_command(line, port)) && !global;
     if (strcmp(mode, "qos") == 0) return line_is(block, "qos profile *", NULL) && of;
     of |= line_is(line, "ip address ...", NULL) || line_is(line, "ipv6 address ...", NULL);
@@ -523,8 +501,7 @@ static bool belongs(const struct line *block, const struct line *line, bool flat
 
 int eos_import(struct config_set *set, const struct config_text *text)
 {
-    static const char *const opens[] = {"interface", "qos",        "uc-tx-queue", "tx-queue", "mc-tx-queue",
-                                        "class-map", "policy-map", "class",       NULL};
+    static const char opens[] = "interface qos uc-tx-queue tx-queue mc-tx-queue class-map policy-map class";
     static const struct lines_grammar grammar = {opens, belongs};
     struct eos eos = {.set = set, .text = text};
     struct ports ports = {.eos = &eos};

@@ -189,9 +189,7 @@ static void judge_trust(struct eos *eos, uint32_t port, const struct eos_port *a
                                      : "`qos trust dscp` is missing: a switched port trusts CoS, and the map of DSCPs "
                                        "in line %u is not asked",
              map);
-    static const char *const rules[] = {"MAP001", "MAP002", "MAP006", "MAP008", "SIB001"};
-    for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]) && map; i++)
-        UNJUDGED(eos, as->line, rules[i], port, "nothing says how it classifies");
+    if (map) UNJUDGED(eos, as->line, "MAP001 MAP002 MAP006 MAP008 SIB001", port, "nothing says how it classifies");
 }
 
 /* Which classes are lossless, and PFC; true: it is on. */
@@ -233,10 +231,7 @@ static bool say_pauses(struct eos *eos, uint32_t port, const struct eos_port *as
 /* A profile that is not defined was not read: what it would have set is not known. */
 static void say_unknown(struct eos *eos, uint32_t port, uint32_t line)
 {
-    static const char *const rules[] = {"PFC", "MAP", "ECN", "WD", "HR", "SCH", "SIB001"};
-
-    for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
-        UNJUDGED(eos, line, rules[r], port, "the qos profile that is applied is not in the text");
+    UNJUDGED(eos, line, "PFC MAP ECN WD HR SCH SIB001", port, "the qos profile that is applied is not in the text");
 }
 
 void eos_say_port(struct eos *eos, const struct eos_port *as)
@@ -257,12 +252,9 @@ void eos_say_port(struct eos *eos, const struct eos_port *as)
         config_lag(set, CONFIG_AT(eos->text, as->channel_line), device, port, name);
     }
     if (as->unknown_line) say_unknown(eos, port, as->unknown_line);
-    if (qos->policy && qos->policy->unknown_line) {
-        static const char *const rules[] = {"MAP001", "MAP002", "MAP006", "PFC008", "PFC010"};
-        for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
-            UNJUDGED(eos, qos->policy->unknown_line, rules[r], port,
-                     "a class-map of its policy-map is not in the text");
-    }
+    if (qos->policy && qos->policy->unknown_line)
+        UNJUDGED(eos, qos->policy->unknown_line, "MAP001 MAP002 MAP006 PFC008 PFC010", port,
+                 "a class-map of its policy-map is not in the text");
     if (as->described) config_described(set, CONFIG_AT(eos->text, as->described_line), device, port, as->described);
     for (int i = 0; i < 2; i++)
         if (as->address[i])

@@ -55,14 +55,12 @@ static bool spent(const struct shell *sh)
 /* What goes beyond the bounds is not run, and what rests on it is not judged. */
 static void lost(struct shell *sh, const char *why)
 {
-    static const char *const rules[] = {"PFC001",  "PFC003",  "PFC007",  "MAP001",  "MAP005", "MAP006",
-                                        "HOST001", "HOST002", "HOST004", "HOST005", "HOST006"};
+    static const char rules[] = "PFC001 PFC003 PFC007 MAP001 MAP005 MAP006 HOST001 HOST002 HOST004 HOST005 HOST006";
     struct host *in = sh->in;
 
     if (sh->lost_line == in->line) return; /* a loop comes here again */
     NOTE(in, in->line, NULL, CONFIG_NONE, "%s: not understood", why);
-    for (size_t r = 0; !sh->lost_line && r < sizeof(rules) / sizeof(rules[0]); r++)
-        UNJUDGED(in, in->line, rules[r], CONFIG_NONE, "%s: not understood", why);
+    if (!sh->lost_line) UNJUDGED(in, in->line, rules, CONFIG_NONE, "%s: not understood", why);
     sh->lost_line = in->line;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "config/junos/junos_int.h"
+#include "config/words.h"
 
 #define PATTERNS_MAX 64u
 
@@ -86,21 +87,12 @@ static void lay(struct junos_binding *over, const struct junos_binding *below)
 
 static bool is_cos_word(const char *word)
 {
-    static const char *const words[] = {"congestion-notification-profile",
-                                        "scheduler-map",
-                                        "classifiers",
-                                        "rewrite-rules",
-                                        "forwarding-class",
-                                        "forwarding-class-set",
-                                        "output-traffic-control-profile",
-                                        "input-traffic-control-profile",
-                                        "shaping-rate",
-                                        "dedicated-buffer-profile",
-                                        "monitoring-profile"};
+    static const char words[] =
+        "congestion-notification-profile scheduler-map classifiers rewrite-rules forwarding-class"
+        " forwarding-class-set output-traffic-control-profile input-traffic-control-profile shaping-rate"
+        " dedicated-buffer-profile monitoring-profile";
 
-    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strcmp(word, words[i]) == 0) return true;
-    return false;
+    return words_have(words, word);
 }
 
 /* Does the outermost `interfaces` say what class of service says of ports, and nothing else?  Then it is a part that

@@ -157,9 +157,9 @@ static void classify(struct junos *in, struct junos_classifier *as, struct junos
             NOTE(in, first ? as->at[value] : point->line, "MAP001", CONFIG_NONE,
                  "classifier %.60s puts code point %u into %.60s and into %.60s", as->name, value,
                  in->class[as->class[value]].name, in->class[class].name);
-            for (int i = 0; i < 2; i++) /* it was meant for another */
-                UNJUDGED(in, point->line, i ? "MAP005" : "MAP006", CONFIG_NONE,
-                         "a code point is in two classes: which it was meant for is not known");
+            /* it was meant for another */
+            UNJUDGED(in, point->line, "MAP006 MAP005", CONFIG_NONE,
+                     "a code point is in two classes: which it was meant for is not known");
             if (!first) continue;
         }
         as->class[value] = (int8_t) class;

@@ -203,7 +203,6 @@ static bool has_cnps(const struct junos *in, uint32_t c)
 /* Two classes in one queue that schedulers treat unlike: one of the two is not what it was meant to be. */
 static void judge_queue(struct junos *in, const struct junos_map *map, uint32_t a, uint32_t b)
 {
-    const char *const rules[] = {"MAP006", "MAP008", has_cnps(in, a) || has_cnps(in, b) ? "SCH001" : "MAP005"};
     const struct junos_class *class = &in->class[b], *other = &in->class[a];
     bool cnps = has_cnps(in, a) || has_cnps(in, b);
     uint32_t line = class->queue_line ? class->queue_line : other->queue_line ? other->queue_line : map->line;
@@ -212,9 +211,8 @@ static void judge_queue(struct junos *in, const struct junos_map *map, uint32_t 
          "forwarding classes %.60s and %.60s are both in queue %d, and scheduler-map %.60s serves one strictly and the "
          "other by a share%s",
          other->name, class->name, class->queue, map->name, cnps ? ": CNPs wait with the other's packets" : "");
-    for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-        UNJUDGED(in, line, rules[i], CONFIG_NONE,
-                 "two forwarding classes are in queue %d: how it is served is not known", class->queue);
+    UNJUDGED(in, line, cnps ? "MAP006 MAP008 SCH001" : "MAP006 MAP008 MAP005", CONFIG_NONE,
+             "two forwarding classes are in queue %d: how it is served is not known", class->queue);
 }
 
 static void judge_queues(struct junos *in)
@@ -328,8 +326,6 @@ static void judge_rewrites(struct junos *in)
 /* What a port would have by statements that are inactive: that it lacks it is told there, and what follows is not. */
 static void judge_inactive(struct junos *in)
 {
-    static const char *const follow[] = {"SIB001", "MAP", "PFC", "ECN", "WD", "SCH", "HR"};
-
     for (uint32_t i = 0; i < in->tree.offs; i++) {
         const struct junos_off *off = &in->tree.off[i];
         const struct junos_port *port = NULL;
@@ -343,8 +339,7 @@ static void judge_inactive(struct junos *in)
         if (!port || port->down || !port->in_use || !others || !strcmp(off->word, "rewrite-rules")) continue;
         CAUTION(in, off->line, "MAP007", CONFIG_NONE, "%.60s: %.60s is inactive, and other ports have class of service",
                 off->interface, strcmp(off->word, off->interface) == 0 ? "all of it" : off->word);
-        for (unsigned r = 0; r < sizeof(follow) / sizeof(follow[0]); r++)
-            UNJUDGED(in, off->line, follow[r], port->id, "a statement of it is inactive");
+        UNJUDGED(in, off->line, "SIB001 MAP PFC ECN WD SCH HR", port->id, "a statement of it is inactive");
     }
 }
 

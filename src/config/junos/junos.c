@@ -8,6 +8,7 @@
 
 #include "config/junos/junos_int.h"
 #include "config/unsupported.h"
+#include "config/words.h"
 #include "fabric/errors.h"
 #include "fabric/switches.h"
 
@@ -83,46 +84,17 @@ static void read_all(struct junos *in)
 /* A text of another system makes a tree too.  Most of a configuration's first words are sections that Junos has. */
 static bool is_foreign(const struct junos *in)
 {
-    static const char *const sections[] = {"access",
-                                           "accounting-options",
-                                           "applications",
-                                           "apply-groups",
-                                           "bridge-domains",
-                                           "chassis",
-                                           "class-of-service",
-                                           "event-options",
-                                           "firewall",
-                                           "forwarding-options",
-                                           "groups",
-                                           "interfaces",
-                                           "logical-systems",
-                                           "multi-chassis",
-                                           "poe",
-                                           "policy-options",
-                                           "protocols",
-                                           "routing-options",
-                                           "routing-instances",
-                                           "security",
-                                           "services",
-                                           "snmp",
-                                           "switch-options",
-                                           "system",
-                                           "version",
-                                           "virtual-chassis",
-                                           "vlans",
-                                           "vmhost",
-                                           "jsrc",
-                                           "dynamic-profiles",
-                                           "event-script",
-                                           "fabric",
-                                           "session-limit-group"};
+    static const char sections[] =
+        "access accounting-options applications apply-groups bridge-domains chassis class-of-service"
+        " event-options firewall forwarding-options groups interfaces logical-systems multi-chassis poe"
+        " policy-options protocols routing-options routing-instances security services snmp"
+        " switch-options system version virtual-chassis vlans vmhost jsrc dynamic-profiles event-script"
+        " fabric session-limit-group";
     const struct junos_node *first = NULL;
     uint32_t known = 0, all = 0;
 
     for (const struct junos_node *at = in->tree.root.first; at; at = at->next) {
-        bool is = false;
-        for (unsigned i = 0; i < sizeof(sections) / sizeof(sections[0]) && !is; i++)
-            is = strcmp(at->word, sections[i]) == 0;
+        bool is = words_have(sections, at->word);
         known += is;
         all++;
         if (!is && !first) first = at;

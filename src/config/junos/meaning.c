@@ -63,10 +63,8 @@ static void find_things(struct port *port)
     }
     if (cos->pauses && !port->pauses) undefined(in, cos->pauses_line, "congestion-notification-profile", cos->pauses);
     if (cos->map && !port->map) {
-        static const char *const rules[] = {"ECN", "SCH", "MAP005", "MAP008", "SIB001"};
         undefined(in, cos->map_line, "scheduler-map", cos->map);
-        for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-            UNJUDGED(in, cos->map_line, rules[i], port->id, "its scheduler-map is not defined");
+        UNJUDGED(in, cos->map_line, "ECN SCH MAP005 MAP008 SIB001", port->id, "its scheduler-map is not defined");
     }
 }
 
@@ -247,7 +245,6 @@ static unsigned say_pauses(struct port *port)
 
 static void say_marking(struct port *port, unsigned tc, bool lossless, const struct junos_scheduler *as, uint32_t none)
 {
-    static const char *const rules[] = {"ECN003", "ECN005"}; /* rest on bytes; curves are compared all the same */
     struct junos *in = port->in;
     const struct junos_profile *drop = as ? as->drop : NULL;
     uint32_t min = 0, max = 100, chance = 100, line;
@@ -272,13 +269,13 @@ static void say_marking(struct port *port, unsigned tc, bool lossless, const str
     SAY(in, line, port->id, own, "%u %u %llu", min, max, (unsigned long long)known);
     if (in->unsized) return;
     in->unsized = true;
-    for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-        UNJUDGED(in, line, rules[i], CONFIG_NONE,
-                 known ? "fill levels are per cent of what a queue may hold, which the others leave it: at most %llu "
-                         "KB on this chip"
-                       : "fill levels are per cent of what a queue may hold, which is not known of this chip: %llu KB "
-                         "are taken",
-                 (unsigned long long)(queue / 1000));
+    /* these rest on bytes; curves are compared all the same */
+    UNJUDGED(in, line, "ECN003 ECN005", CONFIG_NONE,
+             known ? "fill levels are per cent of what a queue may hold, which the others leave it: at most %llu "
+                     "KB on this chip"
+                   : "fill levels are per cent of what a queue may hold, which is not known of this chip: %llu KB "
+                     "are taken",
+             (unsigned long long)(queue / 1000));
 }
 
 /* The line that gives a class without loss the scheduler of one with loss; 0: its scheduler is its own. */
@@ -340,9 +337,8 @@ static void say_frames(struct port *port)
         line = as->inet_line;
     }
     if (as->unwritten) return;
-    static const char *const rules[] = {"MAP", "PFC", "ECN", "SIB001", "LAG001", "WD", "SCH"};
-    for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]) && as->ghost_line; i++)
-        UNJUDGED(in, as->ghost_line, rules[i], port->id,
+    if (as->ghost_line)
+        UNJUDGED(in, as->ghost_line, "MAP PFC ECN SIB001 LAG001 WD SCH", port->id,
                  "class-of-service interfaces names an interface that is not there, and may mean this one");
     SAY(in, line, port->id, "mtu", "%u", mtu);
     if (as->rate_gbps) SAY(in, as->rate_line, port->id, "rate", "%uG", as->rate_gbps);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "config/junos/tree.h"
+#include "config/words.h"
 
 #include "fabric/errors.h"
 
@@ -32,12 +33,11 @@ static void odd(struct reader *in, uint32_t line, const char *what)
 /* A semicolon that is missing where it is of no matter (a secret that was taken out) is not worth a word. */
 static void odd_end(struct reader *in, const struct junos_node *node, uint32_t line)
 {
-    static const char *const sections[] = {"class-of-service", "interfaces", "chassis", "forwarding-options"};
+    static const char sections[] = "class-of-service interfaces chassis forwarding-options";
 
     while (node->depth > 1)
         node = node->parent;
-    for (unsigned i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
-        if (strcmp(node->word, sections[i]) == 0) odd(in, line, "a statement without its semicolon");
+    if (words_have(sections, node->word)) odd(in, line, "a statement without its semicolon");
 }
 
 static void skip_comment(struct reader *in, size_t length, const char *close)
@@ -96,12 +96,10 @@ static const char *read_word(struct reader *in, const char *ends)
 /* Blocks that stand below class-of-service: `show class-of-service` prints them without it. */
 static struct junos_node *section(struct reader *in, struct junos_node *to, const char *word, uint32_t line)
 {
-    static const char *const parts[] = {"classifiers",   "forwarding-classes", "drop-profiles",
-                                        "schedulers",    "scheduler-maps",     "congestion-notification-profile",
-                                        "shared-buffer", "rewrite-rules",      "code-point-aliases"};
+    static const char parts[] = "classifiers forwarding-classes drop-profiles schedulers scheduler-maps"
+                                " congestion-notification-profile shared-buffer rewrite-rules code-point-aliases";
 
-    for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]) && to == &in->tree->root; i++)
-        if (strcmp(word, parts[i]) == 0) to = junos_add(in->tree, to, "class-of-service", line);
+    if (to == &in->tree->root && words_have(parts, word)) to = junos_add(in->tree, to, "class-of-service", line);
     return to;
 }
 

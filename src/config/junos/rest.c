@@ -9,104 +9,29 @@
 #include <string.h>
 
 #include "config/junos/junos_int.h"
-#include "config/lines_rest.h"
+#include "config/words.h"
 
 #define LISTED_MAX 500u
 
-static bool among(const char *word, const char *const *list)
-{
-    for (; *list; list++)
-        if (strcmp(word, *list) == 0) return true;
-    return false;
-}
-
 /* Statements that no fabric file has a word for, and that change nothing of what it says. */
-static const char *const sections[] = {"version",
-                                       "system",
-                                       "security",
-                                       "snmp",
-                                       "policy-options",
-                                       "routing-instances",
-                                       "vlans",
-                                       "routing-options",
-                                       "apply-groups",
-                                       "event-options",
-                                       "access",
-                                       "services",
-                                       "multi-chassis",
-                                       "applications",
-                                       "virtual-chassis",
-                                       "protocols",
-                                       "chassis",
-                                       "poe",
-                                       "switch-options",
-                                       "bridge-domains",
-                                       "logical-systems",
-                                       "groups",
-                                       "ethernet-switching-options",
-                                       "forwarding-options",
-                                       "accounting-options",
-                                       "firewall",
-                                       NULL};
-static const char *const of_interface[] = {"hold-time",
-                                           "encapsulation",
-                                           "vlan-tagging",
-                                           "flexible-vlan-tagging",
-                                           "native-vlan-id",
-                                           "esi",
-                                           "traps",
-                                           "no-traps",
-                                           "unit",
-                                           "gratuitous-arp-reply",
-                                           "aggregated-ether-options",
-                                           "optics-options",
-                                           "native-inner-vlan-id",
-                                           "damping",
-                                           "802.3ad",
-                                           "auto-negotiation",
-                                           "no-auto-negotiation",
-                                           "link-mode",
-                                           "loopback",
-                                           "ether-options",
-                                           "gigether-options",
-                                           "unused",
-                                           "apply-groups",
-                                           "media-type",
-                                           "forwarding-class-accounting",
-                                           "vlan-id",
-                                           "link-down",
-                                           "stacked-vlan-tagging",
-                                           "otn-options",
-                                           NULL};
-static const char *const of_cos[] = {"buffer-size",
-                                     "shaping-rate",
-                                     "excess-rate",
-                                     "excess-priority",
-                                     "buffer-dynamic-threshold",
-                                     "dedicated-buffer",
-                                     "dedicated-buffer-profile",
-                                     "host-outbound-traffic",
-                                     "code-point-aliases",
-                                     "forwarding-class-sets",
-                                     "traffic-control-profiles",
-                                     "monitoring-profile",
-                                     "percent",
-                                     "multi-destination",
-                                     "system-defaults",
-                                     "drop-congestion-notification",
-                                     "multicast",
-                                     "lossless-headroom",
-                                     "statistics",
-                                     "guaranteed-rate",
-                                     "no-loss",
-                                     "rewrite-rules",
-                                     "tri-color",
-                                     "drop-profile-map",
-                                     "dynamic-threshold",
-                                     "delay-buffer-rate",
-                                     "description",
-                                     "priority",
-                                     NULL};
+static const char sections[] =
+    "version system security snmp policy-options routing-instances vlans routing-options apply-groups"
+    " event-options access services multi-chassis applications virtual-chassis protocols chassis poe"
+    " switch-options bridge-domains logical-systems groups ethernet-switching-options"
+    " forwarding-options accounting-options firewall";
+static const char of_interface[] =
+    "hold-time encapsulation vlan-tagging flexible-vlan-tagging native-vlan-id esi traps no-traps"
+    " unit gratuitous-arp-reply aggregated-ether-options optics-options native-inner-vlan-id damping"
+    " 802.3ad auto-negotiation no-auto-negotiation link-mode loopback ether-options gigether-options"
+    " unused apply-groups media-type forwarding-class-accounting vlan-id link-down"
+    " stacked-vlan-tagging otn-options";
+static const char of_cos[] =
+    "buffer-size shaping-rate excess-rate excess-priority buffer-dynamic-threshold dedicated-buffer"
+    " dedicated-buffer-profile host-outbound-traffic code-point-aliases forwarding-class-sets"
+    " traffic-control-profiles monitoring-profile percent multi-destination system-defaults"
+    " drop-congestion-notification multicast lossless-headroom statistics guaranteed-rate no-loss"
+    " rewrite-rules tri-color drop-profile-map dynamic-threshold delay-buffer-rate description"
+    " priority";
 
 static const char *path_of(const struct junos_node *node, char buf[200])
 {
@@ -130,11 +55,11 @@ static bool passed_over(const struct junos_node *node)
 
     while (top->depth > 1)
         top = top->parent;
-    if (strcmp(top->word, "class-of-service") == 0) return among(node->word, of_cos);
-    if (strcmp(top->word, "interfaces") != 0) return among(top->word, sections);
+    if (strcmp(top->word, "class-of-service") == 0) return words_have(of_cos, node->word);
+    if (strcmp(top->word, "interfaces") != 0) return words_have(sections, top->word);
     if (node->depth == 2) return true; /* lo0, irb, em0: no port carries RoCE there */
     if (node->depth > 3) return true;  /* below a unit, below options */
-    return among(node->word, of_interface);
+    return words_have(of_interface, node->word);
 }
 
 /* A filter that classifies stands before the classifier. */

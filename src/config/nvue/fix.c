@@ -15,6 +15,7 @@
 
 #include "config/fix.h"
 #include "config/nvue/nvue_int.h"
+#include "config/words.h"
 #include "fabric/errors.h"
 
 #define SET "nv set "
@@ -77,15 +78,14 @@ static uint32_t path_words(const struct nvue_fact *fact)
 
 static bool takes_many(const struct nvue_fact *fact)
 {
-    static const char *const objects[] = {"pfc", "link-pause", "traffic-pool"};
-    bool pfc = false, priority = false;
+    bool priority = false;
 
-    if (fact->words < 4 || strcmp(fact->word[0], "qos") != 0) return false;
-    for (unsigned i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
-        pfc = pfc || strcmp(fact->word[1], objects[i]) == 0;
+    if (fact->words < 4 || strcmp(fact->word[0], "qos") != 0 ||
+        !words_have("pfc link-pause traffic-pool", fact->word[1]))
+        return false;
     for (uint32_t w = 2; w + 1 < fact->words; w++)
         priority = priority || strcmp(fact->word[w], "switch-priority") == 0;
-    return pfc && priority;
+    return priority;
 }
 
 static void read_line(const struct nvue_fact *fact, struct arena *arena, struct set_line *ret)

@@ -14,6 +14,7 @@
 #include "config/lines_rest.h"
 #include "config/nxos/nxos_int.h"
 #include "config/statements.h"
+#include "config/words.h"
 #include "fabric/errors.h"
 
 #define CHANNELS 4096u
@@ -181,64 +182,30 @@ static void join_channel(struct ports *ports, struct nxos_port *port)
 /* Commands of an interface that other modes have too, by their second word. */
 static bool of_interface(const struct line *line)
 {
-    static const char *const words[] = {"priority-flow-control",
-                                        "mtu",
-                                        "service-policy",
-                                        "speed",
-                                        "shutdown",
-                                        "switchport",
-                                        "flowcontrol",
-                                        "fec",
-                                        "description",
-                                        "channel-group",
-                                        "duplex",
-                                        "negotiate",
-                                        "load-interval",
-                                        "ip",
-                                        "ipv6",
-                                        "vrf",
-                                        "lldp",
-                                        "medium",
-                                        "spanning-tree",
-                                        "storm-control",
-                                        "udld",
-                                        "vpc",
-                                        "cdp",
-                                        "lacp",
-                                        "beacon",
-                                        "logging",
-                                        "snmp",
-                                        "bandwidth",
-                                        "delay",
-                                        NULL};
-    static const char *const shared[] = {"ip",  "ipv6", "vrf",     "spanning-tree", "vpc",
-                                         "cdp", "lacp", "logging", "snmp",          NULL};
-    static const char *const global[] = {
-        "load-sharing", "route",           "prefix-list", "access-list",    "domain-lookup", "domain-name",
-        "name-server",  "as-path",         "context",     "community-list", "mode",          "vlan",
-        "mst",          "domain",          "level",       "server",         "loopguard",     "pathcost",
-        "timer",        "system-priority", NULL};
+    static const char words[] =
+        "priority-flow-control mtu service-policy speed shutdown switchport flowcontrol fec description"
+        " channel-group duplex negotiate load-interval ip ipv6 vrf lldp medium spanning-tree"
+        " storm-control udld vpc cdp lacp beacon logging snmp bandwidth delay";
+    static const char shared[] = "ip ipv6 vrf spanning-tree vpc cdp lacp logging snmp";
+    static const char global[] =
+        "load-sharing route prefix-list access-list domain-lookup domain-name name-server as-path context"
+        " community-list mode vlan mst domain level server loopguard pathcost timer system-priority";
 
-    for (const char *const *word = global; *word && line->words > 1 && line_command(line, shared); word++)
-        if (strcmp(line->word[1], *word) == 0) return false;
+    if (line->words > 1 && line_command(line, shared) && words_have(global, line->word[1])) return false;
     return line_command(line, words);
 }
 
 static bool belongs(const struct line *block, const struct line *line, bool flat)
 {
-    static const char *const class[] = {"set",      "mtu",           "pause",       "bandwidth",
-                                        "priority", "random-detect", "queue-limit", "congestion-control",
-                                        "shape",    "police",        NULL};
-    static const char *const match[] = {"match", "description", NULL}, *const class_of[] = {"class", "description",
-                                                                                            NULL};
-    static const char *const service[] = {"service-policy", NULL};
+    static const char class[] =
+        "set mtu pause bandwidth priority random-detect queue-limit congestion-control shape police";
     const char *mode = block->word[0];
 
     if (strcmp(mode, "interface") == 0) return flat && of_interface(line);
     if (strcmp(mode, "class") == 0) return line_command(line, class);
-    if (strcmp(mode, "class-map") == 0) return line_command(line, match);
-    if (strcmp(mode, "policy-map") == 0) return line_command(line, class_of);
-    return block->words > 1 && strcmp(block->word[1], "qos") == 0 && line_command(line, service);
+    if (strcmp(mode, "class-map") == 0) return line_command(line, "match description");
+    if (strcmp(mode, "policy-map") == 0) return line_command(line, "class description");
+    return block->words > 1 && strcmp(block->word[1], "qos") == 0 && line_command(line, "service-policy");
 }
 
 static const struct lines_foreign foreign[] = {
@@ -263,35 +230,12 @@ static const struct lines_foreign foreign[] = {
     {NULL, NULL},
 };
 
-static const char *const aside[] = {"version",       "feature",
-                                    "vlan",          "ip",
-                                    "ipv6",          "router",
-                                    "route-map",     "snmp-server",
-                                    "ntp",           "logging",
-                                    "username",      "vrf",
-                                    "line",          "clock",
-                                    "vdc",           "boot",
-                                    "spanning-tree", "vpc",
-                                    "tacacs-server", "aaa",
-                                    "ssh",           "switchport",
-                                    "cdp",           "hsrp",
-                                    "lacp",          "cli",
-                                    "banner",        "password",
-                                    "user",          "userpassphrase",
-                                    "rmon",          "nxapi",
-                                    "key",           "errdisable",
-                                    "fips",          "service",
-                                    "login",         "switching-mode",
-                                    "system",        "load-interval",
-                                    "storm-control", "fec",
-                                    "negotiate",     "udld",
-                                    "hostname",      "icam",
-                                    "telemetry",     "track",
-                                    "crypto",        "copp",
-                                    "lldp",          "bfd",
-                                    "evpn",          "nv",
-                                    "name",          "NOTICE",
-                                    "control-plane", NULL};
+static const char aside[] =
+    "version feature vlan ip ipv6 router route-map snmp-server ntp logging username vrf line clock"
+    " vdc boot spanning-tree vpc tacacs-server aaa ssh switchport cdp hsrp lacp cli banner password"
+    " user userpassphrase rmon nxapi key errdisable fips service login switching-mode system"
+    " load-interval storm-control fec negotiate udld hostname icam telemetry track crypto copp lldp"
+    " bfd evpn nv name NOTICE control-plane";
 
 static void read_globals(struct nxos *nxos, struct ports *ports)
 {
@@ -322,7 +266,7 @@ static void read_globals(struct nxos *nxos, struct ports *ports)
 
 int nxos_import(struct config_set *set, const struct config_text *text)
 {
-    static const char *const opens[] = {"interface", "policy-map", "class-map", "class", "system", NULL};
+    static const char opens[] = "interface policy-map class-map class system";
     static const struct lines_grammar grammar = {opens, belongs};
     struct nxos nxos = {.set = set, .text = text};
     struct ports ports = {.nxos = &nxos};

@@ -212,14 +212,13 @@ static void say_queues(struct nxos *nxos, uint32_t port, const struct nxos_port 
 /* A policy that is not defined was not read: what it would have set is not known. */
 void nxos_unknown(struct nxos *nxos, uint32_t line, enum nxos_type type, uint32_t port)
 {
-    static const char *const rules[][9] = {
-        [NXOS_QOS] = {"MAP", "PFC008", "PFC010", "HOST001", "SIB001", NULL},
-        [NXOS_NETWORK] = {"PFC", "HR", "ECN", "BUF", "MAP001", "MAP005", "MAP006", "MAP008", NULL},
-        [NXOS_QUEUING] = {"ECN", "SCH", "MAP005", "MAP008", "SIB001", NULL},
+    static const char *const rules[] = {
+        [NXOS_QOS] = "MAP PFC008 PFC010 HOST001 SIB001",
+        [NXOS_NETWORK] = "PFC HR ECN BUF MAP001 MAP005 MAP006 MAP008",
+        [NXOS_QUEUING] = "ECN SCH MAP005 MAP008 SIB001",
     };
 
-    for (const char *const *rule = rules[type]; *rule; rule++)
-        UNJUDGED(nxos, line, *rule, port, "the policy-map that is applied is not in the text");
+    UNJUDGED(nxos, line, rules[type], port, "the policy-map that is applied is not in the text");
 }
 
 void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
@@ -286,7 +285,6 @@ void nxos_judge_mtu(struct nxos *nxos)
  * the policies of type qos lead to; what else does not fit follows from it. */
 void nxos_judge_groups(struct nxos *nxos)
 {
-    static const char *const follow[] = {"PFC001", "PFC003", "PFC008", "HR", "ECN001", "WD004"};
     const struct nxos_policy *network = nxos->network;
     uint8_t carried = 0;
 
@@ -306,9 +304,8 @@ void nxos_judge_groups(struct nxos *nxos)
                  "qos-group %u pauses priority %u: peers that send this class with priority %u are not paused", q,
                  priority, q);
     }
-    for (size_t r = 0; r < sizeof(follow) / sizeof(follow[0]); r++)
-        UNJUDGED(nxos, network->elsewhere_line, follow[r], CONFIG_NONE,
-                 "a qos-group pauses another priority than its own, which a fabric file cannot hold");
+    UNJUDGED(nxos, network->elsewhere_line, "PFC001 PFC003 PFC008 HR ECN001 WD004", CONFIG_NONE,
+             "a qos-group pauses another priority than its own, which a fabric file cannot hold");
 }
 
 static bool speaks_of(const struct nxos *nxos, const char *word)

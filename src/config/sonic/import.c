@@ -21,20 +21,18 @@
 
 #include "base/units.h"
 #include "config/sonic/sonic_int.h"
+#include "config/words.h"
 #include "fabric/errors.h"
 #include "fabric/qos/models.h"
 
 /* Tables that carry something for RoCE and are read. */
-static const char *const known_tables[] = {
-    "PORT", "CABLE_LENGTH", "PORT_QOS_MAP", "DSCP_TO_TC_MAP", "DOT1P_TO_TC_MAP", "TC_TO_QUEUE_MAP",
-    "TC_TO_PRIORITY_GROUP_MAP", "MAP_PFC_PRIORITY_TO_QUEUE", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "SCHEDULER", "QUEUE",
-    "WRED_PROFILE", "BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_PG", "BUFFER_QUEUE", "PFC_WD", "DEVICE_METADATA",
-    "LOSSLESS_TRAFFIC_PATTERN", "DEFAULT_LOSSLESS_BUFFER_PARAMETER", "TC_TO_DSCP_MAP", "DEVICE_NEIGHBOR",
-    "DEVICE_NEIGHBOR_METADATA", "INTERFACE", "SWITCH_HASH",
-    /* who is announced, and nothing of what packets do */
-    "LLDP", "LLDP_PORT",
-    /* lists of the profiles that are read above */
-    "BUFFER_PORT_INGRESS_PROFILE_LIST", "BUFFER_PORT_EGRESS_PROFILE_LIST", "VERSIONS", NULL};
+static const char known_tables[] =
+    "PORT CABLE_LENGTH PORT_QOS_MAP DSCP_TO_TC_MAP DOT1P_TO_TC_MAP TC_TO_QUEUE_MAP"
+    " TC_TO_PRIORITY_GROUP_MAP MAP_PFC_PRIORITY_TO_QUEUE PFC_PRIORITY_TO_PRIORITY_GROUP_MAP SCHEDULER"
+    " QUEUE WRED_PROFILE BUFFER_POOL BUFFER_PROFILE BUFFER_PG BUFFER_QUEUE PFC_WD DEVICE_METADATA"
+    " LOSSLESS_TRAFFIC_PATTERN DEFAULT_LOSSLESS_BUFFER_PARAMETER TC_TO_DSCP_MAP DEVICE_NEIGHBOR"
+    " DEVICE_NEIGHBOR_METADATA INTERFACE SWITCH_HASH LLDP LLDP_PORT BUFFER_PORT_INGRESS_PROFILE_LIST"
+    " BUFFER_PORT_EGRESS_PROFILE_LIST VERSIONS";
 
 bool sonic_number(const char *text, int64_t low, int64_t high, int64_t *ret)
 {
@@ -242,17 +240,15 @@ static void use_named(struct sonic *in, const char *key)
  * configurations leaves it out of ports in use too, so only one of which nothing else speaks is taken as shut. */
 static void lay_states(struct sonic *in)
 {
-    static const char *const users[] = {"INTERFACE",    "PORTCHANNEL_MEMBER", "VLAN_MEMBER",     "VLAN_SUB_INTERFACE",
-                                        "BGP_NEIGHBOR", "MIRROR_SESSION",     "DEVICE_NEIGHBOR", NULL};
+    static const char users[] =
+        "INTERFACE PORTCHANNEL_MEMBER VLAN_MEMBER VLAN_SUB_INTERFACE BGP_NEIGHBOR MIRROR_SESSION"
+        " DEVICE_NEIGHBOR";
     uint32_t silent = 0, first = 0;
 
     for (uint32_t r = 0; r < in->rows.count; r++) {
         const struct sonic_row *row = &in->rows.row[r];
-        for (int t = 0; users[t]; t++) {
-            if (strcmp(row->table, users[t]) != 0) continue;
-            const char *own = sonic_field(row, "local_port", NULL);
-            use_named(in, own ? own : row->key);
-        }
+        const char *own = sonic_field(row, "local_port", NULL);
+        if (words_have(users, row->table)) use_named(in, own ? own : row->key);
     }
     for (uint32_t p = 0; p < in->ports; p++) {
         struct sonic_port *port = &in->port[p];
@@ -290,9 +286,10 @@ static bool table_known(const struct tree *table)
 {
     size_t length = strcspn(table->key, "|");
 
-    for (int i = 0; known_tables[i]; i++)
-        if (strlen(known_tables[i]) == length && strncmp(table->key, known_tables[i], length) == 0) return true;
-    return false;
+    char name[64];
+
+    snprintf(name, sizeof(name), "%.*s", (int)length, table->key);
+    return length < sizeof(name) && words_have(known_tables, name);
 }
 
 /* Could this table have a say in what becomes of a RoCE packet? */

@@ -41,14 +41,8 @@ void sonic_dangling(struct sonic *in, const char *table)
 
 static void unjudge(struct sonic *in, const char *rules, const char *table, bool some)
 {
-    for (const char *at = rules; *at;) {
-        char rule[16];
-        size_t length = strcspn(at, " ");
-        snprintf(rule, sizeof(rule), "%.*s", (int)length, at);
-        UNJUDGED(in, 1, rule, CONFIG_NONE,
-                 some ? "%s is not in this text but for what is patched" : "%s is not in this text", table);
-        at += length + (at[length] == ' ');
-    }
+    UNJUDGED(in, 1, rules, CONFIG_NONE,
+             some ? "%s is not in this text but for what is patched" : "%s is not in this text", table);
 }
 
 void sonic_unjudge_partial(struct sonic *in)

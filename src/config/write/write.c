@@ -22,6 +22,7 @@
 #include "config/config.h"
 #include "config/pairs.h"
 #include "config/said.h"
+#include "config/words.h"
 #include "config/write/tree.h"
 #include "fabric/qos/models.h"
 
@@ -303,7 +304,7 @@ static struct config_said *device_layer(struct writer *w, const struct config_de
 static struct config_said *borrowed_layer(struct writer *w, const struct config_device *device, struct config_said *own,
                                           uint32_t *io_count)
 {
-    static const char *const not_borrowed[] = {"model", "buffer", "cell", "headroom-pool"};
+    static const char not_borrowed[] = "model buffer cell headroom-pool";
     const struct config_device *other = model_switch(w->set);
     uint32_t borrowed = 0, count = *io_count;
     struct config_said *from = other ? device_layer(w, other, &borrowed) : NULL;
@@ -311,12 +312,9 @@ static struct config_said *borrowed_layer(struct writer *w, const struct config_
 
     if (!list) return own;
     if (count) memcpy(list, own, count * sizeof(*list));
-    for (uint32_t i = 0; i < borrowed; i++) {
-        bool take = true;
-        for (unsigned k = 0; k < sizeof(not_borrowed) / sizeof(not_borrowed[0]); k++)
-            take = take && strcmp(from[i].path, not_borrowed[k]) != 0;
-        if (take) list[count++] = (struct config_said){from[i].path, from[i].value, device->at};
-    }
+    for (uint32_t i = 0; i < borrowed; i++)
+        if (!words_have(not_borrowed, from[i].path))
+            list[count++] = (struct config_said){from[i].path, from[i].value, device->at};
     *io_count = count;
     return list;
 }
@@ -573,27 +571,26 @@ static bool says_xoff(const struct config_device *device)
 /* A chip that nothing names: its buffer is written so large that nothing is refused, and rules that need it say so. */
 static void complete_buffer(struct config_set *set, uint32_t d)
 {
-    static const char *const rules[] = {"HR003", "BUF001", "ECN003"};
     const struct config_device *device = &set->device[d];
 
     config_say(set, device->at, d, CONFIG_NONE, "buffer", "16GB");
     config_say(set, device->at, d, CONFIG_NONE, "cell", "64B");
-    for (unsigned r = 0; device->nos && r < (says_xoff(device) ? 1 : sizeof(rules) / sizeof(rules[0])); r++)
-        config_unjudged(set, device->at, rules[r], d, CONFIG_NONE,
+    if (device->nos)
+        config_unjudged(set, device->at, says_xoff(device) ? "HR003" : "HR003 BUF001 ECN003", d, CONFIG_NONE,
                         "the chip is not said, and so its buffer is not known; --model names it");
 }
 
 /* A chip whose buffer is assumed: what would follow from its size is no finding. */
 static void unjudge_assumed(struct config_set *set, uint32_t d)
 {
-    static const char *const rules[] = {"BUF001", "ECN003"};
     const struct config_device *device = &set->device[d];
     const struct config_said *said = config_said_of(&device->all, "model");
     const struct switch_model *model = said ? switch_model_find(said->value) : NULL;
 
     if (!model || !model->buffer_assumed || config_said(set, d, CONFIG_NONE, "buffer")) return;
-    for (unsigned r = 0; device->nos && !says_xoff(device) && r < sizeof(rules) / sizeof(rules[0]); r++)
-        config_unjudged(set, said->at, rules[r], d, CONFIG_NONE, "the buffer of %s is only assumed", model->name);
+    if (device->nos && !says_xoff(device))
+        config_unjudged(set, said->at, "BUF001 ECN003", d, CONFIG_NONE, "the buffer of %s is only assumed",
+                        model->name);
 }
 
 /* What must be known before anything is written. */
@@ -628,8 +625,8 @@ static void complete_rates(struct writer *w)
             said = said || port_rate(set, d, p);
             if (port_rate(set, d, p)) continue;
             linked = linked || device->port[p].link;
-            for (unsigned r = 0; r < 2 && says_of_class(&device->port[p], ".headroom"); r++)
-                config_unjudged(set, device->port[p].at, r ? "HR004" : "HR001", d, p, "its rate is not said");
+            if (says_of_class(&device->port[p], ".headroom"))
+                config_unjudged(set, device->port[p].at, "HR001 HR004", d, p, "its rate is not said");
         }
         if (linked && device->nos && !device->host)
             config_unjudged(set, device->at, "TOP005", d, CONFIG_NONE, "rates of its links are not said");
