@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "config/lines_rest.h"
+#include "config/lines_import.h"
 #include "config/words.h"
 
 #define NEIGHBOURS_MAX 512u
@@ -109,8 +109,9 @@ static uint32_t paths_of(const struct line *line)
     return 0;
 }
 
-void lines_routes(struct config_set *set, const struct config_text *text, const struct lines *lines, uint32_t device)
+void lines_routes(struct lines_import *in)
 {
+    const struct lines *lines = &in->lines;
     struct bgp bgp = {.lines = lines, .block = LINES_NONE};
     uint32_t paths = 0, at = 0, family = 0;
 
@@ -135,5 +136,6 @@ void lines_routes(struct config_set *set, const struct config_text *text, const 
     if (bgp.work >= LINES_WORK) return;
     if (!at) at = family ? family : lines->line[bgp.block].number;
     uint32_t others = bgp.neighbours - bgp.of_ipv6; /* a link may have a neighbour of each family */
-    config_paths(set, CONFIG_AT(text, at), device, paths ? paths : 1, others > bgp.of_ipv6 ? others : bgp.of_ipv6);
+    config_paths(in->set, CONFIG_AT(in->text, at), in->device, paths ? paths : 1,
+                 others > bgp.of_ipv6 ? others : bgp.of_ipv6);
 }

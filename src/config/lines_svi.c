@@ -7,8 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "config/lines.h"
-#include "config/lines_rest.h"
+#include "config/lines_import.h"
 
 #define LARGE_BYTES 4200u /* that take RDMA packets of 4096 bytes */
 
@@ -57,8 +56,9 @@ static uint32_t large_port(const struct lines *lines, const char *vlan)
     return LINES_NONE;
 }
 
-void lines_svis(struct config_set *set, const struct config_text *text, const struct lines *lines, uint32_t device)
+void lines_svis(struct lines_import *in)
 {
+    const struct lines *lines = &in->lines;
     const char *large = NULL;
     uint64_t work = 0;
 
@@ -70,8 +70,8 @@ void lines_svis(struct config_set *set, const struct config_text *text, const st
         uint32_t port = large_port(lines, line->word[1] + 4);
         work += lines->count;
         if (port != LINES_NONE)
-            config_finding(set, CONFIG_AT(text, line->number), "MTU001", CONFIG_WARNING, device, CONFIG_NONE,
-                           "%.40s routes frames of 1500 bytes, the default; its port %.40s takes %u, as does %.40s",
-                           line->word[1], lines->line[port].word[1], (unsigned)mtu_of(lines, port), large);
+            CAUTION(in, line->number, "MTU001", CONFIG_NONE,
+                    "%.40s routes frames of 1500 bytes, the default; its port %.40s takes %u, as does %.40s",
+                    line->word[1], lines->line[port].word[1], (unsigned)mtu_of(lines, port), large);
     }
 }

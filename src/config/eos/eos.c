@@ -7,7 +7,6 @@
 
 #include "config/eos/eos_int.h"
 #include "config/fix.h"
-#include "config/lines_rest.h"
 #include "config/unsupported.h"
 #include "fabric/switches.h"
 

@@ -5,8 +5,7 @@
 #ifndef ROCELAB_CONFIG_EOS_EOS_INT_H
 #define ROCELAB_CONFIG_EOS_EOS_INT_H
 
-#include "config/config.h"
-#include "config/lines.h"
+#include "config/lines_import.h"
 
 #define EOS_PRIOS 8
 #define EOS_KBYTE 1000u
@@ -34,14 +33,11 @@ struct eos_queue {
 };
 
 struct eos_policy {
-    const char *name;
-    uint32_t line;
-    bool used;
+    struct lines_named;
     uint8_t dscp_to_tc[64], cos_to_tc[8];
     uint32_t dscp_line[64], cos_line[8]; /* 0: no class of the policy takes it */
     uint32_t match_line;                 /* of a class that takes best effort by its DSCP; 0: none */
     uint32_t unknown_line;               /* of a class that is not defined; 0: none */
-    struct eos_policy *next;
 };
 
 struct eos_qos { /* of a profile; of an interface: its own lines over its profile's */
@@ -58,11 +54,8 @@ struct eos_qos { /* of a profile; of an interface: its own lines over its profil
 };
 
 struct eos_profile {
-    const char *name;
-    uint32_t line;
-    bool used;
+    struct lines_named;
     struct eos_qos qos;
-    struct eos_profile *next;
 };
 
 struct eos_watchdog {
@@ -73,15 +66,14 @@ struct eos_watchdog {
 
 struct eos_class;
 struct eos {
-    struct config_set *set;
-    const struct config_text *text;
-    struct lines lines;
-    uint32_t device;
+    union {
+        struct lines_import;
+        struct lines_import lines_in;
+    };
     uint32_t cell_bytes; /* of the chip; 0: not known */
     uint8_t dscp_to_tc[64], cos_to_tc[8], tc_to_queue[EOS_PRIOS];
     uint32_t dscp_line[64], cos_line[8], queue_line[EOS_PRIOS];
     struct eos_watchdog watchdog;
-    bool whole;                        /* a switch's configuration, not a part of one */
     bool all;                          /* `show running-config all`: what is there by default too */
     bool routed, down;                 /* ports are, unless they say otherwise */
     uint32_t down_line, mtu, mtu_line; /* of `interface defaults`; 0: not said */
@@ -96,20 +88,11 @@ struct eos {
 };
 
 struct eos_port {
-    const char *name;
-    uint32_t line, mtu, mtu_line, rate_gbps, rate_line, down_line, pause_line, fec_line;
-    struct config_blocks blocks; /* its `interface`s, by the numbers of their lines and into the lines */
-    uint32_t channel_line;
-    uint32_t channel; /* that it is a member of; 0: of none */
-    bool routed, down;
-    const char *fec;
-    const char *described;  /* NULL: not */
-    const char *address[2]; /* IPv4 and IPv6, NULL: none */
-    uint32_t described_line, address_line[2];
+    struct lines_port;
+    uint32_t rate_gbps;
     struct eos_qos qos;
     bool own, profiled; /* QoS lines of its own; a profile */
-    bool layer_said;    /* switched or routed */
-    bool down_said, used;
+    bool down_said;
     uint32_t home_line;    /* of its port-channel, where trust that is missing would stand; 0: its own */
     uint32_t profile_line; /* of the profile that it has; 0: none */
     uint32_t applied_line; /* where it takes the profile; 0: nowhere */

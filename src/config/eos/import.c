@@ -18,7 +18,6 @@
 #include <strings.h>
 
 #include "config/eos/eos_int.h"
-#include "config/lines_rest.h"
 #include "config/statements.h"
 #include "fabric/qos/models.h"
 
@@ -26,14 +25,6 @@
 #define SIBLINGS_LEAST 3u /* ports with PFC, before one without is odd */
 #define HEAD_BYTES 4096
 #define CHANNELS_MOST 999999u
-
-struct ports {
-    struct eos *eos;
-    struct eos_port *port;
-    uint32_t *member;
-    uint32_t count, room, members, line;
-    uint64_t work; /* of LINES_WORK */
-};
 
 /* The first lines of a configuration name the product: `! device: leaf1 (DCS-7060X6-64PE, EOS-4.32.0F)`. */
 static void find_chip(struct eos *eos)
@@ -53,25 +44,6 @@ static void find_chip(struct eos *eos)
         }
         at += length + (at[length] == '\n');
     }
-}
-
-static void add_port(void *to, const char *name)
-{
-    struct ports *ports = to;
-
-    for (uint32_t p = 0; p < ports->count; p++) {
-        if (strcmp(ports->port[p].name, name) != 0) continue;
-        if (ports->members < CONFIG_PORTS_MAX) ports->member[ports->members++] = p;
-        return;
-    }
-    if (ports->count >= CONFIG_PORTS_MAX || ports->members >= CONFIG_PORTS_MAX) {
-        NOTE(ports->eos, ports->line, NULL, CONFIG_NONE, "more than %u ports: the rest is left out", CONFIG_PORTS_MAX);
-        return;
-    }
-    const char *copy = arena_strndup(&ports->eos->set->arena, name, strlen(name));
-    ARENA_ROOM(&ports->eos->set->arena, ports->port, ports->count, ports->room);
-    ports->port[ports->count] = (struct eos_port){.name = copy, .line = ports->line};
-    ports->member[ports->members++] = ports->count++;
 }
 
 /* qos map dscp 8 9 10 to traffic-class 1 [drop-precedence 2] */
@@ -165,13 +137,10 @@ static bool read_speed(void *system, void *object, struct line *line, const stru
 static bool address(void *system, void *object, struct line *line, const struct line_match *match)
 {
     struct eos_port *port = object;
-    bool six = line->word[0][2] == 'v';
 
     (void)system;
     port->routed = port->layer_said = true;
-    if (strcmp(line->word[line->words - 1], "secondary") == 0) return true;
-    port->address[six] = match->word[0];
-    port->address_line[six] = line->number;
+    lines_port_address((struct lines_port *)port, line, match);
     return true;
 }
 
@@ -200,36 +169,9 @@ static void read_defaults(struct eos *eos, uint32_t index)
     }
 }
 
-static void read_interface(struct ports *ports, uint32_t index)
+static void read_line(struct lines_import *in, uint32_t index, struct line *line, void *port)
 {
-    struct eos *eos = ports->eos;
-    struct line *line = &eos->lines.line[index];
-    const char *name = lines_interface_name(&eos->set->arena, line, "Port-Channel");
-
-    line->known = true;
-    if (line_is(line, "interface defaults", NULL)) read_defaults(eos, index);
-    if (!name) {
-        for (uint32_t i = index + 1; i < line->end; i++)
-            if (!lines_about_roce(eos->lines.line[i].text)) eos->lines.line[i].known = true;
-        return;
-    }
-    ports->members = 0;
-    ports->line = line->number;
-    if (ports->work > LINES_WORK || !lines_interfaces(name, add_port, ports)) {
-        line->known = false;
-        return;
-    }
-    ports->work += (uint64_t)ports->members * (line->end - index + 100);
-    if (ports->work > LINES_WORK) {
-        line->known = false;
-        return;
-    }
-    for (uint32_t m = 0; m < ports->members; m++) {
-        struct eos_port *port = &ports->port[ports->member[m]];
-        config_blocks_add(eos->set, &port->blocks, line->number, eos->lines.line[line->end - 1].number, index);
-        for (uint32_t i = index + 1; i < line->end; i++)
-            if (eos->lines.line[i].parent == index) STATEMENTS_READ(port_says, eos, port, &eos->lines.line[i]);
-    }
+    if (line->parent == index) STATEMENTS_READ(port_says, in, port, line);
 }
 
 /* The next line of the port's blocks: a running configuration has one, what is pasted may open an interface again. */
@@ -275,13 +217,13 @@ static bool same_blocks(const struct eos_port *a, const struct eos_port *b)
 #define MTU_ROUTED 1500u /* of a routed interface, where nothing says another */
 
 /* A member without QoS lines of its own has those of its port-channel. */
-static void join_channel(struct ports *ports, struct eos_port *port)
+static void join_channel(const struct eos *eos, const struct eos_port *ports, uint32_t count, struct eos_port *port)
 {
     char name[32];
 
     snprintf(name, sizeof(name), "Port-Channel%u", port->channel);
-    for (uint32_t p = 0; p < ports->count; p++) {
-        const struct eos_port *channel = &ports->port[p];
+    for (uint32_t p = 0; p < count; p++) {
+        const struct eos_port *channel = &ports[p];
         if (strcmp(channel->name, name) != 0) continue;
         if (!port->own && !port->profiled) {
             port->qos = channel->qos;
@@ -294,7 +236,7 @@ static void join_channel(struct ports *ports, struct eos_port *port)
         }
         port->routed |= channel->routed;
         /* of a routed channel the frames are its own, whatever its members say */
-        bool own = channel->routed && !channel->mtu && !ports->eos->mtu;
+        bool own = channel->routed && !channel->mtu && !eos->mtu;
         if (own) port->mtu = MTU_ROUTED, port->mtu_line = channel->line;
         if (channel->mtu && (channel->routed || !port->mtu))
             port->mtu = channel->mtu, port->mtu_line = channel->mtu_line;
@@ -356,7 +298,7 @@ static void not_hashed(struct eos *eos, const struct line *line)
     UNJUDGED(eos, at, "TOP004 HOST006", CONFIG_NONE, "this line was not understood: %.80s", line->text);
 }
 
-static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
+static void read_global(struct eos *eos, struct lines_ports *ports, uint32_t i)
 {
     struct line *line = &eos->lines.line[i];
     struct line_match match;
@@ -388,7 +330,8 @@ static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
         else
             line->known = false;
     } else if (strcmp(line->word[0], "interface") == 0) {
-        read_interface(ports, i);
+        if (line_is(line, "interface defaults", NULL)) read_defaults(eos, i);
+        lines_ports_read(ports, i, "Port-Channel", read_line);
     }
 }
 
@@ -412,7 +355,7 @@ static void judge_queue_profiles(struct eos *eos)
 }
 
 /* Members of the MLAG peer-link carry what the ports of a failed link carried: they have PFC as these have. */
-static void judge_peer_link(struct eos *eos, const struct ports *ports)
+static void judge_peer_link(struct eos *eos, const struct eos_port *ports, uint32_t count)
 {
     uint32_t channel = 0, with = 0, others = 0;
     struct line_match match;
@@ -420,16 +363,16 @@ static void judge_peer_link(struct eos *eos, const struct ports *ports)
     for (uint32_t i = 0; i < eos->lines.count && !channel; i++)
         if (line_is(&eos->lines.line[i], "peer-link *", &match) && strncasecmp(match.word[0], "Port-Channel", 12) == 0)
             channel = (uint32_t)strtoul(match.word[0] + 12, NULL, 10);
-    for (uint32_t p = 0; p < ports->count && channel; p++) {
-        const struct eos_port *port = &ports->port[p];
+    for (uint32_t p = 0; p < count && channel; p++) {
+        const struct eos_port *port = &ports[p];
         if (strncmp(port->name, "Ethernet", 8) != 0 || port->down) continue;
         if (port->channel == channel && port->qos.pfc) return;
         with += port->qos.pfc != 0;
         others += port->channel != channel;
     }
     if (with < SIBLINGS_LEAST || with * 4 < others * 3) return;
-    for (uint32_t p = 0; p < ports->count; p++) {
-        const struct eos_port *port = &ports->port[p];
+    for (uint32_t p = 0; p < count; p++) {
+        const struct eos_port *port = &ports[p];
         if (port->channel != channel || port->down) continue;
         NOTE(eos, port->line, "SIB001", CONFIG_NONE,
              "%.40s carries the MLAG peer-link and has no PFC, which %u of the %u other ports have", port->name, with,
@@ -438,43 +381,23 @@ static void judge_peer_link(struct eos *eos, const struct ports *ports)
     }
 }
 
-static bool speaks_of(const struct eos *eos, const char *word)
-{
-    for (uint32_t i = 0; i < eos->lines.count; i++)
-        if (strstr(eos->lines.line[i].text, word)) return true;
-    return false;
-}
-
-/* Of a part of a configuration, without a name of the switch, only what it speaks of can be judged. */
-static void judge_part(struct eos *eos)
-{
-    static const struct {
-        const char *word, *rule, *what;
-    } parts[] = {{"watchdog", "WD001", "a watchdog"}, {"mtu ", "MTU", "frames"},
-                 {"tx-queue", "ECN", "queues"},       {"tx-queue", "SCH", "queues"},
-                 {"tx-queue", "MAP005", "queues"},    {"tx-queue", "MAP008", "queues"}};
-
-    for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]) && !eos->whole; p++)
-        if (!speaks_of(eos, parts[p].word))
-            UNJUDGED(eos, 1, parts[p].rule, CONFIG_NONE, "the text is a part of a configuration, without a word of %s",
-                     parts[p].what);
-}
+static const struct lines_part parts[] = {
+    {"watchdog", "WD001", "a watchdog"},
+    {"mtu ", "MTU", "frames"},
+    {"tx-queue", "ECN SCH MAP005 MAP008", "queues"},
+};
 
 static void judge(struct eos *eos)
 {
-    judge_part(eos);
-    if (!eos->whole && !speaks_of(eos, "interface ")) { /* nothing could apply anything */
+    lines_judge_part(&eos->lines_in, parts, sizeof(parts) / sizeof(parts[0]));
+    if (!eos->whole && !lines_speak_of(&eos->lines_in, "interface ")) { /* nothing could apply anything */
         if (eos->profiles || eos->policies)
             UNJUDGED(eos, 1, "MAP007", CONFIG_NONE, "the text is a part of a configuration that has no interfaces");
         return;
     }
     eos_policies_unused(eos);
     judge_queue_profiles(eos);
-    for (struct eos_profile *profile = eos->profiles; profile; profile = profile->next) {
-        if (!profile->used)
-            HINT(eos, profile->line, "MAP007", CONFIG_NONE, "qos profile %.60s is defined and applied nowhere",
-                 profile->name);
-    }
+    lines_unused(&eos->lines_in, eos->profiles, ~0u, "qos profile", "applied nowhere");
 }
 
 /* Lines of a mode that are not indented below it: scripts, and what people write down. */
@@ -499,16 +422,49 @@ static bool belongs(const struct line *block, const struct line *line, bool flat
     return strcmp(mode, "interface") == 0 && flat && of;
 }
 
+/* What ports have by their profiles, and what is wrong with it; ports of one range have the same. */
+static void read_ports(struct eos *eos, struct eos_port *ports, uint32_t count)
+{
+    for (uint32_t p = 0; p < count; p++) {
+        struct eos_port *port = &ports[p];
+        if (p && same_blocks(port, port - 1)) {
+            port->qos = port[-1].qos;
+            port->own = port[-1].own;
+            port->profiled = port[-1].profiled;
+            port->profile_line = port[-1].profile_line;
+            port->applied_line = port[-1].applied_line;
+            port->unknown_line = port[-1].unknown_line;
+            continue;
+        }
+        read_qos(eos, port);
+        eos_judge(eos, &port->qos);
+    }
+}
+
+/* What they are beside their own lines: by the switch, and by their port-channel. */
+static void complete_ports(struct eos *eos, struct eos_port *ports, uint32_t count)
+{
+    for (uint32_t p = 0; p < count; p++) {
+        struct eos_port *port = &ports[p];
+        if (!port->layer_said) port->routed |= eos->routed;
+        if (!port->down_said) port->down = eos->down;
+        if (port->channel) join_channel(eos, ports, count, port);
+        for (unsigned q = 0; q < EOS_PRIOS; q++)
+            eos->marks |= port->qos.queue[q].ecn;
+        if (port->qos.pfc && port->qos.policy && !port->down) eos->policy_line = port->qos.policy->line;
+    }
+}
+
 int eos_import(struct config_set *set, const struct config_text *text)
 {
     static const char opens[] = "interface qos uc-tx-queue tx-queue mc-tx-queue class-map policy-map class";
     static const struct lines_grammar grammar = {opens, belongs};
-    struct eos eos = {.set = set, .text = text};
-    struct ports ports = {.eos = &eos};
-    int result = lines_begin(set, text, &grammar, "eos", &eos.lines, &eos.device);
+    struct eos eos = {.lines_in = {.set = set, .text = text}};
+    struct lines_ports ports;
+    int result = lines_begin(&eos.lines_in, &grammar, "eos");
 
     if (result != 0) return result;
-    ports.member = ARENA_NEW(&set->arena, uint32_t, CONFIG_PORTS_MAX);
+    lines_ports_init(&ports, &eos.lines_in, sizeof(struct eos_port));
     for (uint8_t i = 0; i < 64; i++)
         eos.dscp_to_tc[i] = (uint8_t)(i < 8 ? 1 : i < 16 ? 0 : i >> 3);
     for (uint8_t i = 0; i < 8; i++) {
@@ -520,41 +476,18 @@ int eos_import(struct config_set *set, const struct config_text *text)
     eos.all = all && all - text->text < HEAD_BYTES;
     for (uint32_t i = 0; i < eos.lines.count; i++)
         eos.whole |= line_is(&eos.lines.line[i], "hostname *", NULL);
-    lines_foreign(set, text, &eos.lines, eos.device, foreign);
+    lines_foreign(&eos.lines_in, foreign);
     eos_policies(&eos);
     eos_profiles(&eos);
     for (uint32_t i = 0; i < eos.lines.count; i++)
         if (eos.lines.line[i].parent == LINES_NONE) read_global(&eos, &ports, i);
-    for (uint32_t p = 0; p < ports.count; p++) {
-        struct eos_port *port = &ports.port[p];
-        if (p && same_blocks(port, port - 1)) {
-            port->qos = port[-1].qos;
-            port->own = port[-1].own;
-            port->profiled = port[-1].profiled;
-            port->profile_line = port[-1].profile_line;
-            port->applied_line = port[-1].applied_line;
-            port->unknown_line = port[-1].unknown_line;
-            continue;
-        }
-        read_qos(&eos, port);
-        eos_judge(&eos, &port->qos);
-    }
-    for (uint32_t p = 0; p < ports.count; p++) {
-        struct eos_port *port = &ports.port[p];
-        if (!port->layer_said) port->routed |= eos.routed;
-        if (!port->down_said) port->down = eos.down;
-        if (port->channel) join_channel(&ports, port);
-        for (unsigned q = 0; q < EOS_PRIOS; q++)
-            eos.marks |= port->qos.queue[q].ecn;
-        if (port->qos.pfc && port->qos.policy && !port->down) eos.policy_line = port->qos.policy->line;
-    }
-    eos_say_watchdog(&eos, ports.port, ports.count);
+    struct eos_port *port = ports.port;
+    read_ports(&eos, port, ports.count);
+    complete_ports(&eos, port, ports.count);
+    eos_say_watchdog(&eos, port, ports.count);
     for (uint32_t p = 0; p < ports.count; p++)
-        if (strncmp(ports.port[p].name, "Ethernet", 8) == 0) eos_say_port(&eos, &ports.port[p]);
+        if (strncmp(port[p].name, "Ethernet", 8) == 0) eos_say_port(&eos, &port[p]);
     judge(&eos);
-    judge_peer_link(&eos, &ports);
-    lines_routes(set, text, &eos.lines, eos.device);
-    lines_svis(set, text, &eos.lines, eos.device);
-    lines_rest(set, text, &eos.lines, eos.device, aside);
-    return lines_too_little(text, &eos.lines, &config_eos, "EOS") ? -EINVAL : 0;
+    judge_peer_link(&eos, port, ports.count);
+    return lines_end(&eos.lines_in, aside, &config_eos, "EOS");
 }

@@ -236,29 +236,18 @@ static void say_unknown(struct eos *eos, uint32_t port, uint32_t line)
 
 void eos_say_port(struct eos *eos, const struct eos_port *as)
 {
-    struct config_set *set = eos->set;
-    uint32_t device = eos->device, port = config_port(set, CONFIG_AT(eos->text, as->line), device, as->name);
+    uint32_t by = as->applied_line ? as->applied_line : as->blocks.last ? as->blocks.last->first : as->line;
+    uint32_t port = lines_port_say(&eos->lines_in, (const struct lines_port *)as, by, "Port-Channel");
     const struct eos_qos *qos = &as->qos;
     uint32_t mtu = as->mtu, mtu_line = as->mtu ? as->mtu_line : as->line;
 
     if (port == CONFIG_NONE) return;
     if (!as->used && !as->described && !as->address[0] && !as->address[1] && !as->channel && !as->own && !as->profiled)
-        config_idle(set, device, port);
-    uint32_t by = as->applied_line ? as->applied_line : as->blocks.last ? as->blocks.last->first : as->line;
-    config_block(set, CONFIG_AT(eos->text, by), &as->blocks, device, port);
-    if (as->channel) {
-        char name[32];
-        snprintf(name, sizeof(name), "Port-Channel%u", as->channel);
-        config_lag(set, CONFIG_AT(eos->text, as->channel_line), device, port, name);
-    }
+        config_idle(eos->set, eos->device, port);
     if (as->unknown_line) say_unknown(eos, port, as->unknown_line);
     if (qos->policy && qos->policy->unknown_line)
         UNJUDGED(eos, qos->policy->unknown_line, "MAP001 MAP002 MAP006 PFC008 PFC010", port,
                  "a class-map of its policy-map is not in the text");
-    if (as->described) config_described(set, CONFIG_AT(eos->text, as->described_line), device, port, as->described);
-    for (int i = 0; i < 2; i++)
-        if (as->address[i])
-            config_address(set, CONFIG_AT(eos->text, as->address_line[i]), device, port, as->address[i]);
     if (!mtu && as->routed && eos->mtu) {
         mtu = eos->mtu;
         mtu_line = eos->mtu_line;
@@ -266,7 +255,6 @@ void eos_say_port(struct eos *eos, const struct eos_port *as)
     if (!mtu) mtu = as->routed ? 1500 : EOS_MTU_MOST;
     SAY(eos, mtu_line, port, "mtu", "%u", mtu == EOS_MTU_MOST ? EOS_FRAME_MOST : mtu);
     if (as->rate_gbps) SAY(eos, as->rate_line, port, "rate", "%uG", as->rate_gbps);
-    if (as->fec) SAY(eos, as->fec_line, port, "fec", "%s", as->fec);
     if (as->down) SAY(eos, as->down_line ? as->down_line : eos->down_line, port, "up", "false");
     uint8_t used = say_maps(eos, port, as, qos);
     say_queues(eos, port, qos, used, of_profile(as));

@@ -13,33 +13,24 @@
 
 #define MAPS_MAX 1024u
 
-struct eos_class { /* a class-map, or an access list */
-    bool list;
-    const char *name;
-    uint32_t line;
+enum { CLASS_MAP, ACCESS_LIST };
+
+struct eos_class { /* of either kind */
+    struct lines_named;
     uint64_t dscps;
     uint8_t cos;
-    bool other, used;
-    struct eos_class *next;
+    bool other;
     uint32_t match_line; /* of the last that could be read */
 };
 
-static struct eos_class *find_class(struct eos *eos, bool list, const char *name)
-{
-    for (struct eos_class *class = eos->classes; class; class = class->next)
-        if (class->list == list && strcmp(class->name, name) == 0) return class;
-    return NULL;
-}
-
-static struct eos_class *add_class(struct eos *eos, bool list, const struct line *line)
+static struct eos_class *add_class(struct eos *eos, int kind, const struct line *line)
 {
     const char *name = line->word[line->words - 1];
-    struct eos_class *class = find_class(eos, list, name);
+    struct eos_class *class = lines_find(eos->classes, kind, name);
 
-    if (class) return class;
-    class = ARENA_NEW(&eos->set->arena, struct eos_class, 1);
-    *class = (struct eos_class){.list = list, .name = name, .line = line->number, .next = eos->classes};
-    eos->classes = class;
+    if (!class)
+        class = eos->classes =
+            lines_define(&eos->lines_in, eos->classes, kind, name, line->number, sizeof(struct eos_class));
     return class;
 }
 
@@ -68,7 +59,7 @@ static void read_entry(struct eos_class *list, struct line *line)
 static void read_list(struct eos *eos, uint32_t index)
 {
     struct line *line = &eos->lines.line[index];
-    struct eos_class *list = add_class(eos, true, line);
+    struct eos_class *list = add_class(eos, ACCESS_LIST, line);
 
     for (uint32_t i = index + 1; list && i < line->end; i++)
         if (eos->lines.line[i].parent == index) read_entry(list, &eos->lines.line[i]);
@@ -80,7 +71,7 @@ static void read_match(struct eos *eos, struct eos_class *class, struct line *li
     uint64_t bits = 0;
 
     if (line_take(line, "match ip access-group *", &match) || line_take(line, "match ipv6 access-group *", &match)) {
-        struct eos_class *list = find_class(eos, true, match.word[0]);
+        struct eos_class *list = lines_find(eos->classes, ACCESS_LIST, match.word[0]);
         if (!list) {
             NOTE(eos, line->number, "MAP007", CONFIG_NONE,
                  "class-map %.60s matches access-list %.60s, which is not defined", class->name, match.word[0]);
@@ -113,7 +104,7 @@ static void read_class_map(struct eos *eos, uint32_t index)
     bool typed = line->words > 3 && strcmp(line->word[1], "type") == 0;
 
     if (line->words < 2 || (typed && strcmp(line->word[2], "qos") != 0)) return;
-    struct eos_class *class = add_class(eos, false, line);
+    struct eos_class *class = add_class(eos, CLASS_MAP, line);
     line->known = true;
     for (uint32_t i = index + 1; class && i < line->end; i++)
         if (eos->lines.line[i].parent == index && eos->lines.line[i].words > 1)
@@ -146,7 +137,7 @@ static void lay_class(struct eos *eos, struct eos_policy *policy, const struct e
 static void read_policy_class(struct eos *eos, struct eos_policy *policy, struct line *line)
 {
     const char *name = line->word[line->words - 1];
-    struct eos_class *class = find_class(eos, false, name);
+    struct eos_class *class = lines_find(eos->classes, CLASS_MAP, name);
     bool rest = strcmp(name, "class-default") == 0;
     struct line_match match;
 
@@ -175,28 +166,6 @@ static void read_policy_class(struct eos *eos, struct eos_policy *policy, struct
     }
 }
 
-static struct eos_policy *find_policy(const struct eos *eos, const char *name)
-{
-    struct eos_policy *policy = eos->policies;
-
-    while (policy && strcmp(policy->name, name) != 0)
-        policy = policy->next;
-    return policy;
-}
-
-/* One that is there already is added to. */
-static struct eos_policy *opened(struct eos *eos, const struct line *line)
-{
-    const char *name = line->word[line->words - 1];
-    struct eos_policy *policy = find_policy(eos, name);
-
-    if (policy) return policy;
-    policy = ARENA_NEW(&eos->set->arena, struct eos_policy, 1);
-    *policy = (struct eos_policy){.name = name, .line = line->number, .next = eos->policies};
-    eos->policies = policy;
-    return policy;
-}
-
 static void read_policy_map(struct eos *eos, uint32_t index)
 {
     struct line *line = &eos->lines.line[index];
@@ -205,7 +174,10 @@ static void read_policy_map(struct eos *eos, uint32_t index)
     if (line->words < 2 ||
         (typed && strcmp(line->word[2], "quality-of-service") != 0 && strcmp(line->word[2], "qos") != 0))
         return;
-    struct eos_policy *policy = opened(eos, line);
+    const char *name = line->word[line->words - 1];
+    struct eos_policy *policy = lines_find(eos->policies, 0, name);
+    if (!policy) /* one that is there already is added to */
+        policy = eos->policies = lines_define(&eos->lines_in, eos->policies, 0, name, line->number, sizeof(*policy));
     line->known = true;
     for (uint32_t i = index + 1; i < line->end; i++)
         if (eos->lines.line[i].parent == index && strcmp(eos->lines.line[i].word[0], "class") == 0 &&
@@ -244,14 +216,14 @@ void eos_policies(struct eos *eos)
     for (uint32_t i = 0; i < eos->lines.count; i++) {
         struct line *line = &eos->lines.line[i];
         if (line->parent != LINES_NONE || !is_list(line)) continue;
-        const struct eos_class *list = find_class(eos, true, line->word[line->words - 1]);
+        const struct eos_class *list = lines_find(eos->classes, ACCESS_LIST, line->word[line->words - 1]);
         line->known = list && list->used;
     }
 }
 
 const struct eos_policy *eos_policy(struct eos *eos, const char *name, uint32_t line)
 {
-    struct eos_policy *policy = find_policy(eos, name);
+    struct eos_policy *policy = lines_find(eos->policies, 0, name);
 
     if (policy) {
         policy->used = true;
@@ -263,12 +235,6 @@ const struct eos_policy *eos_policy(struct eos *eos, const char *name, uint32_t 
 
 void eos_policies_unused(struct eos *eos)
 {
-    for (const struct eos_policy *policy = eos->policies; policy; policy = policy->next)
-        if (!policy->used)
-            HINT(eos, policy->line, "MAP007", CONFIG_NONE, "policy-map %.60s is defined and applied nowhere",
-                 policy->name);
-    for (const struct eos_class *class = eos->classes; class; class = class->next)
-        if (!class->used && !class->list)
-            HINT(eos, class->line, "MAP007", CONFIG_NONE, "class-map %.60s is defined and in no policy-map",
-                 class->name);
+    lines_unused(&eos->lines_in, eos->policies, ~0u, "policy-map", "applied nowhere");
+    lines_unused(&eos->lines_in, eos->classes, 1u << CLASS_MAP, "class-map", "in no policy-map");
 }

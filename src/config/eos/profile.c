@@ -212,35 +212,16 @@ bool eos_qos_line(struct eos *eos, struct eos_qos *qos, struct line *line)
     return STATEMENTS_READ(qos_says, eos, qos, line) || read_queue(eos, qos, line);
 }
 
-static struct eos_profile *find_profile(const struct eos *eos, const char *name)
-{
-    struct eos_profile *profile = eos->profiles;
-
-    while (profile && strcmp(profile->name, name) != 0)
-        profile = profile->next;
-    return profile;
-}
-
-/* One that is there already is added to. */
-static struct eos_profile *opened(struct eos *eos, const struct line *line)
-{
-    struct eos_profile *profile = find_profile(eos, line->word[2]);
-
-    if (profile) return profile;
-    profile = ARENA_NEW(&eos->set->arena, struct eos_profile, 1);
-    *profile = (struct eos_profile){.name = line->word[2], .line = line->number, .next = eos->profiles};
-    eos->profiles = profile;
-    return profile;
-}
-
 void eos_profiles(struct eos *eos)
 {
     for (uint32_t i = 0, profiles = 0; i < eos->lines.count && profiles < PROFILES_MAX; i++) {
         struct line *line = &eos->lines.line[i];
         if (line->parent != LINES_NONE || !line_take(line, "qos profile *", NULL)) continue;
         profiles++;
-        struct eos_profile *profile = opened(eos, line);
-        if (!profile) return;
+        struct eos_profile *profile = lines_find(eos->profiles, 0, line->word[2]);
+        if (!profile) /* one that is there already is added to */
+            profile = eos->profiles =
+                lines_define(&eos->lines_in, eos->profiles, 0, line->word[2], line->number, sizeof(*profile));
         for (uint32_t j = i + 1; j < line->end; j++)
             if (eos->lines.line[j].parent == i) eos_qos_line(eos, &profile->qos, &eos->lines.line[j]);
     }
@@ -248,7 +229,7 @@ void eos_profiles(struct eos *eos)
 
 const struct eos_profile *eos_profile(struct eos *eos, const char *name, uint32_t line)
 {
-    struct eos_profile *profile = find_profile(eos, name);
+    struct eos_profile *profile = lines_find(eos->profiles, 0, name);
 
     if (profile) {
         profile->used = true;

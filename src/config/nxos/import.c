@@ -11,44 +11,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "config/lines_rest.h"
 #include "config/nxos/nxos_int.h"
 #include "config/statements.h"
 #include "config/words.h"
 #include "fabric/errors.h"
 
 #define CHANNELS 4096u
-
-struct ports {
-    struct nxos *nxos;
-    struct nxos_port *port;
-    uint32_t count, room;
-    uint32_t block;   /* the interface's line, while names of a range are added */
-    uint32_t first;   /* of the range */
-    uint32_t *member; /* indices of the range's ports */
-    uint32_t members;
-    uint64_t work; /* of LINES_WORK */
-};
-
-static void add_port(void *to, const char *name)
-{
-    struct ports *ports = to;
-
-    for (uint32_t p = 0; p < ports->count; p++) {
-        if (strcmp(ports->port[p].name, name) != 0) continue;
-        ports->member[ports->members++] = p;
-        return;
-    }
-    if (ports->count >= CONFIG_PORTS_MAX || ports->members >= CONFIG_PORTS_MAX) {
-        NOTE(ports->nxos, ports->nxos->lines.line[ports->block].number, NULL, CONFIG_NONE,
-             "more than %u ports: the rest is left out", CONFIG_PORTS_MAX);
-        return;
-    }
-    const char *copy = arena_strndup(&ports->nxos->set->arena, name, strlen(name));
-    ARENA_ROOM(&ports->nxos->set->arena, ports->port, ports->count, ports->room);
-    ports->port[ports->count] = (struct nxos_port){.name = copy, .line = ports->nxos->lines.line[ports->block].number};
-    ports->member[ports->members++] = ports->count++;
-}
 
 static bool look_only(void *system, void *object, struct line *line, const struct line_match *match)
 {
@@ -64,13 +32,9 @@ static bool look_only(void *system, void *object, struct line *line, const struc
 static bool address(void *system, void *object, struct line *line, const struct line_match *match)
 {
     struct nxos_port *port = object;
-    bool six = line->word[0][2] == 'v';
 
     (void)system;
-    if (strcmp(line->word[line->words - 1], "secondary") == 0) return true;
-    port->address[six] = match->word[0];
-    port->address_line[six] = line->number;
-    port->used = true;
+    port->used |= lines_port_address((struct lines_port *)port, line, match);
     return true;
 }
 
@@ -124,49 +88,21 @@ static bool read_service(struct nxos *nxos, struct line *line)
     return true;
 }
 
-/* `interface Ethernet1/1-64` and `interface Ethernet 1/1`. */
-static void read_interface(struct ports *ports, uint32_t index)
+static void read_line(struct lines_import *in, uint32_t index, struct line *line, void *port)
 {
-    struct nxos *nxos = ports->nxos;
-    struct line *line = &nxos->lines.line[index];
-    const char *name = lines_interface_name(&nxos->set->arena, line, "port-channel");
-
-    line->known = true;
-    if (!name) { /* VLANs, loopbacks, management: no fabric port */
-        for (uint32_t i = index + 1; i < line->end; i++)
-            if (!lines_about_roce(nxos->lines.line[i].text)) nxos->lines.line[i].known = true;
-        return;
-    }
-    ports->block = index;
-    ports->members = 0;
-    if (ports->work > LINES_WORK || !lines_interfaces(name, add_port, ports)) {
-        line->known = false;
-        return;
-    }
-    ports->work += (uint64_t)ports->members * (line->end - index + 100);
-    if (ports->work > LINES_WORK) {
-        line->known = false;
-        return;
-    }
-    for (uint32_t m = 0; m < ports->members; m++)
-        config_blocks_add(nxos->set, &ports->port[ports->member[m]].blocks, line->number,
-                          nxos->lines.line[line->end - 1].number, index);
-    for (uint32_t i = index + 1; i < line->end; i++)
-        for (uint32_t m = 0; m < ports->members; m++) {
-            struct line *inner = &nxos->lines.line[i];
-            if (strcmp(inner->word[0], "service-policy") == 0) drop_statistics(inner);
-            STATEMENTS_READ(port_says, nxos, &ports->port[ports->member[m]], inner);
-        }
+    (void)index;
+    if (strcmp(line->word[0], "service-policy") == 0) drop_statistics(line);
+    STATEMENTS_READ(port_says, in, port, line);
 }
 
 /* What a port-channel says holds for its members. */
-static void join_channel(struct ports *ports, struct nxos_port *port)
+static void join_channel(const struct nxos_port *ports, uint32_t count, struct nxos_port *port)
 {
     char name[32];
 
     snprintf(name, sizeof(name), "port-channel%u", port->channel);
-    for (uint32_t p = 0; p < ports->count; p++) {
-        const struct nxos_port *channel = &ports->port[p];
+    for (uint32_t p = 0; p < count; p++) {
+        const struct nxos_port *channel = &ports[p];
         if (strcmp(channel->name, name) != 0) continue;
         if (!port->qos && channel->qos) port->qos = channel->qos, port->qos_line = channel->qos_line;
         if (!port->out && channel->out) port->out = channel->out, port->out_line = channel->out_line;
@@ -237,7 +173,7 @@ static const char aside[] =
     " load-interval storm-control fec negotiate udld hostname icam telemetry track crypto copp lldp"
     " bfd evpn nv name NOTICE control-plane";
 
-static void read_globals(struct nxos *nxos, struct ports *ports)
+static void read_globals(struct nxos *nxos, struct lines_ports *ports)
 {
     for (uint32_t i = 0; i < nxos->lines.count; i++) {
         struct line *line = &nxos->lines.line[i];
@@ -258,18 +194,37 @@ static void read_globals(struct nxos *nxos, struct ports *ports)
                                  CONFIG_NONE);
             }
         } else if (line_is(line, "interface * ...", NULL) && strcmp(line->word[1], "breakout") != 0) {
-            read_interface(ports, i);
+            lines_ports_read(ports, i, "port-channel", read_line);
         }
     }
     nxos->network_mtu |= nxos->network && nxos->network->own_classes;
+}
+
+static const struct lines_part parts[] = {
+    {"watch-dog", "WD001", "a watchdog"},          {"mtu ", "MTU", "frames"},
+    {"type network-qos", "PFC HR", "network-qos"}, {"type queuing", "ECN SCH MAP005", "queues"},
+    {"type qos", "MAP PFC008", "classification"},
+};
+
+/* What ports are beside their own lines: by their port-channel, and by the switch. */
+static void complete_ports(struct nxos *nxos, struct nxos_port *ports, uint32_t count)
+{
+    for (uint32_t p = 0; p < count; p++) {
+        struct nxos_port *port = &ports[p];
+        port->home_line = port->line;
+        if (port->channel) join_channel(ports, count, port);
+        port->routed = port->layer_said || port->routed ? port->routed : nxos->routed;
+        struct nxos_policy *qos = port->qos ? port->qos : nxos->qos;
+        if (qos && !port->routed && !port->down && port->used) qos->bridged = true;
+    }
 }
 
 int nxos_import(struct config_set *set, const struct config_text *text)
 {
     static const char opens[] = "interface policy-map class-map class system";
     static const struct lines_grammar grammar = {opens, belongs};
-    struct nxos nxos = {.set = set, .text = text};
-    struct ports ports = {.nxos = &nxos};
+    struct nxos nxos = {.lines_in = {.set = set, .text = text}};
+    struct lines_ports ports;
 
     if (nxos_is_os10(text->text, text->length)) {
         fabric_errors_add(text->errors, (struct fabric_at){0, 0},
@@ -277,30 +232,21 @@ int nxos_import(struct config_set *set, const struct config_text *text)
                           "and classes are others");
         return -EINVAL;
     }
-    int result = lines_begin(set, text, &grammar, "nxos", &nxos.lines, &nxos.device);
+    int result = lines_begin(&nxos.lines_in, &grammar, "nxos");
     if (result != 0) return result;
-    ports.member = ARENA_NEW(&set->arena, uint32_t, CONFIG_PORTS_MAX + 1);
-    lines_foreign(set, text, &nxos.lines, nxos.device, foreign);
+    lines_ports_init(&ports, &nxos.lines_in, sizeof(struct nxos_port));
+    lines_foreign(&nxos.lines_in, foreign);
     nxos_system(&nxos);
     nxos_policies(&nxos);
     read_globals(&nxos, &ports);
     nxos_say_watchdog(&nxos);
-    for (uint32_t p = 0; p < ports.count; p++) {
-        struct nxos_port *port = &ports.port[p];
-        port->home_line = port->line;
-        if (port->channel) join_channel(&ports, port);
-        port->routed = port->layer_said || port->routed ? port->routed : nxos.routed;
-        struct nxos_policy *qos = port->qos ? port->qos : nxos.qos;
-        if (qos && !port->routed && !port->down && port->used) qos->bridged = true;
-    }
+    struct nxos_port *port = ports.port;
+    complete_ports(&nxos, port, ports.count);
     for (uint32_t p = 0; p < ports.count; p++)
-        if (strncmp(ports.port[p].name, "Ethernet", 8) == 0) nxos_say_port(&nxos, &ports.port[p]);
+        if (strncmp(port[p].name, "Ethernet", 8) == 0) nxos_say_port(&nxos, &port[p]);
     nxos_judge_groups(&nxos);
     nxos_judge_mtu(&nxos);
     nxos_unused(&nxos);
-    nxos_judge_part(&nxos);
-    lines_routes(set, text, &nxos.lines, nxos.device);
-    lines_svis(set, text, &nxos.lines, nxos.device);
-    lines_rest(set, text, &nxos.lines, nxos.device, aside);
-    return lines_too_little(text, &nxos.lines, &config_nxos, "NX-OS") ? -EINVAL : 0;
+    lines_judge_part(&nxos.lines_in, parts, sizeof(parts) / sizeof(parts[0]));
+    return lines_end(&nxos.lines_in, aside, &config_nxos, "NX-OS");
 }

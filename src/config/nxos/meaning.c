@@ -112,7 +112,7 @@ static uint32_t idle_class(const struct nxos *nxos, const struct nxos_policy *qo
 static const char *unapplied(const struct nxos *nxos)
 {
     for (const struct nxos_policy *policy = nxos->policies; policy; policy = policy->next)
-        if (policy->type == NXOS_NETWORK && !policy->used && policy->pfc) return policy->name;
+        if (policy->kind == NXOS_NETWORK && !policy->used && policy->pfc) return policy->name;
     return NULL;
 }
 
@@ -223,33 +223,20 @@ void nxos_unknown(struct nxos *nxos, uint32_t line, enum nxos_type type, uint32_
 
 void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
 {
-    struct config_set *set = nxos->set;
-    uint32_t port = config_port(set, CONFIG_AT(nxos->text, as->line), nxos->device, as->name);
+    uint32_t by = config_blocks_have(&as->blocks, as->qos_line) ? as->qos_line
+                  : as->blocks.last                             ? as->blocks.last->first
+                                                                : as->line;
+    uint32_t port = lines_port_say(&nxos->lines_in, (const struct lines_port *)as, by, "port-channel");
     struct nxos_policy *qos = as->qos ? as->qos : nxos->qos;
     bool routed = as->routed;
 
     if (port == CONFIG_NONE) return;
-    if (!as->used) config_idle(set, nxos->device, port);
-    uint32_t by = config_blocks_have(&as->blocks, as->qos_line) ? as->qos_line
-                  : as->blocks.last                             ? as->blocks.last->first
-                                                                : as->line;
-    config_block(set, CONFIG_AT(nxos->text, by), &as->blocks, nxos->device, port);
-    if (as->channel) {
-        char name[32];
-        snprintf(name, sizeof(name), "port-channel%u", as->channel);
-        config_lag(set, CONFIG_AT(nxos->text, as->channel_line), nxos->device, port, name);
-    }
+    if (!as->used) config_idle(nxos->set, nxos->device, port);
     if (as->qos_missing) nxos_unknown(nxos, as->qos_missing, NXOS_QOS, port);
     if (qos && qos->unknown_line) nxos_unknown(nxos, qos->unknown_line, NXOS_QOS, port);
     if (as->out_missing) nxos_unknown(nxos, as->out_missing, NXOS_QUEUING, port);
     say_mtu(nxos, port, as, routed);
     say_rate(nxos, port, as);
-    if (as->fec) SAY(nxos, as->fec_line, port, "fec", "%s", as->fec);
-    if (as->described)
-        config_described(set, CONFIG_AT(nxos->text, as->described_line), nxos->device, port, as->described);
-    for (int i = 0; i < 2; i++)
-        if (as->address[i])
-            config_address(set, CONFIG_AT(nxos->text, as->address_line[i]), nxos->device, port, as->address[i]);
     if (as->down)
         SAY(nxos, as->down_line, port, "up", "false");
     else if (nxos->down_line && !as->down_line && !routed)
@@ -290,7 +277,7 @@ void nxos_judge_groups(struct nxos *nxos)
 
     if (!network || !network->elsewhere_line) return;
     for (const struct nxos_policy *qos = nxos->policies; qos; qos = qos->next)
-        if (qos->type == NXOS_QOS && qos->used) carried |= carried_by(qos);
+        if (qos->kind == NXOS_QOS && qos->used) carried |= carried_by(qos);
     for (unsigned q = 1; q < NXOS_PRIOS; q++) {
         unsigned priority = network->paused[q];
         if (!(network->lossless >> q & 1) || priority == q) continue;
@@ -306,28 +293,4 @@ void nxos_judge_groups(struct nxos *nxos)
     }
     UNJUDGED(nxos, network->elsewhere_line, "PFC001 PFC003 PFC008 HR ECN001 WD004", CONFIG_NONE,
              "a qos-group pauses another priority than its own, which a fabric file cannot hold");
-}
-
-static bool speaks_of(const struct nxos *nxos, const char *word)
-{
-    for (uint32_t i = 0; i < nxos->lines.count; i++)
-        if (strstr(nxos->lines.line[i].text, word)) return true;
-    return false;
-}
-
-/* Of a part of a configuration, without a name or a version of the switch, only what it speaks of can be judged. */
-void nxos_judge_part(struct nxos *nxos)
-{
-    static const struct {
-        const char *word, *rule, *what;
-    } parts[] = {{"watch-dog", "WD001", "a watchdog"},       {"mtu ", "MTU", "frames"},
-                 {"type network-qos", "PFC", "network-qos"}, {"type network-qos", "HR", "network-qos"},
-                 {"type queuing", "ECN", "queues"},          {"type queuing", "SCH", "queues"},
-                 {"type queuing", "MAP005", "queues"},       {"type qos", "MAP", "classification"},
-                 {"type qos", "PFC008", "classification"}};
-
-    for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]) && !nxos->whole; p++)
-        if (!speaks_of(nxos, parts[p].word))
-            UNJUDGED(nxos, 1, parts[p].rule, CONFIG_NONE, "the text is a part of a configuration, without a word of %s",
-                     parts[p].what);
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "config/fix.h"
-#include "config/lines_rest.h"
 #include "config/nxos/nxos_int.h"
 #include "config/unsupported.h"
 #include "fabric/switches.h"

@@ -5,8 +5,7 @@
 #ifndef ROCELAB_CONFIG_NXOS_NXOS_INT_H
 #define ROCELAB_CONFIG_NXOS_NXOS_INT_H
 
-#include "config/config.h"
-#include "config/lines.h"
+#include "config/lines_import.h"
 
 #define NXOS_PRIOS 8
 #define NXOS_KBYTE 1000u
@@ -23,16 +22,13 @@
 
 enum nxos_type { NXOS_QOS, NXOS_NETWORK, NXOS_QUEUING, NXOS_OTHER };
 
-struct nxos_class { /* class-map */
-    enum nxos_type type;
-    const char *name;
-    uint32_t line;
+struct nxos_class { /* class-map, of a type */
+    struct lines_named;
     bool all; /* match-all */
     uint64_t dscps;
     uint8_t cos, groups; /* matched */
-    bool by_dscp, by_cos, used;
+    bool by_dscp, by_cos;
     uint32_t match_line; /* of the last that could be read */
-    struct nxos_class *next;
 };
 
 struct nxos_queue {
@@ -47,11 +43,8 @@ struct nxos_queue {
     uint32_t line; /* of its class; 0: the policy has none */
 };
 
-struct nxos_policy {
-    enum nxos_type type;
-    const char *name;
-    uint32_t line;
-    bool used;
+struct nxos_policy { /* of a type */
+    struct lines_named;
     /* qos */
     bool by_dscp, by_cos;
     uint8_t cnp_group; /* of a class that is called after CNPs; 0: there is none */
@@ -75,27 +68,19 @@ struct nxos_policy {
     bool own_classes;                               /* of the user: small platforms have them, and no built-in ones */
     /* queuing */
     struct nxos_queue queue[NXOS_PRIOS];
-    struct nxos_policy *next;
 };
 
 enum pfc_mode { PFC_UNSAID, PFC_OFF, PFC_ON, PFC_AUTO };
 
 struct nxos_port { /* of an interface, or of a port-channel */
-    const char *name;
-    uint32_t line, channel, channel_line;
+    struct lines_port;
     uint32_t home_line; /* where what is missing would stand: of its port-channel, if it has one, or its own */
-    struct config_blocks blocks;
     enum pfc_mode pfc;
-    uint32_t pfc_line, mtu, mtu_line, rate_mbps, rate_line, watch_line, down_line, pause_line;
-    bool watch, down, routed, used; /* used: anything but what it is when it comes up */
-    bool layer_said;
+    uint32_t pfc_line, rate_mbps, watch_line;
+    bool watch;
     struct nxos_policy *qos, *out, *in;
     uint32_t qos_line, out_line, in_line;
     uint32_t qos_missing, out_missing; /* lines of policies that are not defined; 0: none */
-    const char *fec;                   /* NULL: not said */
-    const char *described;             /* NULL: not */
-    const char *address[2];            /* IPv4 and IPv6, NULL: none */
-    uint32_t fec_line, described_line, address_line[2];
 };
 
 struct nxos_time {
@@ -115,10 +100,10 @@ struct nxos_breakout {
 };
 
 struct nxos {
-    struct config_set *set;
-    const struct config_text *text;
-    struct lines lines;
-    uint32_t device;
+    union {
+        struct lines_import;
+        struct lines_import lines_in;
+    };
     struct nxos_class *classes;
     struct nxos_policy *policies;
     struct nxos_policy *network, *queuing_out, *queuing_in, *qos; /* of system qos; NULL: the default */
@@ -130,7 +115,6 @@ struct nxos {
     uint32_t down_line;    /* ports that are bridged are down unless they say otherwise; 0: up */
     bool routed;           /* ports are, unless they say otherwise */
     bool network_mtu;      /* frames of bridged ports are as large as network-qos says */
-    bool whole;            /* a switch's configuration, not a part of one */
     bool missing;          /* the policy that was last asked for */
     bool pauses;           /* a port that is up */
     uint32_t mtu_most;     /* of such ports */
@@ -154,8 +138,7 @@ const struct nxos_breakout *nxos_breakout(const struct nxos *nxos, const char *n
 /* Rules that rest on a policy of this type, which is not in the text, are not judged. */
 void nxos_unknown(struct nxos *nxos, uint32_t line, enum nxos_type type, uint32_t port);
 void nxos_judge_groups(struct nxos *nxos); /* after all ports */
-void nxos_judge_part(struct nxos *nxos);
-void nxos_judge_mtu(struct nxos *nxos); /* after all ports */
+void nxos_judge_mtu(struct nxos *nxos);    /* after all ports */
 void nxos_say_port(struct nxos *nxos, const struct nxos_port *port);
 bool nxos_is_os10(const char *text, size_t length);
 int nxos_import(struct config_set *set, const struct config_text *text);

@@ -43,16 +43,7 @@ int nxos_builtin(const char *name, enum nxos_type type)
 
 static struct nxos_class *find_class(struct nxos *nxos, enum nxos_type type, const char *name)
 {
-    for (struct nxos_class *class = nxos->classes; class; class = class->next)
-        if (class->type == type && strcmp(class->name, name) == 0) return class;
-    return NULL;
-}
-
-static struct nxos_policy *find_policy(struct nxos *nxos, enum nxos_type type, const char *name)
-{
-    for (struct nxos_policy *policy = nxos->policies; policy; policy = policy->next)
-        if (policy->type == type && strcmp(policy->name, name) == 0) return policy;
-    return NULL;
+    return lines_find(nxos->classes, type, name);
 }
 
 /* `match dscp 24-31`, `match ip dscp af31`, `match precedence 3`, `match cos 3,4`, `match qos-group 3`. */
@@ -67,7 +58,7 @@ static void read_match(struct nxos *nxos, struct nxos_class *class, struct line 
     bool dscp = strcmp(kind, "dscp") == 0, precedence = strcmp(kind, "precedence") == 0;
     bool of_eight = precedence || strcmp(kind, "cos") == 0 || strcmp(kind, "qos-group") == 0;
     if (!dscp && !of_eight) {
-        if (class->type == NXOS_QOS && nxos->device < nxos->set->devices)
+        if (class->kind == NXOS_QOS && nxos->device < nxos->set->devices)
             nxos->set->device[nxos->device].unclear = true;
         return;
     }
@@ -123,10 +114,9 @@ static void read_class_map(struct nxos *nxos, uint32_t index)
     line->known = true;
     struct nxos_class *class = find_class(nxos, type, line->word[w]);
     if (!class) {
-        class = ARENA_NEW(&nxos->set->arena, struct nxos_class, 1);
-        *class = (struct nxos_class){.type = type, .name = line->word[w], .line = line->number, .all = all};
-        class->next = nxos->classes;
-        nxos->classes = class;
+        class = nxos->classes =
+            lines_define(&nxos->lines_in, nxos->classes, type, line->word[w], line->number, sizeof(*class));
+        class->all = all;
     }
     for (uint32_t i = index + 1; i < line->end; i++)
         read_match(nxos, class, &nxos->lines.line[i]);
@@ -202,14 +192,14 @@ static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct
 static int group_of(struct nxos *nxos, const struct nxos_policy *policy, const struct line *line)
 {
     const char *name = line->word[line->words - 1];
-    int group = nxos_builtin(name, policy->type);
-    struct nxos_class *class = find_class(nxos, policy->type, name);
+    int group = nxos_builtin(name, policy->kind);
+    struct nxos_class *class = find_class(nxos, policy->kind, name);
 
     if (group >= 0) return group;
     if (class) class->used = true;
     if (class && class->groups) return __builtin_ctz(class->groups);
-    if (class && class->cos && policy->type == NXOS_NETWORK) return __builtin_ctz(class->cos);
-    if (policy->type == NXOS_NETWORK && (strncmp(name, "c-out-", 6) == 0 || strncmp(name, "c-in-", 5) == 0)) {
+    if (class && class->cos && policy->kind == NXOS_NETWORK) return __builtin_ctz(class->cos);
+    if (policy->kind == NXOS_NETWORK && (strncmp(name, "c-out-", 6) == 0 || strncmp(name, "c-in-", 5) == 0)) {
         NOTE(nxos, line->number, "SYN001", CONFIG_NONE,
              "'%.60s' is a class of type queuing; network-qos classes are c-8q-nq1 to c-8q-nq7", name);
     } else if (!class) {
@@ -371,17 +361,12 @@ static void read_queuing_class(struct nxos *nxos, struct nxos_policy *policy, st
 
 static struct nxos_policy *add_policy(struct nxos *nxos, enum nxos_type type, const struct line *line, const char *name)
 {
-    struct nxos_policy *policy = find_policy(nxos, type, name);
+    struct nxos_policy *policy = lines_find(nxos->policies, type, name);
 
     if (policy) return policy;
-    policy = ARENA_NEW(&nxos->set->arena, struct nxos_policy, 1);
-    policy->type = type;
-    policy->name = name;
-    policy->line = line->number;
+    policy = nxos->policies = lines_define(&nxos->lines_in, nxos->policies, type, name, line->number, sizeof(*policy));
     for (int q = 0; q < NXOS_PRIOS; q++)
         policy->queue[q].buffer_bytes = NXOS_UNSAID;
-    policy->next = nxos->policies;
-    nxos->policies = policy;
     return policy;
 }
 
@@ -458,13 +443,13 @@ void nxos_policies(struct nxos *nxos)
 
 struct nxos_policy *nxos_policy(struct nxos *nxos, enum nxos_type type, const char *name, uint32_t line, uint32_t port)
 {
-    struct nxos_policy *policy = find_policy(nxos, type, name), *any = nxos->policies;
+    struct nxos_policy *policy = lines_find(nxos->policies, type, name), *any = nxos->policies;
 
     nxos->missing = !policy && strncmp(name, "default-", 8) != 0;
     if (policy) policy->used = true;
     if (!nxos->missing || nxos->noted == line) return policy;
     nxos->noted = line;
-    while (any && any->type != type)
+    while (any && any->kind != (int)type)
         any = any->next;
     if (!any && !nxos->whole)
         UNJUDGED(nxos, line, "MAP007", CONFIG_NONE,
@@ -491,15 +476,10 @@ void nxos_unused(struct nxos *nxos)
     if (part && nxos->policies)
         UNJUDGED(nxos, nxos->policies->line, "MAP007", CONFIG_NONE,
                  "the text is a part of a configuration that applies no policy-map");
-    for (struct nxos_policy *policy = nxos->policies; policy && !part; policy = policy->next)
-        if (!policy->used && (ports || policy->type != NXOS_QOS)) /* those are of interfaces */
-            HINT(nxos, policy->line, "MAP007", CONFIG_NONE, "policy-map %.60s is defined and applied nowhere",
-                 policy->name);
+    if (!part) /* those of type qos are of interfaces */
+        lines_unused(&nxos->lines_in, nxos->policies, ports ? ~0u : ~(1u << NXOS_QOS), "policy-map", "applied nowhere");
     bool unknown = false; /* a class of another name: that is told, and this would be its other half */
     for (struct nxos_policy *policy = nxos->policies; policy; policy = policy->next)
         unknown |= policy->unknown_line != 0;
-    for (struct nxos_class *class = nxos->classes; class && !unknown; class = class->next)
-        if (!class->used)
-            HINT(nxos, class->line, "MAP007", CONFIG_NONE, "class-map %.60s is defined and in no policy-map",
-                 class->name);
+    if (!unknown) lines_unused(&nxos->lines_in, nxos->classes, ~0u, "class-map", "in no policy-map");
 }

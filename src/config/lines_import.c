@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is left of a configuration when an importer is done with it.
+ * The text and its device at the beginning, and what is left of a configuration when an importer is done with it.
  *
  * Nothing that could matter to RoCE may be lost without a word, and a running configuration is mostly about other
  * things.  So commands known to have no say (addresses, routing, users) are passed over, a block of a feature that
  * is not known is one note, and a line with a word of RoCE's in it is always a note of its own.
  */
-#include "config/lines_rest.h"
+#include "config/lines_import.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -45,35 +46,53 @@ bool lines_about_roce(const char *text)
 
 /* Rules that rest on what a line with such a word would have said. */
 static const struct {
-    const char *word, *rule;
-} rests[] = {{"watchdog", "WD001"},  {"watch-dog", "WD001"}, {"random-detect", "ECN001"}, {"tx-queue", "ECN001"},
-             {"tx-queue", "SCH001"}, {"tx-queue", "MAP005"}, {"queuing", "ECN001"},       {"queuing", "SCH001"},
-             {"queuing", "MAP005"},  {" ecn", "ECN001"},     {"no-drop", "PFC002"},       {"pause", "PFC002"},
-             {"dscp", "MAP001"},     {"dscp", "MAP002"},     {"service-policy", "MAP001"}};
+    const char *word, *rules;
+} rests[] = {{"watchdog", "WD001"},
+             {"watch-dog", "WD001"},
+             {"random-detect", "ECN001"},
+             {"tx-queue", "ECN001 SCH001 MAP005"},
+             {"queuing", "ECN001 SCH001 MAP005"},
+             {" ecn", "ECN001"},
+             {"no-drop", "PFC002"},
+             {"pause", "PFC002"},
+             {"dscp", "MAP001 MAP002"},
+             {"service-policy", "MAP001"}};
 
 /* Of a line that nobody understood nothing follows, nor that it is not there.  */
-static void not_judged(struct config_set *set, struct origin at, const struct line *line, uint32_t device)
+static void not_judged(struct lines_import *in, const struct line *line)
 {
     static const char aside[] = "logging snmp-server hardware platform event-handler";
 
     if (line_command(line, aside) || strcmp(line->word[0], "no") == 0) return;
     for (size_t r = 0; r < sizeof(rests) / sizeof(rests[0]); r++)
         if (strstr(line->text, rests[r].word))
-            config_unjudged(set, at, rests[r].rule, device, CONFIG_NONE, "this line was not understood: %.80s",
-                            line->text);
+            UNJUDGED(in, line->number, rests[r].rules, CONFIG_NONE, "this line was not understood: %.80s", line->text);
 }
 
-void lines_foreign(struct config_set *set, const struct config_text *text, struct lines *lines, uint32_t device,
-                   const struct lines_foreign *list)
+bool lines_speak_of(const struct lines_import *in, const char *word)
 {
-    for (uint32_t i = 0; i < lines->count; i++) {
-        for (const struct lines_foreign *foreign = list; foreign->pattern; foreign++) {
-            if (!line_take(&lines->line[i], foreign->pattern, NULL)) continue;
-            lines->line[i].foreign = true;
-            config_note(set, CONFIG_AT(text, lines->line[i].number), "SYN001", device, CONFIG_NONE, "'%.100s': %s",
-                        lines->line[i].text, foreign->instead);
-            break;
-        }
+    for (uint32_t i = 0; i < in->lines.count; i++)
+        if (strstr(in->lines.line[i].text, word)) return true;
+    return false;
+}
+
+void lines_judge_part(struct lines_import *in, const struct lines_part *parts, size_t count)
+{
+    for (size_t p = 0; p < count && !in->whole; p++)
+        if (!lines_speak_of(in, parts[p].word))
+            UNJUDGED(in, 1, parts[p].rules, CONFIG_NONE, "the text is a part of a configuration, without a word of %s",
+                     parts[p].what);
+}
+
+void lines_foreign(struct lines_import *in, const struct lines_foreign *list)
+{
+    for (uint32_t i = 0; i < in->lines.count; i++) {
+        struct line *line = &in->lines.line[i];
+        const struct lines_foreign *foreign = list;
+        while (foreign->pattern && !line_take(line, foreign->pattern, NULL))
+            foreign++;
+        line->foreign = foreign->pattern != NULL;
+        if (line->foreign) NOTE(in, line->number, "SYN001", CONFIG_NONE, "'%.100s': %s", line->text, foreign->instead);
     }
 }
 
@@ -82,16 +101,15 @@ static bool is_aside(const struct line *line, const char *aside)
     return words_have(aside, line->word[strcmp(line->word[0], "no") == 0 && line->words > 1]);
 }
 
-void lines_rest(struct config_set *set, const struct config_text *text, const struct lines *lines, uint32_t device,
-                const char *aside)
+static void note_rest(struct lines_import *in, const char *aside)
 {
     uint32_t inside = 0; /* lines before this one are of a block that was noted or put aside */
 
-    for (uint32_t i = 0; i < lines->count; i++) {
-        const struct line *line = &lines->line[i];
+    for (uint32_t i = 0; i < in->lines.count; i++) {
+        const struct line *line = &in->lines.line[i];
         if (line->known && line->taken)
-            config_note(set, CONFIG_AT(text, line->number), NULL, device, CONFIG_NONE, "'%.40s' at the end of: %.80s",
-                        line->word[line->taken], line->text);
+            NOTE(in, line->number, NULL, CONFIG_NONE, "'%.40s' at the end of: %.80s", line->word[line->taken],
+                 line->text);
         if (line->known) continue;
         bool about = lines_about_roce(line->text), free_text = strcmp(line->word[0], "description") == 0;
         if (free_text || (is_aside(line, aside) && !about)) {
@@ -99,8 +117,8 @@ void lines_rest(struct config_set *set, const struct config_text *text, const st
             continue;
         }
         if (i < inside && !about) continue;
-        config_note(set, CONFIG_AT(text, line->number), NULL, device, CONFIG_NONE, "%.120s", line->text);
-        if (about) not_judged(set, CONFIG_AT(text, line->number), line, device);
+        NOTE(in, line->number, NULL, CONFIG_NONE, "%.120s", line->text);
+        if (about) not_judged(in, line);
         if (line->end > inside) inside = line->end;
     }
 }
@@ -121,9 +139,10 @@ static bool counts(const struct lines *lines, const struct line *line)
 
 /* Commands of two systems have words in common: where the text has no word that only this one has, and is plainly of
  * another, few lines are enough, and those that are told to be foreign are among them. */
-bool lines_too_little(const struct config_text *text, const struct lines *lines, const struct config_format *own,
-                      const char *system)
+static bool too_little(const struct lines_import *in, const struct config_format *own, const char *system)
 {
+    const struct lines *lines = &in->lines;
+    const struct config_text *text = in->text;
     uint32_t about = 0, unknown[2] = {0}; /* with, and without those that other systems have too */
     const struct line *first[2] = {NULL, NULL};
 
@@ -149,30 +168,34 @@ bool lines_too_little(const struct config_text *text, const struct lines *lines,
     return true;
 }
 
-/* The value of `hostname`, NULL: none. */
-static const char *hostname(struct lines *lines, uint32_t *ret_number)
+/* The line of `hostname`, NULL: there is none. */
+static const struct line *hostname(struct lines *lines)
 {
     for (uint32_t i = 0; i < lines->count; i++) {
         struct line *line = &lines->line[i];
-        if (line->indent != 0 || !(line_take(line, "hostname *", NULL) || line_take(line, "switchname *", NULL)))
-            continue;
-        *ret_number = line->number;
-        return line->word[1];
+        if (line->indent == 0 && (line_take(line, "hostname *", NULL) || line_take(line, "switchname *", NULL)))
+            return line;
     }
     return NULL;
 }
 
-int lines_begin(struct config_set *set, const struct config_text *text, const struct lines_grammar *grammar,
-                const char *nos, struct lines *ret_lines, uint32_t *ret_device)
+int lines_begin(struct lines_import *in, const struct lines_grammar *grammar, const char *nos)
 {
-    uint32_t at = 1;
-    int result = lines_read(text->text, text->length, grammar, &set->arena, ret_lines, text->errors);
+    int result = lines_read(in->text->text, in->text->length, grammar, &in->set->arena, &in->lines, in->text->errors);
 
     if (result != 0) return result;
-    const char *name = hostname(ret_lines, &at);
-    if (text->device || !name) name = config_device_name(set, text);
-    *ret_device = config_device(set, CONFIG_AT(text, at), name, nos, false);
+    const struct line *line = hostname(&in->lines);
+    const char *name = line && !in->text->device ? line->word[1] : config_device_name(in->set, in->text);
+    in->device = config_device(in->set, CONFIG_AT(in->text, line ? line->number : 1), name, nos, false);
     return 0;
+}
+
+int lines_end(struct lines_import *in, const char *aside, const struct config_format *own, const char *system)
+{
+    lines_routes(in);
+    lines_svis(in);
+    note_rest(in, aside);
+    return too_little(in, own, system) ? -EINVAL : 0;
 }
 
 unsigned lines_begin_with(const char *text, size_t length, const char *const *word)
