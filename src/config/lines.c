@@ -490,35 +490,36 @@ static void put(void *to, size_t bytes, uint64_t value)
            bytes);
 }
 
-static bool done(const struct statement *as, void *system, void *object, struct line *line,
-                 const struct line_match *match)
+static bool done(const struct statement *as, const struct statement_said *said)
 {
-    char *to = (char *)object + as->at;
+    char *object = said->object, *to = object + as->at;
+    const struct line *line = said->line;
 
-    if (as->kind == STATEMENT_NUMBER && (match->number[0] < as->least || match->number[0] > as->most)) return false;
+    if (as->kind == STATEMENT_NUMBER && (said->match->number[0] < as->least || said->match->number[0] > as->most))
+        return false;
     if (as->kind == STATEMENT_REST && line->words == 1) return true;
-    if (as->kind == STATEMENT_CALL && !as->call(system, object, line, match)) return false;
+    if (as->kind == STATEMENT_CALL && !as->call(said)) return false;
     if (as->kind == STATEMENT_CONSTANT) put(to, as->bytes, as->least);
-    if (as->kind == STATEMENT_NUMBER) put(to, as->bytes, match->number[0]);
+    if (as->kind == STATEMENT_NUMBER) put(to, as->bytes, said->match->number[0]);
     if (as->kind == STATEMENT_TEXT) memcpy(to, &as->text, sizeof as->text);
     if (as->kind == STATEMENT_REST) {
         const char *rest = line->text + strcspn(line->text, " \t") + 1;
         memcpy(to, &rest, sizeof rest);
     }
-    if (as->clears != 0) *(bool *)((char *)object + (as->clears - 1)) = false;
-    if (as->line_at != 0) put((char *)object + (as->line_at - 1), sizeof line->number, line->number);
-    if (as->also != 0) *(bool *)((char *)object + (as->also - 1)) = true;
+    if (as->clears != 0) *(bool *)(object + (as->clears - 1)) = false;
+    if (as->line_at != 0) put(object + (as->line_at - 1), sizeof line->number, line->number);
+    if (as->also != 0) *(bool *)(object + (as->also - 1)) = true;
     return true;
 }
 
 bool statements_read(const struct statement *list, size_t count, void *system, void *object, struct line *line)
 {
     for (size_t i = 0; i < count; i++) {
-        struct line tried = *line; /* what turns out to be another statement leaves no mark */
+        struct line before = *line;
         struct line_match match;
-        if (!says(&list[i], &tried, &match) || !done(&list[i], system, object, &tried, &match)) continue;
-        *line = tried;
-        return true;
+        const struct statement_said said = {system, object, line, &match};
+        if (says(&list[i], line, &match) && done(&list[i], &said)) return true;
+        *line = before; /* what turns out to be another statement leaves no mark */
     }
     return false;
 }

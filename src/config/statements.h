@@ -20,6 +20,12 @@ enum statement_how {
     STATEMENT_LOOK,  /* line_is(): whether the line is known is not said */
 };
 
+struct statement_said {    /* a line that says a statement */
+    void *system, *object; /* the importer; what the list sets */
+    struct line *line;
+    const struct line_match *match;
+};
+
 struct statement {
     const char *pattern;
     enum statement_how how;
@@ -37,7 +43,7 @@ struct statement {
     uint64_t least, most;
     const char *text;
     /* False: it is not this statement after all. */
-    bool (*call)(void *system, void *object, struct line *line, const struct line_match *match);
+    bool (*call)(const struct statement_said *said);
 };
 
 #define STATEMENT(how_, pattern_, means, ...) {.pattern = pattern_, .how = STATEMENT_##how_, __VA_ARGS__},

@@ -47,21 +47,23 @@ static void find_chip(struct eos *eos)
 }
 
 /* qos map dscp 8 9 10 to traffic-class 1 [drop-precedence 2] */
-static void read_map(struct eos *eos, struct line *line)
+static bool read_map(const struct statement_said *said)
 {
+    struct line *line = said->line;
+    struct eos *eos = said->object;
     uint64_t bits = 0, to;
     uint32_t w = 3;
     unsigned below = strcmp(line->word[2], "dscp") == 0 ? 64 : 8;
     bool exp = strcmp(line->word[2], "exp") == 0; /* of MPLS: no RoCE packet has one */
 
     for (; w < line->words && strcmp(line->word[w], "to") != 0; w++)
-        if (!lines_bits(line->word[w], below, &bits)) return;
-    if (w + 2 >= line->words || !line_number(line->word[w + 2], &to)) return;
+        if (!lines_bits(line->word[w], below, &bits)) return true;
+    if (w + 2 >= line->words || !line_number(line->word[w + 2], &to)) return true;
     bool from_tc = strcmp(line->word[2], "traffic-class") == 0, to_tc = strcmp(line->word[w + 1], "traffic-class") == 0;
     bool to_queue = strstr(line->word[w + 1], "tx-queue") != NULL;
     bool rewrite = from_tc && (strcmp(line->word[w + 1], "dscp") == 0 || strcmp(line->word[w + 1], "cos") == 0);
     line->known = exp || rewrite || (to < EOS_PRIOS && (from_tc ? to_queue : to_tc));
-    if (!line->known || exp || rewrite) return; /* a rewriting is in force with `qos rewrite` only */
+    if (!line->known || exp || rewrite) return true; /* a rewriting is in force with `qos rewrite` only */
     for (unsigned i = 0; i < below; i++) {
         if (!(bits >> i & 1)) continue;
         if (from_tc) {
@@ -75,72 +77,64 @@ static void read_map(struct eos *eos, struct line *line)
             eos->cos_line[i] = line->number;
         }
     }
+    return true;
 }
 
-static void read_watchdog(struct eos *eos, struct line *line)
+static bool read_action(const struct statement_said *said)
 {
-    struct eos_watchdog *watchdog = &eos->watchdog;
-    struct line_match match;
-    uint64_t ns = 0;
+    struct eos_watchdog *watchdog = &((struct eos *)said->object)->watchdog;
+    const char *action = said->match->word[0];
 
-    if (line_take_part(line, "priority-flow-control pause watchdog action *", &match) ||
-        line_take_part(line, "priority-flow-control pause watchdog override action *", &match)) {
-        watchdog->action = strcmp(match.word[0], "drop") == 0      ? "drop"
-                           : strcmp(match.word[0], "no-drop") == 0 ? "forward"
-                                                                   : "shutdown";
-        watchdog->action_line = line->number;
-        return;
-    }
-    if (!line_is(line, "priority-flow-control pause watchdog default * * ...", &match)) return;
-    if (strcmp(match.word[1], "auto") == 0) {
-        line->known = true; /* as if it were not said */
-        return;
-    }
-    if (!line_decimal(match.word[1], &ns)) return;
-    bool poll = strcmp(match.word[0], "polling-interval") == 0;
-    uint64_t least = poll ? 5u * EOS_NS_PER_MS : 10u * EOS_NS_PER_MS,
-             most = (poll ? 30000ull : 60000ull) * EOS_NS_PER_MS;
-    line_take_part(line, "priority-flow-control pause watchdog default * *", &match);
+    watchdog->action = strcmp(action, "drop") == 0 ? "drop" : strcmp(action, "no-drop") == 0 ? "forward" : "shutdown";
+    watchdog->action_line = said->line->number;
+    return true;
+}
+
+/* `auto` is as if it were not said. */
+static bool read_watchdog(const struct statement_said *said)
+{
+    struct line *line = said->line;
+    struct eos *eos = said->object;
+    struct eos_watchdog *watchdog = &eos->watchdog;
+    const char *what = said->match->word[0], *time = said->match->word[1];
+    bool poll = strcmp(what, "polling-interval") == 0, timeout = strcmp(what, "timeout") == 0;
+    uint64_t least = (poll ? EOS_POLL_LEAST_MS : EOS_TIMER_LEAST_MS) * (uint64_t)EOS_NS_PER_MS;
+    uint64_t most = (poll ? EOS_POLL_MOST_MS : EOS_TIMER_MOST_MS) * (uint64_t)EOS_NS_PER_MS, ns = 0;
+
+    line->known = strcmp(time, "auto") == 0;
+    if (line->known || !line_decimal(time, &ns)) return true;
+    line_take_part(line, "priority-flow-control pause watchdog default * *", NULL);
     if (line->words == 7 && strcmp(line->word[6], "forced") == 0) line->taken = 0;
     if (ns != 0 && (ns < least || ns > most))
-        NOTE(eos, line->number, "WD002", CONFIG_NONE, "%.20s %.20s is out of range: %s", match.word[0], match.word[1],
+        NOTE(eos, line->number, "WD002", CONFIG_NONE, "%.20s %.20s is out of range: %s", what, time,
              poll ? "0.005 to 30 seconds" : "0.01 to 60 seconds");
-    if (poll) {
-        watchdog->poll_ns = ns;
-        watchdog->poll_line = line->number;
-    } else if (strcmp(match.word[0], "timeout") == 0) {
-        watchdog->timeout_ns = ns;
-        watchdog->timeout_line = line->number;
-    } else {
-        watchdog->recovery_ns = ns;
-        watchdog->recovery_line = line->number;
-    }
+    *(poll ? &watchdog->poll_ns : timeout ? &watchdog->timeout_ns : &watchdog->recovery_ns) = ns;
+    *(poll ? &watchdog->poll_line : timeout ? &watchdog->timeout_line : &watchdog->recovery_line) = line->number;
+    return true;
 }
 
-static bool read_speed(void *system, void *object, struct line *line, const struct line_match *match)
+static bool read_speed(const struct statement_said *said)
 {
-    struct eos_port *port = object;
+    struct eos_port *port = said->object;
 
-    (void)system, (void)match;
-    for (uint32_t w = 1; w < line->words; w++) {
+    for (uint32_t w = 1; w < said->line->words; w++) {
         unsigned rate = 0;
-        const char *c = line->word[w];
+        const char *c = said->line->word[w];
         for (; *c >= '0' && *c <= '9' && rate < 10000; c++)
             rate = rate * 10 + (unsigned)(*c - '0');
         if (rate == 0 || rate > 1600 || tolower((unsigned char)*c) != 'g') continue;
         port->rate_gbps = rate;
-        port->rate_line = line->number;
+        port->rate_line = said->line->number;
     }
     return true;
 }
 
-static bool address(void *system, void *object, struct line *line, const struct line_match *match)
+static bool address(const struct statement_said *said)
 {
-    struct eos_port *port = object;
+    struct eos_port *port = said->object;
 
-    (void)system;
     port->routed = port->layer_said = true;
-    lines_port_address((struct lines_port *)port, line, match);
+    lines_port_address((struct lines_port *)port, said->line, said->match);
     return true;
 }
 
@@ -272,67 +266,80 @@ static const char aside[] =
     " redundancy system hardware banner alias event-handler vxlan l2-protocol bfd name";
 
 /* ip load-sharing trident fields ip source-ip source-port destination-ip destination-port ingress-interface */
-static void read_hash(struct eos *eos, struct line *line)
+static bool read_hash(const struct statement_said *said)
 {
+    struct line *line = said->line;
     bool source = false, target = false, sport = false;
 
     line->known = true;
-    if (strcmp(line->word[4], "ip") != 0) return; /* IPv6 and others: RoCE over IPv4 is what is judged */
+    if (strcmp(line->word[4], "ip") != 0) return true; /* IPv6 and others: RoCE over IPv4 is what is judged */
     for (uint32_t w = 5; w < line->words; w++) {
         source |= strcmp(line->word[w], "source-ip") == 0;
         target |= strcmp(line->word[w], "destination-ip") == 0;
         sport |= strcmp(line->word[w], "source-port") == 0;
     }
     line->known = source || target || sport; /* a hash of none of them is no hash that is known */
-    if (!line->known) return;
-    SAY(eos, line->number, CONFIG_NONE, "ecmp.hash", "[%s%s%s]", source ? "src" : "",
+    if (!line->known) return true;
+    SAY((struct eos *)said->object, line->number, CONFIG_NONE, "ecmp.hash", "[%s%s%s]", source ? "src" : "",
         target ? (source ? ", dst" : "dst") : "", sport ? (source || target ? ", sport" : "sport") : "");
+    return true;
 }
 
 /* How the chip spreads flows, in words that no document was found for: then a hash may not be what decides. */
-static void not_hashed(struct eos *eos, const struct line *line)
+static bool not_hashed(const struct statement_said *said)
 {
-    uint32_t at = line->number;
+    struct line *line = said->line;
+    struct eos *eos = said->object;
 
-    NOTE(eos, at, NULL, CONFIG_NONE, "%.120s", line->text);
-    UNJUDGED(eos, at, "TOP004 HOST006", CONFIG_NONE, "this line was not understood: %.80s", line->text);
+    NOTE(eos, line->number, NULL, CONFIG_NONE, "%.120s", line->text);
+    UNJUDGED(eos, line->number, "TOP004 HOST006", CONFIG_NONE, "this line was not understood: %.80s", line->text);
+    return true;
 }
+
+static bool read_seed(const struct statement_said *said)
+{
+    SAY((struct eos *)said->object, said->line->number, CONFIG_NONE, "ecmp.seed", "%llu",
+        (unsigned long long)said->match->number[0]);
+    return true;
+}
+
+static bool read_mode(const struct statement_said *said)
+{
+    ((struct eos *)said->object)->routed = strcmp(said->match->word[0], "routed") == 0;
+    return true;
+}
+
+static bool rewrites(const struct statement_said *said)
+{
+    NOTE((struct eos *)said->object, said->line->number, "MAP004", CONFIG_NONE,
+         "packets leave with the DSCP of their traffic class, not with their own");
+    return true;
+}
+
+static bool read_pool(const struct statement_said *said)
+{
+    struct eos *eos = said->object;
+
+    said->line->known = eos->cell_bytes != 0;
+    if (said->line->known)
+        SAY(eos, said->line->number, CONFIG_NONE, "headroom-pool", "%lluB",
+            (unsigned long long)(said->match->number[0] * eos->cell_bytes));
+    return true;
+}
+
+#define OBJECT struct eos
+static const struct statement system_says[] = {
+#include "config/eos/system.def"
+};
+#undef OBJECT
 
 static void read_global(struct eos *eos, struct lines_ports *ports, uint32_t i)
 {
     struct line *line = &eos->lines.line[i];
-    struct line_match match;
 
-    if (line->words > 4 && line_is(line, "qos map ...", NULL)) {
-        read_map(eos, line);
-    } else if (line_is(line, "priority-flow-control pause watchdog ...", NULL)) {
-        read_watchdog(eos, line);
-    } else if (line_take(line, "priority-flow-control all off", NULL)) {
-        eos->off_line = line->number;
-    } else if (line_take_part(line, "hardware counter feature ecn out", NULL) || line_take(line, "no dcbx ...", NULL) ||
-               line_take(line, "dcbx ...", NULL)) {
-        return;
-    } else if (line_is(line, "ip load-sharing * fields * ...", NULL)) {
-        read_hash(eos, line);
-    } else if (line_take(line, "ip load-sharing * #", &match)) {
-        SAY(eos, line->number, CONFIG_NONE, "ecmp.seed", "%llu", (unsigned long long)match.number[0]);
-    } else if (line_take(line, "ip hardware fib load-balance ...", NULL)) {
-        not_hashed(eos, line);
-    } else if (line_take(line, "switchport default mode *", &match)) {
-        eos->routed = strcmp(match.word[0], "routed") == 0;
-    } else if (line_take(line, "qos rewrite dscp", NULL)) {
-        NOTE(eos, line->number, "MAP004", CONFIG_NONE,
-             "packets leave with the DSCP of their traffic class, not with their own");
-    } else if (line_take(line, "platform trident mmu headroom-pool limit cells #", &match)) {
-        if (eos->cell_bytes)
-            SAY(eos, line->number, CONFIG_NONE, "headroom-pool", "%lluB",
-                (unsigned long long)(match.number[0] * eos->cell_bytes));
-        else
-            line->known = false;
-    } else if (strcmp(line->word[0], "interface") == 0) {
-        if (line_is(line, "interface defaults", NULL)) read_defaults(eos, i);
-        lines_ports_read(ports, i, "Port-Channel", read_line);
-    }
+    if (STATEMENTS_READ(system_says, eos, eos, line) || strcmp(line->word[0], "interface") != 0) return;
+    if (line_is(line, "interface defaults", NULL)) read_defaults(eos, i);
+    lines_ports_read(ports, i, "Port-Channel", read_line);
 }
 
 /* Profiles of the platform's queues that are made and not put into force. */

@@ -26,14 +26,14 @@ static uint64_t bytes_of(const struct eos *eos, uint64_t number, const char *uni
     return scale == 0 || number > UINT32_MAX / scale ? 0 : number * scale;
 }
 
-static bool read_ecn(void *system, void *object, struct line *line, const struct line_match *match)
+static bool read_ecn(const struct statement_said *said)
 {
-    struct eos *eos = system;
-    struct eos_queue *queue = object;
+    struct line *line = said->line;
+    struct eos *eos = said->system;
+    struct eos_queue *queue = said->object;
     uint64_t min = 0, max = 0, probability = 100, weight = 0, number;
     bool exact = true, good = true;
 
-    (void)match;
     line->known = true;
     for (uint32_t w = 2; w < line->words; w++) {
         const char *word = line->word[w];
@@ -79,30 +79,29 @@ static bool read_ecn(void *system, void *object, struct line *line, const struct
 }
 
 /* By the time a packet waits: not to be had in bytes. */
-static bool read_delay(void *system, void *object, struct line *line, const struct line_match *match)
+static bool read_delay(const struct statement_said *said)
 {
-    struct eos *eos = system;
-    struct eos_queue *queue = object;
+    struct eos *eos = said->system;
+    struct eos_queue *queue = said->object;
 
-    (void)match;
-    line->known = true;
+    said->line->known = true;
     queue->ecn = true;
-    queue->ecn_line = line->number;
+    queue->ecn_line = said->line->number;
     queue->min_bytes = 150 * EOS_KBYTE;
     queue->max_bytes = 3000 * EOS_KBYTE;
     queue->probability_ppm = 1000000;
-    NOTE(eos, line->number, "ECN007", CONFIG_NONE, "thresholds that are no amount of bytes: 150KB and 3MB are taken");
+    NOTE(eos, said->line->number, "ECN007", CONFIG_NONE,
+         "thresholds that are no amount of bytes: 150KB and 3MB are taken");
     return true;
 }
 
-static bool share(void *system, void *object, struct line *line, const struct line_match *match)
+static bool share(const struct statement_said *said)
 {
-    struct eos_queue *queue = object;
+    struct eos_queue *queue = said->object;
 
-    (void)system;
-    if (match->number[0] > 100) return false;
-    queue->share_ppm = (uint32_t)match->number[0] * 10000;
-    if (!queue->sched_line) queue->sched_line = line->number;
+    if (said->match->number[0] > 100) return false;
+    queue->share_ppm = (uint32_t)said->match->number[0] * 10000;
+    if (!queue->sched_line) queue->sched_line = said->line->number;
     return true;
 }
 
@@ -134,11 +133,11 @@ static bool read_queue(struct eos *eos, struct eos_qos *qos, struct line *line)
 }
 
 /* port timer timeout T polling-interval P|auto recovery-time R [forced] */
-static bool read_timer(void *system, void *object, struct line *line, const struct line_match *match)
+static bool read_timer(const struct statement_said *said)
 {
-    struct eos_qos *qos = object;
+    struct line *line = said->line;
+    struct eos_qos *qos = said->object;
 
-    (void)system, (void)match;
     for (uint32_t w = 5; w + 1 < line->words; w++) {
         uint64_t ns;
         if (!line_decimal(line->word[w + 1], &ns)) continue;
@@ -151,53 +150,49 @@ static bool read_timer(void *system, void *object, struct line *line, const stru
     return true;
 }
 
-static bool classify(void *system, void *object, struct line *line, const struct line_match *match)
+static bool classify(const struct statement_said *said)
 {
-    ((struct eos_qos *)object)->policy = eos_policy(system, match->word[0], line->number);
+    ((struct eos_qos *)said->object)->policy = eos_policy(said->system, said->match->word[0], said->line->number);
     return true;
 }
 
-static bool no_drop(void *system, void *object, struct line *line, const struct line_match *match)
+static bool no_drop(const struct statement_said *said)
 {
-    struct eos_qos *qos = object;
+    struct eos_qos *qos = said->object;
 
-    (void)system;
-    if (match->number[0] >= EOS_PRIOS) return false;
-    qos->no_drop |= (uint8_t)(1u << match->number[0]);
-    qos->no_drop_line[match->number[0]] = line->number;
+    if (said->match->number[0] >= EOS_PRIOS) return false;
+    qos->no_drop |= (uint8_t)(1u << said->match->number[0]);
+    qos->no_drop_line[said->match->number[0]] = said->line->number;
     return true;
 }
 
-static bool take_back(void *system, void *object, struct line *line, const struct line_match *match)
+static bool take_back(const struct statement_said *said)
 {
-    struct eos_qos *qos = object;
+    struct eos_qos *qos = said->object;
 
-    (void)system;
-    if (match->number[0] >= EOS_PRIOS) return false;
-    qos->no_drop &= (uint8_t) ~(1u << match->number[0]);
-    if (qos->no_drop_line[match->number[0]]) qos->pfc_line = line->number;
+    if (said->match->number[0] >= EOS_PRIOS) return false;
+    qos->no_drop &= (uint8_t) ~(1u << said->match->number[0]);
+    if (qos->no_drop_line[said->match->number[0]]) qos->pfc_line = said->line->number;
     return true;
 }
 
 /* There by default, where all is shown; and without a time it does nothing. */
-static bool watch(void *system, void *object, struct line *line, const struct line_match *match)
+static bool watch(const struct statement_said *said)
 {
-    struct eos_qos *qos = object;
+    struct eos_qos *qos = said->object;
 
-    (void)line, (void)match;
-    if (!((struct eos *)system)->all) qos->watch_on = true;
+    if (!((struct eos *)said->system)->all) qos->watch_on = true;
     qos->watch_off = false;
     return true;
 }
 
-static bool act(void *system, void *object, struct line *line, const struct line_match *match)
+static bool act(const struct statement_said *said)
 {
-    struct eos *eos = system;
+    struct eos *eos = said->system;
 
-    (void)object;
-    if (strcmp(match->word[0], "drop") != 0)
-        HINT(eos, line->number, "WD005", CONFIG_NONE,
-             "action %.20s of a port: only drop contains a storm and keeps the link", match->word[0]);
+    if (strcmp(said->match->word[0], "drop") != 0)
+        HINT(eos, said->line->number, "WD005", CONFIG_NONE,
+             "action %.20s of a port: only drop contains a storm and keeps the link", said->match->word[0]);
     return true;
 }
 

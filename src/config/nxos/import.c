@@ -18,36 +18,35 @@
 
 #define CHANNELS 4096u
 
-static bool look_only(void *system, void *object, struct line *line, const struct line_match *match)
+static bool look_only(const struct statement_said *said)
 {
-    struct nxos *nxos = system;
-    struct nxos_port *port = object;
+    struct nxos *nxos = said->system;
+    struct nxos_port *port = said->object;
 
-    (void)match;
     port->watch = true;
-    NOTE(nxos, line->number, "WD005", CONFIG_NONE, "the watchdog looks at %.40s and does nothing", port->name);
+    NOTE(nxos, said->line->number, "WD005", CONFIG_NONE, "the watchdog looks at %.40s and does nothing", port->name);
     return true;
 }
 
-static bool address(void *system, void *object, struct line *line, const struct line_match *match)
+static bool address(const struct statement_said *said)
 {
-    struct nxos_port *port = object;
+    struct nxos_port *port = said->object;
 
-    (void)system;
-    port->used |= lines_port_address((struct lines_port *)port, line, match);
+    port->used |= lines_port_address((struct lines_port *)port, said->line, said->match);
     return true;
 }
 
 /* service-policy [type qos] input NAME, service-policy type queuing input|output NAME */
-static bool service(void *system, void *object, struct line *line, const struct line_match *match)
+static bool service(const struct statement_said *said)
 {
-    struct nxos *nxos = system;
-    struct nxos_port *port = object;
+    struct line *line = said->line;
+    struct nxos *nxos = said->system;
+    struct nxos_port *port = said->object;
     bool queuing = strcmp(line->word[1], "type") == 0 && strcmp(line->word[2], "queuing") == 0;
     bool out = queuing && strcmp(line->word[3], "output") == 0;
     struct nxos_policy **io_policy = out ? &port->out : queuing ? &port->in : &port->qos;
     struct nxos_policy *policy =
-        nxos_policy(nxos, queuing ? NXOS_QUEUING : NXOS_QOS, match->word[0], line->number, CONFIG_NONE);
+        nxos_policy(nxos, queuing ? NXOS_QUEUING : NXOS_QOS, said->match->word[0], line->number, CONFIG_NONE);
 
     if (nxos->missing) *(queuing ? &port->out_missing : &port->qos_missing) = line->number;
     if (policy != *io_policy) *(out ? &port->out_line : queuing ? &port->in_line : &port->qos_line) = line->number;

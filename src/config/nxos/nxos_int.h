@@ -109,6 +109,7 @@ struct nxos {
     struct nxos_policy *network, *queuing_out, *queuing_in, *qos; /* of system qos; NULL: the default */
     struct nxos_watchdog watchdog;
     struct nxos_breakout *breakouts;
+    uint32_t breakouts_read;
     uint32_t network_line; /* of the policy of type network-qos; 0: none is applied */
     uint32_t queuing_line; /* of that of type queuing, for what leaves; 0: none is applied */
     uint32_t system_line;  /* of `system qos`; 0: there is none */

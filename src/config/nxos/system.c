@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "config/nxos/nxos_int.h"
+#include "config/statements.h"
 
 #define BREAKOUTS_MAX 1024u
 #define RESTORES_USUAL 10u
@@ -24,34 +25,46 @@ static bool small_platform(const char *version)
     return close && (close[1] == 'U' || close[1] == 'A' || close[1] == 'N');
 }
 
-/* interface breakout module 1 port 1-8,12 map 100g-4x */
-static void read_breakout(struct nxos *nxos, struct line *line)
+static bool read_version(const struct statement_said *said)
 {
+    struct nxos *nxos = said->object;
+
+    nxos->whole = true;
+    nxos->network_mtu |= small_platform(said->match->word[0]);
+    return true;
+}
+
+/* interface breakout module 1 port 1-8,12 map 100g-4x */
+static bool read_breakout(const struct statement_said *said)
+{
+    struct nxos *nxos = said->object;
     struct line_match match;
     uint64_t ports[4] = {0}, first, last;
     char *end;
 
-    if (!line_is(line, "interface breakout module # port * map * ...", &match)) return;
+    if (nxos->breakouts_read++ >= BREAKOUTS_MAX) return false;
+    if (!line_is(said->line, "interface breakout module # port * map * ...", &match)) return true;
     struct nxos_breakout *breakout = ARENA_NEW(&nxos->set->arena, struct nxos_breakout, 1);
     for (const char *at = match.word[0]; *at; at += strspn(at, ",")) {
         first = strtoull(at, &end, 10);
         last = *end == '-' ? strtoull(end + 1, &end, 10) : first;
-        if (end == at || (*end && *end != ',') || first > last || last >= 256) return;
+        if (end == at || (*end && *end != ',') || first > last || last >= 256) return true;
         for (; first <= last; first++)
             ports[first / 64] |= UINT64_C(1) << first % 64;
         at = end;
     }
     uint64_t rate = strtoull(match.word[1], &end, 10);
     uint64_t lanes = end[0] == 'g' && end[1] == '-' ? strtoull(end + 2, &end, 10) : 0;
-    if (rate == 0 || rate > 1600 || lanes == 0 || lanes > 16 || *end != 'x') return;
-    line->known = true;
+    if (rate == 0 || rate > 1600 || lanes == 0 || lanes > 16 || *end != 'x') return true;
+    said->line->known = true;
     *breakout = (struct nxos_breakout){.module = match.number[0],
                                        .lanes = (uint32_t)lanes,
                                        .rate_mbps = (uint32_t)rate * 1000,
-                                       .line = line->number,
+                                       .line = said->line->number,
                                        .next = nxos->breakouts};
     memcpy(breakout->ports, ports, sizeof(ports));
     nxos->breakouts = breakout;
+    return true;
 }
 
 const struct nxos_breakout *nxos_breakout(const struct nxos *nxos, const char *name, uint32_t *ret_lane)
@@ -71,46 +84,36 @@ const struct nxos_breakout *nxos_breakout(const struct nxos *nxos, const char *n
     return NULL;
 }
 
-static void read_multiplier(struct nxos *nxos, struct line *line, uint64_t value, uint32_t least, uint32_t most,
-                            struct nxos_time *ret)
+/* An interval in ms, or how many of them: one that is out of range is told, and no more than the most. */
+static bool read_time(const struct statement_said *said)
 {
-    if (value < least || value > most)
+    struct line *line = said->line;
+    struct nxos *nxos = said->object;
+    struct nxos_watchdog *as = &nxos->watchdog;
+    const struct {
+        const char *word;
+        uint32_t least, most;
+        struct nxos_time *time;
+    } times[] = {{"interval", NXOS_POLL_LEAST_MS, NXOS_POLL_MOST_MS, &as->poll_ms},
+                 {"shutdown-multiplier", 1, NXOS_SHUTDOWNS_MOST, &as->shutdowns},
+                 {"auto-restore", 0, NXOS_RESTORES_MOST, &as->restores},
+                 {"fixed-restore", 0, NXOS_RESTORES_MOST, &as->fixed}},
+      *of = times;
+    uint64_t value = said->match->number[0];
+
+    while (strcmp(line->word[1], of->word) != 0 && strcmp(line->word[2], of->word) != 0)
+        of++;
+    if (value < of->least || value > of->most)
         NOTE(nxos, line->number, "WD002", CONFIG_NONE, "%llu is out of range: %u to %u", (unsigned long long)value,
-             least, most);
-    *ret = (struct nxos_time){value > most ? most : (uint32_t)value, line->number};
-}
-
-static bool read_watchdog(struct nxos *nxos, struct line *line)
-{
-    struct nxos_watchdog *watchdog = &nxos->watchdog;
-    struct line_match match;
-
-    if (line_take_part(line, "priority-flow-control watch-dog-interval on", NULL)) {
-        watchdog->on = true;
-        watchdog->line = line->number;
-    } else if (line_take_part(line, "priority-flow-control watch-dog-interval off", NULL) ||
-               line_take(line, "no priority-flow-control watch-dog-interval ...", NULL)) {
-        watchdog->on = false;
-        watchdog->line = line->number;
-    } else if (line_take_part(line, "priority-flow-control watch-dog interval #", &match)) {
-        read_multiplier(nxos, line, match.number[0], NXOS_POLL_LEAST_MS, NXOS_POLL_MOST_MS, &watchdog->poll_ms);
-    } else if (line_take_part(line, "priority-flow-control watch-dog shutdown-multiplier #", &match)) {
-        read_multiplier(nxos, line, match.number[0], 1, NXOS_SHUTDOWNS_MOST, &watchdog->shutdowns);
-    } else if (line_take_part(line, "priority-flow-control auto-restore multiplier #", &match)) {
-        read_multiplier(nxos, line, match.number[0], 0, NXOS_RESTORES_MOST, &watchdog->restores);
-    } else if (line_take_part(line, "priority-flow-control fixed-restore multiplier #", &match)) {
-        read_multiplier(nxos, line, match.number[0], 0, NXOS_RESTORES_MOST, &watchdog->fixed);
-    } else {
-        return line_take(line, "no priority-flow-control watch-dog ...", NULL) ||
-               line_take(line, "no priority-flow-control auto-restore ...", NULL) ||
-               line_take(line, "no priority-flow-control fixed-restore ...", NULL);
-    }
+             of->least, of->most);
+    *of->time = (struct nxos_time){value > of->most ? of->most : (uint32_t)value, line->number};
     return true;
 }
 
 /* ip load-sharing address source-destination port source-destination [universal-id N] [rotate N] [...] */
-static void read_hash(struct nxos *nxos, struct line *line)
+static bool read_hash(const struct statement_said *said)
 {
+    struct line *line = said->line;
     bool source = false, sport = false;
 
     line->known = true;
@@ -119,21 +122,23 @@ static void read_hash(struct nxos *nxos, struct line *line)
         if (strcmp(line->word[w], "address") == 0) source |= both;
         if (strcmp(line->word[w], "port") == 0) sport |= both;
     }
-    SAY(nxos, line->number, CONFIG_NONE, "ecmp.hash", "[%sdst%s]", source ? "src, " : "", sport ? ", sport" : "");
+    SAY((struct nxos *)said->object, line->number, CONFIG_NONE, "ecmp.hash", "[%sdst%s]", source ? "src, " : "",
+        sport ? ", sport" : "");
+    return true;
 }
 
 /* hardware profile dlb / mode flowlet / dlb-interface all / flowlet-aging 500.  Without interfaces it does nothing; on
  * some of them it is taken for the whole switch. */
-static void read_dlb(struct nxos *nxos, uint32_t index)
+static bool read_dlb(const struct statement_said *said)
 {
-    struct line *line = &nxos->lines.line[index];
+    struct line *line = said->line;
+    struct nxos *nxos = said->object;
     struct line_match match;
     uint32_t packets = 0, ports = 0, aging = 0;
     uint64_t gap_us = 0;
 
     line->known = true;
-    for (uint32_t i = index + 1; i < line->end; i++) {
-        struct line *inner = &nxos->lines.line[i];
+    for (struct line *inner = line + 1; inner < nxos->lines.line + line->end; inner++) {
         if (line_take(inner, "mode per-packet", NULL))
             packets = inner->number;
         else if (line_take(inner, "dlb-interface ...", NULL))
@@ -146,46 +151,24 @@ static void read_dlb(struct nxos *nxos, uint32_t index)
             line_take(inner, "mode flowlet", NULL);
         }
     }
-    if (!ports) return;
+    if (!ports) return true;
     SAY(nxos, packets ? packets : line->number, CONFIG_NONE, "balance.use", "%s", packets ? "spray" : "flowlet");
     if (!packets)
         SAY(nxos, aging ? aging : line->number, CONFIG_NONE, "balance.gap", "%lluus",
             (unsigned long long)(gap_us ? gap_us : FLOWLET_USUAL_US));
+    return true;
 }
+
+#define OBJECT struct nxos
+static const struct statement system_says[] = {
+#include "config/nxos/system.def"
+};
+#undef OBJECT
 
 void nxos_system(struct nxos *nxos)
 {
-    uint32_t breakouts = 0;
-
-    for (uint32_t i = 0; i < nxos->lines.count; i++) {
-        struct line *line = &nxos->lines.line[i];
-        struct line_match match;
-
-        if (line->parent != LINES_NONE || read_watchdog(nxos, line)) continue;
-        if (line_take(line, "version * ...", &match)) {
-            nxos->whole = true;
-            nxos->network_mtu |= small_platform(match.word[0]);
-        } else if (line_is(line, "hostname *", NULL) || line_is(line, "switchname *", NULL)) {
-            nxos->whole = true;
-        } else if (line_take(line, "system default switchport shutdown", NULL)) {
-            nxos->down_line = line->number;
-        } else if (line_take(line, "no system default switchport shutdown", NULL)) {
-            nxos->down_line = 0;
-        } else if (line_take(line, "no system default switchport", NULL)) {
-            nxos->routed = true;
-        } else if (line_take(line, "system default switchport", NULL)) {
-            nxos->routed = false;
-        } else if (line_is(line, "interface breakout ...", NULL) && breakouts++ < BREAKOUTS_MAX) {
-            read_breakout(nxos, line);
-        } else if (line_is(line, "hardware profile dlb", NULL)) {
-            read_dlb(nxos, i);
-        } else if (line_is(line, "ip load-sharing address * ...", NULL)) {
-            read_hash(nxos, line);
-        } else if (line_take(line, "lldp tlv-select dcbxp ...", NULL) ||
-                   line_take(line, "logging level ipqosmgr #", NULL)) {
-            continue; /* what is announced takes nothing from the peer; what is logged */
-        }
-    }
+    for (uint32_t i = 0; i < nxos->lines.count; i++)
+        if (nxos->lines.line[i].parent == LINES_NONE) STATEMENTS_READ(system_says, nxos, nxos, &nxos->lines.line[i]);
 }
 
 void nxos_say_watchdog(struct nxos *nxos)
