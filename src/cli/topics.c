@@ -192,6 +192,10 @@ struct said_line {
     const char *pattern, *means;
 };
 #define STATEMENT(how, pattern, means, ...) {pattern, means},
+static const struct said_line eos_system[] = {
+#include "config/eos/system.def"
+    {NULL, NULL},
+};
 static const struct said_line eos_interface[] = {
 #include "config/eos/interface.def"
     {NULL, NULL},
@@ -204,6 +208,10 @@ static const struct said_line eos_queue[] = {
 #include "config/eos/queue.def"
     {NULL, NULL},
 };
+static const struct said_line nxos_system[] = {
+#include "config/nxos/system.def"
+    {NULL, NULL},
+};
 static const struct said_line nxos_interface[] = {
 #include "config/nxos/interface.def"
     {NULL, NULL},
@@ -214,9 +222,11 @@ static const struct statements {
     const char *system, *of;
     const struct said_line *line;
 } statements[] = {
+    {"eos", "the switch", eos_system},
     {"eos", "an interface", eos_interface},
     {"eos", "a qos profile, and an interface before its profile", eos_qos},
     {"eos", "a queue", eos_queue},
+    {"nxos", "the switch", nxos_system},
     {"nxos", "an interface", nxos_interface},
 };
 #define STATEMENTS (sizeof statements / sizeof statements[0])

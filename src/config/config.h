@@ -330,8 +330,8 @@ __attribute__((format(printf, 5, 6))) void config_assume(struct config_set *set,
                                                          uint32_t port, const char *format, ...);
 /* The rule cannot be judged for this port (CONFIG_NONE: the device), because ...: a table or block that it rests on is
  * not in the text, was not understood, or has keys that were not read.  `rules` are ids, or the letters that several
- * begin with, a blank between them.  check then drops what the rule finds there, at either end of a link, gives the port no vote in it, and
- * lists the cause. */
+ * begin with, a blank between them.  check then drops what the rule finds there, at either end of a link, gives the
+ * port no vote in it, and lists the cause. */
 __attribute__((format(printf, 6, 7))) void config_unjudged(struct config_set *set, struct origin at, const char *rules,
                                                            uint32_t device, uint32_t port, const char *format, ...);
 /* The text that is read changes another, of the same device. */

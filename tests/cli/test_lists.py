@@ -107,7 +107,7 @@ class Lists(Case):
         prices = re.findall(r'(?m)^PRICE\(\w+, "([\w-]+)", (\d+), (\d+), (\w+)', (SOURCE / "src" / "fabric" / "prices.def").read_text())
         self.assertEqual(re.findall(r"(?m)^  ([a-z][\w-]*) +([\d.]+) (USD|W|x) +.+, \d{4}$", rocelab("help", "prices").stdout),
                          [(name + (f"-{rate}G" if rate != "0" else ""), f"{int(milli) / 1000:g}", {"X": "x"}.get(unit, unit)) for name, rate, milli, unit in prices])
-        for system, lists in (("nxos", ["interface"]), ("eos", ["interface", "qos", "queue"])):
+        for system, lists in (("nxos", ["system", "interface"]), ("eos", ["system", "interface", "qos", "queue"])):
             text = rocelab("help", "statements", system).stdout
             self.assertIn("  shutdown, no shutdown           `up`\n", text)
             self.assertLessEqual(max(map(len, text.splitlines())), 100)

@@ -17,7 +17,7 @@
 #include "config/bom.h"
 #include "config/cabling.h"
 #include "config/ends.h"
-#include "config/lines.h"
+#include "config/lines/lines.h"
 #include "config/testing.h"
 #include "fabric/switches.h"
 #include "load/load.h"

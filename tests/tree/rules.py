@@ -35,7 +35,8 @@ MAY_INCLUDE = {
     "workload": {"node", "nic", "jobs", "fabric", "packet", "base"},
     "check": {"fabric", "base"},
     "config": {"config/*.h", "config/drawing", "config/write", "fabric", "base"},  # no system: struct config_format is all it knows of them
-    **{f"config/{system}": {"config/*.h", "fabric", "base"} for system in ("eos", "foreign", "host", "junos", "nvue", "nxos", "sonic")},
+    **{f"config/{system}": {"config/*.h", "fabric", "base"} for system in ("foreign", "host", "lines", "nvue", "sonic")},
+    **{f"config/{system}": {"config/*.h", "config/lines", "fabric", "base"} for system in ("eos", "junos", "nxos")},  # read as lines; numbers
     "json": {"base"},
     "evidence": {"config/*.h", "json", "fabric", "base"},
     "evidence/read": {"evidence/*.h", "json", "fabric", "base"},

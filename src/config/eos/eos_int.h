@@ -5,7 +5,7 @@
 #ifndef ROCELAB_CONFIG_EOS_EOS_INT_H
 #define ROCELAB_CONFIG_EOS_EOS_INT_H
 
-#include "config/lines_import.h"
+#include "config/lines/importing.h"
 
 #define EOS_PRIOS 8
 #define EOS_KBYTE 1000u

@@ -18,7 +18,7 @@
 #include <strings.h>
 
 #include "config/eos/eos_int.h"
-#include "config/statements.h"
+#include "config/lines/statements.h"
 #include "fabric/qos/models.h"
 
 #define REFERENCES_MAX 256u

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "config/eos/eos_int.h"
-#include "config/statements.h"
+#include "config/lines/statements.h"
 
 #define CELL_ASSUMED 254u
 #define PROFILES_MAX 1024u

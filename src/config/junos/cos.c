@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "config/junos/junos_int.h"
-#include "config/lines.h"
+#include "config/lines/lines.h"
 
 static const struct junos_class defaults[] = {
     {.name = "best-effort", .queue = 0, .priority = -1, .tc = -1},

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "config/junos/tree.h"
-#include "config/lines.h"
+#include "config/lines/lines.h"
 
 #define APPLIED_MAX 20000u
 #define WORK_MOST 4000000u /* statements laid over others and names compared; more is no switch */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "config/junos/junos_int.h"
-#include "config/lines.h"
+#include "config/lines/lines.h"
 
 #define PORT_NAME 64u /* bytes; et-0/0/0:0 has ten */
 

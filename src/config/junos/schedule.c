@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/junos/junos_int.h"
-#include "config/lines.h"
+#include "config/lines/lines.h"
 
 static void add_point(struct junos *in, struct junos_profile *as, struct junos_node *fill, struct junos_node *chance)
 {

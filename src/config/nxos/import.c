@@ -11,8 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "config/lines/statements.h"
 #include "config/nxos/nxos_int.h"
-#include "config/statements.h"
 #include "config/words.h"
 #include "fabric/errors.h"
 

@@ -5,7 +5,7 @@
 #ifndef ROCELAB_CONFIG_NXOS_NXOS_INT_H
 #define ROCELAB_CONFIG_NXOS_NXOS_INT_H
 
-#include "config/lines_import.h"
+#include "config/lines/importing.h"
 
 #define NXOS_PRIOS 8
 #define NXOS_KBYTE 1000u

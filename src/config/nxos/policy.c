@@ -5,7 +5,7 @@
  * the line that does not.
  *
  * Class names are read in both queue modes (c-8q-nq3 and c-nq3, c-out-8q-q3 and c-out-q3).  Policing, shaping and
- * other types are left over for lines_rest(); the type control-plane is passed over.
+ * other types are left over for lines_end(); the type control-plane is passed over.
  */
 #include <string.h>
 

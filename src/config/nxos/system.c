@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/lines/statements.h"
 #include "config/nxos/nxos_int.h"
-#include "config/statements.h"
 
 #define BREAKOUTS_MAX 1024u
 #define RESTORES_USUAL 10u

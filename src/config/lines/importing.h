@@ -3,11 +3,11 @@
  * What NX-OS and EOS importers do alike with lines: the text and its device, interfaces, definitions and who applies
  * them, other systems' commands, and what is left over.
  */
-#ifndef ROCELAB_CONFIG_LINES_IMPORT_H
-#define ROCELAB_CONFIG_LINES_IMPORT_H
+#ifndef ROCELAB_CONFIG_LINES_IMPORTING_H
+#define ROCELAB_CONFIG_LINES_IMPORTING_H
 
 #include "config/config.h"
-#include "config/lines.h"
+#include "config/lines/lines.h"
 
 struct lines_import { /* begins what an importer keeps */
     struct config_set *set;
@@ -19,11 +19,11 @@ struct lines_import { /* begins what an importer keeps */
 
 /* Reads the lines and makes the device that `hostname`, or else the caller or the file, names.  As lines_read(). */
 int lines_begin(struct lines_import *in, const struct lines_grammar *grammar, const char *nos);
-/* After the importer has dealt with all it knows: routes, interfaces of VLANs, and every line that nobody dealt with.  A
- * block whose first line is not about RoCE is noted once; commands whose first word is in `aside` (words.h) are known to
- * have no say in a fabric.  0; -EINVAL and an error: most lines with a word of RoCE's were understood by nobody, so that
- * the text is not of `system` whatever it was called.  Without the error a file of another system would be found to have
- * no faults. */
+/* After the importer has dealt with all it knows: routes, interfaces of VLANs, and every line that nobody dealt with.
+ * A block whose first line is not about RoCE is noted once; commands whose first word is in `aside` (words.h) are known
+ * to have no say in a fabric.  0; -EINVAL and an error: most lines with a word of RoCE's were understood by nobody, so
+ * that the text is not of `system` whatever it was called.  Without the error a file of another system would be found
+ * to have no faults. */
 int lines_end(struct lines_import *in, const char *aside, const struct config_format *own, const char *system);
 
 struct lines_foreign { /* a command that is not of this system, and what it should have been */
@@ -31,17 +31,17 @@ struct lines_foreign { /* a command that is not of this system, and what it shou
 };
 /* Notes SYN001 for lines that match the list (ended by a NULL pattern) and marks them known. */
 void lines_foreign(struct lines_import *in, const struct lines_foreign *list);
-/* Of a part of a configuration only what it speaks of can be judged: the word, the rules that rest on lines with it, and
- * what these are about. */
+/* Of a part of a configuration only what it speaks of can be judged: the word, the rules that rest on lines with it,
+ * and what these are about. */
 struct lines_part {
     const char *word, *rules, *what;
 };
 void lines_judge_part(struct lines_import *in, const struct lines_part *parts, size_t count);
 bool lines_speak_of(const struct lines_import *in, const char *word);
 
-/* Says how many equal paths BGP uses and how many neighbours it has (lines_routes.c). */
+/* Says how many equal paths BGP uses and how many neighbours it has (routes.c). */
 void lines_routes(struct lines_import *in);
-/* Notes MTU001 for interfaces of VLANs that route smaller frames than their ports take (lines_svi.c). */
+/* Notes MTU001 for interfaces of VLANs that route smaller frames than their ports take (svi.c). */
 void lines_svis(struct lines_import *in);
 
 /* Words of this configuration that are plainly of RoCE. */
@@ -51,7 +51,7 @@ unsigned lines_begin_with(const char *text, size_t length, const char *const *wo
 /* A guess's answer for such a text: how many of `own` (ended by NULL) begin a line of it, against `others`. */
 int lines_guess(const char *text, size_t length, const char *const *own, const char *const *others);
 
-/* --- interfaces and definitions (lines_ports.c) --- */
+/* --- interfaces and definitions (ports.c) --- */
 struct lines_port { /* begins a port of either system */
     const char *name;
     uint32_t line;                  /* of its first `interface` */

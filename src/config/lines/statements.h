@@ -7,12 +7,12 @@
  * A list is a .def of the system's folder; OBJECT there is the struct that it sets.  The first statement that a line
  * says is done.  `rocelab help statements` prints the lists; a meaning of "" joins the statement before.
  */
-#ifndef ROCELAB_CONFIG_STATEMENTS_H
-#define ROCELAB_CONFIG_STATEMENTS_H
+#ifndef ROCELAB_CONFIG_LINES_STATEMENTS_H
+#define ROCELAB_CONFIG_LINES_STATEMENTS_H
 
 #include <stddef.h>
 
-#include "config/lines.h"
+#include "config/lines/lines.h"
 
 enum statement_how {
     STATEMENT_WHOLE, /* line_take() */

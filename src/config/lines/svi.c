@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "config/lines_import.h"
+#include "config/lines/importing.h"
 
 #define LARGE_BYTES 4200u /* that take RDMA packets of 4096 bytes */
 

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "config/lines_import.h"
+#include "config/lines/importing.h"
 #include "config/words.h"
 
 #define NEIGHBOURS_MAX 512u

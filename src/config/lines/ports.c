@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "config/lines_import.h"
+#include "config/lines/importing.h"
 
 /* --- interfaces --- */
 

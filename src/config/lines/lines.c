@@ -11,8 +11,8 @@
  * The text of a banner is passed over: it may look like anything.  Comments are lines that begin with ! or #, and what
  * follows a # that has white space before it.
  */
-#include "config/lines.h"
-#include "config/statements.h"
+#include "config/lines/lines.h"
+#include "config/lines/statements.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  * things.  So commands known to have no say (addresses, routing, users) are passed over, a block of a feature that
  * is not known is one note, and a line with a word of RoCE's in it is always a note of its own.
  */
-#include "config/lines_import.h"
+#include "config/lines/importing.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 /*
  * A configuration of commands and indented blocks (NX-OS, EOS), as lines that know their words and their block.
  */
-#ifndef ROCELAB_CONFIG_LINES_H
-#define ROCELAB_CONFIG_LINES_H
+#ifndef ROCELAB_CONFIG_LINES_LINES_H
+#define ROCELAB_CONFIG_LINES_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ struct line_match {
 bool line_is(const struct line *line, const char *pattern, struct line_match *ret);
 /* Marks the line known where it is. */
 bool line_take(struct line *line, const char *pattern, struct line_match *ret);
-/* The same where words that nobody knows may follow: the line counts, and lines_rest() lists what was left of it. */
+/* The same where words that nobody knows may follow: the line counts, and lines_end() lists what was left of it. */
 bool line_take_part(struct line *line, const char *pattern, struct line_match *ret);
 /* Is the first word, or the one after `no` or `default`, one of these (words.h)? */
 bool line_command(const struct line *line, const char *words);
