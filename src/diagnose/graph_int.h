@@ -55,6 +55,7 @@ struct diagnose_graph {
     double *flows;               /* [objects] of switches: flows that leave upwards (hashing.c) */
     uint32_t *uplinks;           /* [objects] of switches: links upwards */
     uint64_t *rates;             /* [objects] of switches: the highest rate of those */
+    struct siblings *siblings;   /* [objects * 2] of devices: what was measured, up and down (topology.c) */
     double most_ns, most_frames; /* of all pauses: what stands for the time where there was one look */
     struct diagnose_idle *idle;  /* private to rules_idle.c */
     struct hashing_thrown thrown[HASHING_KEPT]; /* private to hashing.c */
@@ -100,7 +101,7 @@ bool is_idle_behind_credits(const struct diagnose *diagnose, uint32_t port);
 /* Links that share a load: those by which a switch reaches the tier above, or (down) by which that tier reaches it. */
 struct siblings {
     uint32_t device; /* the lower one */
-    bool down;
+    bool down, measured;
     uint32_t count, busiest; /* links; the port of the busiest */
     uint32_t downs, a_down;  /* links that are down; one of them */
     uint32_t empty;          /* links with next to nothing */

@@ -51,8 +51,9 @@ static bool slower_than_siblings(const struct diagnose *diagnose, uint32_t port,
 {
     struct siblings siblings;
 
-    if (device == EVIDENCE_NONE || !siblings_of(diagnose, port, &siblings) || siblings.count < 2) return false;
+    if (device == EVIDENCE_NONE) return false;
     if ((double)line_rate(diagnose, port) >= RATE_SHARE * (double)diagnose->graph->rates[device]) return false;
+    if (!siblings_of(diagnose, port, &siblings) || siblings.count < 2) return false;
     return share_busy(diagnose, port).value > diagnose->limits.uneven_ratio * siblings.mean;
 }
 

@@ -47,7 +47,8 @@ void topology_tiers(struct diagnose *diagnose)
     uint32_t *queue = DIAGNOSE_NEW(diagnose, uint32_t, evidence->objects), count = 0;
 
     graph->tier = DIAGNOSE_NEW(diagnose, uint8_t, evidence->objects);
-    if (!queue || !graph->tier) return;
+    graph->siblings = DIAGNOSE_NEW(diagnose, struct siblings, 2 * (size_t)evidence->objects);
+    if (!queue || !graph->tier || !graph->siblings) return;
     for (uint32_t id = 0; id < evidence->objects; id++)
         graph->tier[id] = GRAPH_NO_TIER;
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
@@ -80,12 +81,11 @@ uint32_t siblings_next(const struct diagnose *diagnose, const struct siblings *s
     return port != EVIDENCE_NONE && siblings->down ? object[port].peer : port;
 }
 
-void siblings_measure(const struct diagnose *diagnose, uint32_t device, bool down, struct siblings *siblings)
+static void measure(const struct diagnose *diagnose, struct siblings *siblings)
 {
     double sum = 0;
     uint32_t known = 0;
 
-    *siblings = (struct siblings){.device = device, .down = down, .busiest = EVIDENCE_NONE, .a_down = EVIDENCE_NONE};
     for (uint32_t port = siblings_next(diagnose, siblings, EVIDENCE_NONE); port != EVIDENCE_NONE;
          port = siblings_next(diagnose, siblings, port)) {
         struct share busy = share_busy(diagnose, port);
@@ -105,6 +105,19 @@ void siblings_measure(const struct diagnose *diagnose, uint32_t device, bool dow
         siblings->empty +=
             busy.known && busy.value < EMPTY_SHARE * siblings->mean && !link_is_down(diagnose->evidence, port);
     }
+}
+
+/* Several rules ask for the same group, some once a link: it is measured once. */
+void siblings_measure(const struct diagnose *diagnose, uint32_t device, bool down, struct siblings *siblings)
+{
+    struct siblings *kept = &diagnose->graph->siblings[2 * (size_t)device + down];
+
+    if (!kept->measured) {
+        *kept = (struct siblings){
+            .device = device, .down = down, .measured = true, .busiest = EVIDENCE_NONE, .a_down = EVIDENCE_NONE};
+        measure(diagnose, kept);
+    }
+    *siblings = *kept;
 }
 
 uint32_t siblings_device(const struct diagnose *diagnose, uint32_t port)
