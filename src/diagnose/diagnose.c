@@ -188,7 +188,8 @@ static bool is_now(const struct diagnose *diagnose, const struct evidence_value 
         return true;
     switch (value->counter) {
     case EVIDENCE_PFC_ON: /* off, where it is on at other ports: most priorities have it off everywhere */
-        return value->priority == EVIDENCE_NO_PRIORITY || diagnose->pfc_on >> value->priority & 1;
+        return value->priority == EVIDENCE_NO_PRIORITY ||
+               diagnose->counters[EVIDENCE_PFC_ON].priorities >> value->priority & 1;
     case EVIDENCE_LINK_UP:
     case EVIDENCE_RATE:
     case EVIDENCE_PRE_FEC_BER:
@@ -281,12 +282,7 @@ void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, co
 #include "diagnose/limits.def"
 #undef LIMIT
     };
-    for (uint32_t i = 0; i < evidence->values; i++) {
-        const struct evidence_value *value = &evidence->value[i];
-        if (value->counter == EVIDENCE_PFC_ON && value->last && value->priority < EVIDENCE_PRIORITIES)
-            diagnose->pfc_on |= (uint8_t)(1u << value->priority);
-    }
-    evidence_totals(evidence, diagnose->total);
+    sum_counters(diagnose);
     graph_build(diagnose);
     if (diagnose->full) return; /* rules rely on the graph */
     for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)

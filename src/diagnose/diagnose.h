@@ -82,6 +82,12 @@ struct diagnose_training {
     const char *verdict; /* a sentence */
 };
 
+struct diagnose_counter {
+    uint64_t most;      /* that it grew by, or is, anywhere */
+    bool known;         /* somebody says it */
+    uint8_t priorities; /* for which it is above 0 somewhere, a bit each */
+};
+
 struct diagnose {
     const struct evidence *evidence;
     struct arena arena;
@@ -93,12 +99,12 @@ struct diagnose {
     bool acquitted;       /* a job is slow, and it is not the network */
     const char **missing; /* what would have been needed, sentences */
     uint32_t missings;
-    uint64_t total[EVIDENCE_COUNTERS]; /* private: sums of every counter over all objects */
-    uint8_t pfc_on;                    /* private: priorities that PFC is on for at some port, a bit each */
-    struct diagnose_graph *graph;      /* private */
-    uint32_t *rank_of, *rank_after;    /* private: first rank of a job, next of a rank, plus 1; 0: none */
-    uint32_t found[DIAGNOSE_RULES];    /* private: findings of each rule, before some were put together */
-    struct {                           /* private: which objects the list that was added to last has */
+    uint64_t total[EVIDENCE_COUNTERS];                   /* private: sums of every counter over all objects */
+    struct diagnose_counter counters[EVIDENCE_COUNTERS]; /* private: what rules ask of all values of a counter */
+    struct diagnose_graph *graph;                        /* private */
+    uint32_t *rank_of, *rank_after; /* private: first rank of a job, next of a rank, plus 1; 0: none */
+    uint32_t found[DIAGNOSE_RULES]; /* private: findings of each rule, before some were put together */
+    struct {                        /* private: which objects the list that was added to last has */
         uint32_t *stamp, now, count;
         const uint32_t *list;
     } mark;

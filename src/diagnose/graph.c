@@ -139,8 +139,15 @@ static unsigned priority_of(const struct diagnose *diagnose, const struct eviden
 
 static void find_paused(struct diagnose *diagnose)
 {
+    static const enum evidence_counter pauses[] = {EVIDENCE_RX_PAUSE_NS,          EVIDENCE_TX_PAUSE_NS,
+                                                   EVIDENCE_RX_PAUSE_FRAMES,      EVIDENCE_TX_PAUSE_FRAMES,
+                                                   EVIDENCE_PORT_RX_PAUSE_FRAMES, EVIDENCE_PORT_TX_PAUSE_FRAMES};
     const struct evidence *evidence = diagnose->evidence;
+    bool any = false;
 
+    for (size_t i = 0; i < sizeof pauses / sizeof pauses[0]; i++)
+        any |= diagnose->counters[pauses[i]].most > 0;
+    if (!any) return;
     for (uint32_t i = 0; i < evidence->values && !diagnose->full; i++) {
         uint32_t port = paused_by(evidence, &evidence->value[i]);
         unsigned priority = priority_of(diagnose, &evidence->value[i]);
@@ -439,36 +446,21 @@ void graph_victims(struct diagnose *diagnose, struct diagnose_finding *finding, 
     free(seen);
 }
 
-/* Pauses of a system that does not say of which priority. */
-static bool ports_pause(const struct evidence *evidence)
-{
-    for (uint32_t i = 0; i < evidence->values; i++) {
-        const struct evidence_value *value = &evidence->value[i];
-        if (value->grown &&
-            (value->counter == EVIDENCE_PORT_RX_PAUSE_FRAMES || value->counter == EVIDENCE_PORT_TX_PAUSE_FRAMES))
-            return true;
-    }
-    return false;
-}
-
 /* Which priorities are lossless: counters or the file say it, or pauses were seen.  Where ports pause and nobody says
  * which priority, it is the one that NICs send RDMA in. */
 static void priorities(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
+    const struct diagnose_counter *of = diagnose->counters;
     const struct fabric *fabric = evidence->fabric;
     bool data[EVIDENCE_PRIORITIES];
 
     for (uint32_t i = 0; fabric && i < fabric->class_count; i++)
         if (fabric->classes[i].lossless) diagnose->graph->lossless |= (uint8_t)(1u << fabric->classes[i].priority);
-    for (uint32_t i = 0; i < evidence->values; i++) {
-        const struct evidence_value *value = &evidence->value[i];
-        if (value->priority >= EVIDENCE_PRIORITIES || !value->grown) continue;
-        if (value->counter == EVIDENCE_LOSSLESS || value->counter == EVIDENCE_PFC_ON ||
-            value->counter == EVIDENCE_TX_PAUSE_FRAMES || value->counter == EVIDENCE_RX_PAUSE_FRAMES)
-            diagnose->graph->lossless |= (uint8_t)(1u << value->priority);
-    }
-    if (diagnose->graph->lossless || !ports_pause(evidence)) return;
+    diagnose->graph->lossless |= of[EVIDENCE_LOSSLESS].priorities | of[EVIDENCE_PFC_ON].priorities |
+                                 of[EVIDENCE_TX_PAUSE_FRAMES].priorities | of[EVIDENCE_RX_PAUSE_FRAMES].priorities;
+    if (diagnose->graph->lossless || !(of[EVIDENCE_PORT_RX_PAUSE_FRAMES].most | of[EVIDENCE_PORT_TX_PAUSE_FRAMES].most))
+        return;
     data_priorities(diagnose, data);
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
         if (data[p]) diagnose->graph->lossless |= (uint8_t)(1u << p);

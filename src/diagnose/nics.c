@@ -7,8 +7,6 @@
  */
 #include "diagnose/nics_int.h"
 
-#include <string.h>
-
 static const enum evidence_counter of_nics[] = {
     EVIDENCE_RETRANSMITTED, EVIDENCE_SEQUENCE_NAKS, EVIDENCE_ACK_TIMEOUTS, EVIDENCE_OUT_OF_SEQUENCE,
     EVIDENCE_CNP_SENT,      EVIDENCE_CNP_HANDLED,   EVIDENCE_NP_MARKED,    EVIDENCE_RETRY_EXCEEDED,
@@ -43,26 +41,21 @@ uint64_t nic_resent(const struct evidence *evidence, uint32_t port)
     return timeouts > resent ? timeouts : resent;
 }
 
-/* Whether some value of these counters is there, or is above 0. */
-static bool any(const struct evidence *evidence, bool above_0)
+static const enum evidence_counter of_loss[] = {EVIDENCE_RETRANSMITTED, EVIDENCE_SEQUENCE_NAKS, EVIDENCE_ACK_TIMEOUTS,
+                                                EVIDENCE_RETRY_EXCEEDED};
+
+bool nics_were_read(const struct diagnose *diagnose)
 {
-    for (uint32_t i = 0; i < evidence->values; i++) {
-        const struct evidence_value *value = &evidence->value[i];
-        bool is_one = value->counter == EVIDENCE_RETRANSMITTED || value->counter == EVIDENCE_SEQUENCE_NAKS ||
-                      value->counter == EVIDENCE_ACK_TIMEOUTS || value->counter == EVIDENCE_RETRY_EXCEEDED;
-        if (is_one && (value->grown || !above_0)) return true;
-    }
+    for (size_t i = 0; i < sizeof of_loss / sizeof of_loss[0]; i++)
+        if (diagnose->counters[of_loss[i]].known) return true;
     return false;
 }
 
-bool nics_were_read(const struct evidence *evidence)
+bool nics_resend(const struct diagnose *diagnose)
 {
-    return any(evidence, false);
-}
-
-bool nics_resend(const struct evidence *evidence)
-{
-    return any(evidence, true);
+    for (size_t i = 0; i < sizeof of_loss / sizeof of_loss[0]; i++)
+        if (diagnose->counters[of_loss[i]].most) return true;
+    return false;
 }
 
 /* Whether the NIC talks to the host at one end of the cable, as far as flows are known. */
@@ -112,14 +105,21 @@ uint64_t port_sum(const struct evidence *evidence, uint32_t port, enum evidence_
     return sum;
 }
 
-void evidence_totals(const struct evidence *evidence, uint64_t total[EVIDENCE_COUNTERS])
+/* One walk over all values, of which a large fabric has half a million. */
+void sum_counters(struct diagnose *diagnose)
 {
-    memset(total, 0, EVIDENCE_COUNTERS * sizeof total[0]);
+    const struct evidence *evidence = diagnose->evidence;
+
     for (uint32_t i = 0; i < evidence->values; i++) {
         const struct evidence_value *value = &evidence->value[i];
+        struct diagnose_counter *counter = &diagnose->counters[value->counter];
+        counter->known = true;
+        if (!value->grown) continue;
+        if (value->grown > counter->most) counter->most = value->grown;
+        if (value->priority < EVIDENCE_PRIORITIES) counter->priorities |= (uint8_t)(1u << value->priority);
         if (evidence->object[value->object].same_as != EVIDENCE_NONE) continue;
-        if (__builtin_add_overflow(total[value->counter], value->grown, &total[value->counter]))
-            total[value->counter] = UINT64_MAX;
+        uint64_t *total = &diagnose->total[value->counter];
+        if (__builtin_add_overflow(*total, value->grown, total)) *total = UINT64_MAX;
     }
 }
 

@@ -19,8 +19,8 @@ bool device_is_host(const struct evidence *evidence, uint32_t device);
 uint64_t nic_resent(const struct evidence *evidence, uint32_t port);
 uint64_t nic_timeouts(const struct evidence *evidence, uint32_t port);
 /* Whether some NIC says whether it sends again. */
-bool nics_were_read(const struct evidence *evidence);
-bool nics_resend(const struct evidence *evidence);
+bool nics_were_read(const struct diagnose *diagnose);
+bool nics_resend(const struct diagnose *diagnose);
 /* Those that sent again, or had timers run out, become victims; the counters of the worst of them evidence.  `near`: a
  * port of a cable: of a host's cable only those that talk to that host, where the evidence has flows. */
 void finding_resenders(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t near);
@@ -37,8 +37,8 @@ static inline const struct evidence_value *port_find(const struct evidence *evid
 }
 /* A counter by priority, summed over priorities. */
 uint64_t port_sum(const struct evidence *evidence, uint32_t port, enum evidence_counter counter);
-/* Sums of every counter over all objects. */
-void evidence_totals(const struct evidence *evidence, uint64_t total[EVIDENCE_COUNTERS]);
+/* What rules ask of all values of a counter together. */
+void sum_counters(struct diagnose *diagnose);
 /* Of the two ends of a cable the one that speaks for both. */
 static inline bool port_speaks(const struct evidence *evidence, uint32_t port)
 {

@@ -21,25 +21,19 @@ static void senders_to(struct diagnose *diagnose, struct diagnose_finding *findi
 /* --- D10 --- */
 
 /* Some NIC's congestion control goes by CNPs, as far as anybody says what it goes by. */
-static bool cnps_are_wanted(const struct evidence *evidence)
+static bool cnps_are_wanted(const struct diagnose *diagnose)
 {
-    bool said = false;
+    const struct diagnose_counter *wanted = &diagnose->counters[EVIDENCE_CNPS_WANTED];
 
-    for (uint32_t i = 0; i < evidence->values; i++) {
-        if (evidence->value[i].counter != EVIDENCE_CNPS_WANTED) continue;
-        if (evidence->value[i].last) return true;
-        said = true;
-    }
-    return !said;
+    return !wanted->known || wanted->most;
 }
 
 /* Nobody says what congestion control goes by, and no NIC sends or handles a CNP: it may be off, or go by something
  * else. */
-static bool may_be_meant(const struct evidence *evidence)
+static bool may_be_meant(const struct diagnose *diagnose)
 {
-    uint64_t total[EVIDENCE_COUNTERS];
+    const uint64_t *total = diagnose->total;
 
-    evidence_totals(evidence, total);
     return !total[EVIDENCE_CNPS_WANTED] && !total[EVIDENCE_CNP_SENT] && !total[EVIDENCE_CNP_HANDLED];
 }
 
@@ -50,7 +44,7 @@ void rule_D10(struct diagnose *diagnose)
     uint64_t most = 0;
     struct diagnose_finding *finding = NULL;
 
-    if (!cnps_are_wanted(evidence)) return;
+    if (!cnps_are_wanted(diagnose)) return;
     for (int pass = 0; pass < 2; pass++) {
         EACH_PORT(evidence, device, port)
         {
@@ -72,7 +66,7 @@ void rule_D10(struct diagnose *diagnose)
                               "%" PRIu64 " packets arrived marked at %s, which sent %" PRIu64 " CNPs%s", most,
                               name_of(diagnose, culprit), port_get(evidence, culprit, EVIDENCE_CNP_SENT),
                               silent > 1 ? "; other NICs are alike" : "");
-        if (finding && may_be_meant(evidence)) finding->severity = DIAGNOSE_INFO;
+        if (finding && may_be_meant(diagnose)) finding->severity = DIAGNOSE_INFO;
         finding_counter(diagnose, finding, port_find(evidence, culprit, EVIDENCE_NP_MARKED),
                         diagnose->limits.marks_least);
         finding_counter(diagnose, finding, port_find(evidence, culprit, EVIDENCE_CNP_SENT),

@@ -93,22 +93,15 @@ static void say_unmarked(struct diagnose *diagnose, const struct marking *of)
 }
 
 /* NICs that saw no mark at all, where switches do not count marks. */
-static bool nobody_saw_marks(const struct evidence *evidence)
+static bool nobody_saw_marks(const struct diagnose *diagnose)
 {
-    bool known = false;
-
-    for (uint32_t i = 0; i < evidence->values; i++) {
-        if (evidence->value[i].counter != EVIDENCE_NP_MARKED) continue;
-        known = true;
-        if (evidence->value[i].grown) return false;
-    }
-    return known;
+    return diagnose->counters[EVIDENCE_NP_MARKED].known && !diagnose->counters[EVIDENCE_NP_MARKED].most;
 }
 
 void rule_D09(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
-    bool unmarked = nobody_saw_marks(evidence);
+    bool unmarked = nobody_saw_marks(diagnose);
 
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
         if (!is_lossless(diagnose, p)) continue;

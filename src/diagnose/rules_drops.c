@@ -28,13 +28,10 @@ static void lossy_priorities(const struct diagnose *diagnose, bool lossy[EVIDENC
 }
 
 /* Systems that say nothing of PFC do not say either that a class has none. */
-static bool somebody_says_lossless(const struct evidence *evidence)
+static bool somebody_says_lossless(const struct diagnose *diagnose)
 {
-    if (evidence->exact || evidence->fabric) return true;
-    for (uint32_t i = 0; i < evidence->values; i++)
-        if (evidence->value[i].counter == EVIDENCE_PFC_ON || evidence->value[i].counter == EVIDENCE_LOSSLESS)
-            return true;
-    return false;
+    return diagnose->evidence->exact || diagnose->evidence->fabric || diagnose->counters[EVIDENCE_PFC_ON].known ||
+           diagnose->counters[EVIDENCE_LOSSLESS].known;
 }
 
 static const enum evidence_counter of_queues[] = {EVIDENCE_QUEUE_DROPS, EVIDENCE_GROUP_DROPS};
@@ -77,7 +74,7 @@ void rule_D24(struct diagnose *diagnose)
     uint64_t most = 0;
     char more[48] = "";
 
-    if (!nics_resend(evidence) || !somebody_says_lossless(evidence)) return;
+    if (!nics_resend(diagnose) || !somebody_says_lossless(diagnose)) return;
     lossy_priorities(diagnose, lossy, &rdma);
     EACH_PORT(evidence, device, port)
     {

@@ -315,16 +315,11 @@ void rule_D21(struct diagnose *diagnose)
 
 static void what_is_missing(struct diagnose *diagnose)
 {
-    const struct evidence *evidence = diagnose->evidence;
-    bool frames = false, times = false;
+    const struct diagnose_counter *of = diagnose->counters;
+    bool frames = of[EVIDENCE_RX_PAUSE_FRAMES].most || of[EVIDENCE_PORT_RX_PAUSE_FRAMES].most;
+    bool times = of[EVIDENCE_RX_PAUSE_NS].known || of[EVIDENCE_TX_PAUSE_NS].known;
 
-    for (uint32_t i = 0; i < evidence->values; i++) {
-        uint8_t counter = evidence->value[i].counter;
-        frames |= (counter == EVIDENCE_RX_PAUSE_FRAMES || counter == EVIDENCE_PORT_RX_PAUSE_FRAMES) &&
-                  evidence->value[i].grown;
-        times |= counter == EVIDENCE_RX_PAUSE_NS || counter == EVIDENCE_TX_PAUSE_NS;
-    }
-    if (!nics_were_read(evidence)) missing_add(diagnose, "counters of the NICs: retransmissions, timeouts, CNPs");
+    if (!nics_were_read(diagnose)) missing_add(diagnose, "counters of the NICs: retransmissions, timeouts, CNPs");
     if (frames && !times) missing_add(diagnose, "how long pauses lasted: counts of frames give only a bound");
 }
 

@@ -132,6 +132,7 @@ static void add_senders(struct diagnose *diagnose, struct diagnose_idle *idle)
 {
     const struct evidence *evidence = diagnose->evidence;
 
+    if (!diagnose->counters[EVIDENCE_IDLE_RATE_NS].most && !diagnose->counters[EVIDENCE_IDLE_FETCH_NS].most) return;
     for (uint32_t i = 0; i < evidence->values; i++) {
         const struct evidence_value *value = &evidence->value[i];
         if ((value->counter != EVIDENCE_IDLE_RATE_NS && value->counter != EVIDENCE_IDLE_FETCH_NS) ||

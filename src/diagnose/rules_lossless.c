@@ -266,7 +266,8 @@ static const struct evidence_value *frames_while_off(const struct diagnose *diag
         if (!one) continue;
         some_on |= one->last != 0;
         if (one->last) continue;
-        if (!*off || diagnose->pfc_on >> p & 1) *off = one; /* rather one that is on elsewhere */
+        if (!*off || diagnose->counters[EVIDENCE_PFC_ON].priorities >> p & 1)
+            *off = one; /* rather one that is on elsewhere */
         for (int tx = 0; tx < 2; tx++) {
             frames = evidence_find(evidence, port, p, tx ? EVIDENCE_TX_PAUSE_FRAMES : EVIDENCE_RX_PAUSE_FRAMES);
             if (!frames || !frames->grown) continue;

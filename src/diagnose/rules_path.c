@@ -308,7 +308,7 @@ void rule_D14(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
     const uint64_t *total = diagnose->total;
-    struct lost lost = {.nics_read = nics_were_read(evidence)};
+    struct lost lost = {.nics_read = nics_were_read(diagnose)};
 
     lost.timeouts = total[EVIDENCE_ACK_TIMEOUTS] + total[EVIDENCE_RETRY_EXCEEDED];
     /* Routes that follow before a timer runs out: what is left is lost capacity. */

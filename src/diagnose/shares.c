@@ -67,18 +67,17 @@ static struct share by_frames(const struct diagnose *diagnose, const struct evid
     return share;
 }
 
+static double larger(uint64_t a, uint64_t b)
+{
+    return (double)(a > b ? a : b);
+}
+
 void shares_prepare(struct diagnose *diagnose)
 {
-    const struct evidence *evidence = diagnose->evidence;
+    const struct diagnose_counter *of = diagnose->counters;
 
-    for (uint32_t i = 0; i < evidence->values; i++) {
-        const struct evidence_value *value = &evidence->value[i];
-        double number = (double)value->grown;
-        bool time = value->counter == EVIDENCE_RX_PAUSE_NS || value->counter == EVIDENCE_TX_PAUSE_NS;
-        bool frames = value->counter == EVIDENCE_RX_PAUSE_FRAMES || value->counter == EVIDENCE_TX_PAUSE_FRAMES;
-        if (time && number > diagnose->graph->most_ns) diagnose->graph->most_ns = number;
-        if (frames && number > diagnose->graph->most_frames) diagnose->graph->most_frames = number;
-    }
+    diagnose->graph->most_ns = larger(of[EVIDENCE_RX_PAUSE_NS].most, of[EVIDENCE_TX_PAUSE_NS].most);
+    diagnose->graph->most_frames = larger(of[EVIDENCE_RX_PAUSE_FRAMES].most, of[EVIDENCE_TX_PAUSE_FRAMES].most);
 }
 
 /* Frames of a system that does not say of which priority: they are of the one that is lossless, if it is one. */
