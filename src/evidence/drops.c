@@ -40,7 +40,10 @@ void drops_share(struct drops *drops, uint8_t lossless, uint32_t port, drops_put
 {
     uint64_t group[EVIDENCE_PRIORITIES] = {0}, queue[EVIDENCE_PRIORITIES] = {0}, watchdog[EVIDENCE_PRIORITIES] = {0};
 
-    for (unsigned pass = 0; pass < 2; pass++)
+    bool any =
+        drops->by[DROPS_HEADROOM] | drops->by[DROPS_BUFFER] | drops->by[DROPS_EGRESS] | drops->by[DROPS_WATCHDOG];
+
+    for (unsigned pass = 0; any && pass < 2; pass++)
         for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
             if ((lossless >> p & 1) || pass) {
                 group[p] += take_drops(drops, p, DROPS_HEADROOM);
@@ -51,7 +54,7 @@ void drops_share(struct drops *drops, uint8_t lossless, uint32_t port, drops_put
                 queue[p] += take_drops(drops, p, DROPS_EGRESS);
             }
         }
-    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
+    for (unsigned p = 0; any && p < EVIDENCE_PRIORITIES; p++) {
         if (group[p]) put(context, port, p, EVIDENCE_GROUP_DROPS, group[p]);
         if (queue[p]) put(context, port, p, EVIDENCE_QUEUE_DROPS, queue[p]);
         if (watchdog[p]) put(context, port, p, EVIDENCE_WATCHDOG_DROPS, watchdog[p]);

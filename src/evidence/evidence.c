@@ -29,10 +29,12 @@ const struct evidence_counter_info evidence_counters[EVIDENCE_COUNTERS] = {
 bool evidence_init(struct evidence *evidence)
 {
     *evidence = (struct evidence){0};
+    memset(evidence->first, 0xff, sizeof evidence->first);
     arena_init(&evidence->arena, MEMORY);
     evidence->tables = ARENA_NEW(&evidence->arena, struct evidence_tables, 1);
     if (!evidence->tables) return false;
     hash_secret_init(&evidence->tables->secret);
+    evidence_values_init(evidence->tables);
     evidence_bound(evidence, MEMORY);
     return true;
 }
@@ -55,7 +57,8 @@ void evidence_release(struct evidence *evidence)
                      evidence->version,
                      evidence->remark,
                      evidence->tables ? evidence->tables->objects.slot : NULL,
-                     evidence->tables ? evidence->tables->values.slot : NULL,
+                     evidence->tables ? evidence->tables->page : NULL,
+                     evidence->tables ? evidence->tables->cell : NULL,
                      evidence->tables ? evidence->tables->name : NULL};
 
     for (size_t i = 0; i < sizeof grown / sizeof grown[0]; i++)
@@ -64,7 +67,7 @@ void evidence_release(struct evidence *evidence)
     *evidence = (struct evidence){0};
 }
 
-static void too_much(struct evidence *evidence)
+void evidence_too_much(struct evidence *evidence)
 {
     if (evidence->full) return;
     evidence->full = true;
@@ -72,8 +75,7 @@ static void too_much(struct evidence *evidence)
     evidence_remark(evidence, EVIDENCE_NONE, 0, "there is too much to keep in memory: the rest was not read");
 }
 
-/* Takes bytes from what arrays, tables and the arena have together.  False: there are not so many. */
-static bool hold(struct evidence *evidence, size_t bytes)
+bool evidence_hold(struct evidence *evidence, size_t bytes)
 {
     struct evidence_tables *tables = evidence->tables;
     size_t held = tables->held + evidence->arena.used_bytes;
@@ -84,29 +86,27 @@ static bool hold(struct evidence *evidence, size_t bytes)
     return true;
 }
 
-/* Room for one more of `count` elements; false: there is none, and that was said. */
-static bool room(struct evidence *evidence, void *array, uint32_t count, size_t size)
+bool evidence_room(struct evidence *evidence, void *array, uint32_t count, size_t size)
 {
     void **at = array;
 
     if (evidence->full) return false;
     if (count & (count - 1) || (count && count < 16)) return true; /* grown at 0, 16, 32, 64, ... */
     size_t more = count ? 2 * (size_t)count : 16;
-    void *grown = hold(evidence, (more - count) * size) ? realloc(*at, more * size) : NULL;
+    void *grown = evidence_hold(evidence, (more - count) * size) ? realloc(*at, more * size) : NULL;
     if (!grown) {
-        too_much(evidence);
+        evidence_too_much(evidence);
         return false;
     }
     *at = grown;
     return true;
 }
-#define ROOM(evidence, array, count) room(evidence, &(array), count, sizeof(array)[0])
 
 static char *kept(struct evidence *evidence, const char *text, size_t length)
 {
     char *copy = arena_strndup(&evidence->arena, text, length);
 
-    if (!copy) too_much(evidence);
+    if (!copy) evidence_too_much(evidence);
     return copy;
 }
 
@@ -128,9 +128,10 @@ static bool table_grow(struct evidence *evidence, struct evidence_table *table)
     struct evidence_table grown = {NULL, slots, 0};
 
     if (table->used < table->slots / 4 * 3) return true;
-    if (hold(evidence, (slots - table->slots) * sizeof grown.slot[0])) grown.slot = calloc(slots, sizeof grown.slot[0]);
+    if (evidence_hold(evidence, (slots - table->slots) * sizeof grown.slot[0]))
+        grown.slot = calloc(slots, sizeof grown.slot[0]);
     if (!grown.slot) {
-        too_much(evidence);
+        evidence_too_much(evidence);
         return false;
     }
     for (uint32_t i = 0; i < table->slots; i++)
@@ -187,8 +188,10 @@ static uint32_t object_new(struct evidence *evidence, unsigned scope, uint32_t p
     const char *text = kept(evidence, name, length);
     uint32_t id = evidence->objects;
 
-    if (!text || !ROOM(evidence, evidence->object, id) || !evidence_name_add(evidence, scope, parent, text, id))
+    if (!text || !ROOM(evidence, evidence->object, id) || !ROOM(evidence, evidence->tables->page, id) ||
+        !evidence_name_add(evidence, scope, parent, text, id))
         return EVIDENCE_NONE;
+    evidence->tables->page[id] = (struct evidence_pages){.scope = (uint8_t)scope};
     evidence->object[id] = (struct evidence_object){
         .name = text,
         .local_name = text,
@@ -198,11 +201,15 @@ static uint32_t object_new(struct evidence *evidence, unsigned scope, uint32_t p
         .host = EVIDENCE_NONE,
         .next = EVIDENCE_NONE,
         .last = EVIDENCE_NONE,
+        .follows = EVIDENCE_NONE,
         .same_as = EVIDENCE_NONE,
         .scope = (uint8_t)scope,
         .role = FABRIC_ROLES,
     };
     evidence->objects++;
+    uint32_t *link = evidence->first[scope] == EVIDENCE_NONE ? &evidence->first[scope]
+                                                             : &evidence->object[evidence->latest[scope]].follows;
+    *link = evidence->latest[scope] = id;
     return id;
 }
 
@@ -287,176 +294,6 @@ void evidence_alias(struct evidence *evidence, uint32_t port, const char *name, 
         evidence_name_add(evidence, EVIDENCE_PORT, device, text, port);
 }
 
-static uint64_t value_key(const struct evidence *evidence, uint32_t object, unsigned priority, unsigned counter)
-{
-    uint64_t key = ((uint64_t)object << 16 | priority << 8 | counter) ^ evidence->tables->secret.word[0];
-
-    key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u; /* mixes low bits, which choose the slot, with all others */
-    return key ^ key >> 32;
-}
-
-static struct evidence_value *value_find(const struct evidence *evidence, uint32_t object, unsigned priority,
-                                         unsigned counter)
-{
-    const struct evidence_table *table = &evidence->tables->values;
-    uint64_t key = value_key(evidence, object, priority, counter);
-
-    TABLE_EACH(table, key, at)
-    {
-        struct evidence_value *value = &evidence->value[table->slot[at].index - 1];
-        if (value->object == object && value->priority == priority && value->counter == counter) return value;
-    }
-    return NULL;
-}
-
-static struct evidence_value *value_new(struct evidence *evidence, uint32_t object, unsigned priority, unsigned counter)
-{
-    struct evidence_table *table = &evidence->tables->values;
-
-    if (!ROOM(evidence, evidence->value, evidence->values) || !table_grow(evidence, table)) return NULL;
-    table_put(table, (uint32_t)value_key(evidence, object, priority, counter), evidence->values);
-    struct evidence_value *value = &evidence->value[evidence->values++];
-    *value = (struct evidence_value){.object = object, .priority = (uint8_t)priority, .counter = (uint8_t)counter};
-    return value;
-}
-
-static void noticed(struct evidence *evidence, uint32_t object, double at_s)
-{
-    struct evidence_object *of = &evidence->object[object];
-
-    if (of->scope == EVIDENCE_PORT) of = &evidence->object[of->parent];
-    of->looked_at = true;
-    if (at_s > of->seen_s) of->seen_s = at_s;
-    if (evidence->looks && at_s >= evidence->first_s && at_s <= evidence->last_s) return;
-    if (!evidence->looks || at_s < evidence->first_s) evidence->first_s = at_s;
-    if (!evidence->looks || at_s > evidence->last_s) evidence->last_s = at_s;
-    evidence->looks++;
-}
-
-/* What a counter says now, when it said `before` at the look before. */
-static void grow(struct evidence_value *value, uint64_t before, uint64_t now)
-{
-    if (evidence_counters[value->counter].kind != EVIDENCE_COUNT) {
-        value->grown = now;
-    } else if (now >= before) {
-        value->grown += now - before;
-    } else {
-        value->reset = true;
-        value->grown += now;
-    }
-}
-
-void evidence_put(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
-                  uint64_t number, double real, const struct evidence_source *source, bool add)
-{
-    struct evidence_value *value;
-
-    if (object == EVIDENCE_NONE || object >= evidence->objects) return;
-    if (priority != EVIDENCE_NO_PRIORITY && priority >= EVIDENCE_PRIORITIES) return;
-    value = value_find(evidence, object, priority, counter);
-    if (!value && !(value = value_new(evidence, object, priority, counter))) return;
-    noticed(evidence, object, source->at_s);
-    if (!value->looks) {
-        value->looks = 1;
-        value->first = number;
-        value->first_s = source->at_s;
-        value->grown = number;
-    } else if (source->at_s > value->last_s) {
-        if (value->looks == 1 && evidence_counters[counter].kind == EVIDENCE_COUNT) value->grown = 0;
-        value->looks++;
-        value->before = value->last;
-        value->before_s = value->last_s;
-        value->grown_before = value->grown;
-        value->reset_before = value->reset;
-        grow(value, value->before, number);
-    } else {
-        if (add && __builtin_add_overflow(number, value->last, &number)) number = UINT64_MAX;
-        if (!add && evidence_counters[counter].kind == EVIDENCE_PEAK && number < value->last) return;
-        if (value->looks == 1) {
-            value->first = value->grown = number;
-        } else {
-            value->grown = value->grown_before;
-            value->reset = value->reset_before;
-            grow(value, value->before, number);
-        }
-    }
-    value->last = number;
-    value->weak = false;
-    value->real = real >= 0 || real < 0 ? real : (double)number;
-    value->last_s = source->at_s > value->last_s || value->looks == 1 ? source->at_s : value->last_s;
-    value->file = source->file;
-    value->line = source->line;
-}
-
-void evidence_set(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
-                  uint64_t value, const struct evidence_source *source)
-{
-    evidence_put(evidence, object, priority, counter, value, (double)value, source, false);
-}
-
-void evidence_grew(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
-                   uint64_t value, const struct evidence_source *first, const struct evidence_source *last)
-{
-    bool fresh = object < evidence->objects && (priority < EVIDENCE_PRIORITIES || priority == EVIDENCE_NO_PRIORITY) &&
-                 first->at_s < last->at_s && evidence_counters[counter].kind == EVIDENCE_COUNT &&
-                 !value_find(evidence, object, priority, counter);
-    struct evidence_value *new = fresh ? value_new(evidence, object, priority, counter) : NULL;
-
-    if (!new) {
-        evidence_set(evidence, object, priority, counter, 0, first);
-        evidence_set(evidence, object, priority, counter, value, last);
-        return;
-    }
-    noticed(evidence, object, first->at_s);
-    noticed(evidence, object, last->at_s);
-    new->looks = 2;
-    new->first_s = new->before_s = first->at_s;
-    new->last_s = last->at_s;
-    new->last = new->grown = value;
-    new->real = (double)value;
-    new->file = last->file;
-    new->line = last->line;
-}
-
-void evidence_sum(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
-                  uint64_t value, const struct evidence_source *source)
-{
-    evidence_put(evidence, object, priority, counter, value, (double)value, source, true);
-}
-
-void evidence_offer(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
-                    uint64_t value, const struct evidence_source *source)
-{
-    struct evidence_value *has;
-
-    if (object >= evidence->objects) return;
-    has = value_find(evidence, object, priority, counter);
-    if (has && source->at_s <= has->last_s) return;
-    evidence_set(evidence, object, priority, counter, value, source);
-    has = value_find(evidence, object, priority, counter);
-    if (has) has->weak = true;
-}
-
-void evidence_set_real(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
-                       double value, const struct evidence_source *source)
-{
-    if (!(value >= 0 && value < 1.8e19)) return; /* no counter is below 0, or larger; NaN is none */
-    evidence_put(evidence, object, priority, counter, (uint64_t)value, value, source, false);
-}
-
-const struct evidence_value *evidence_find(const struct evidence *evidence, uint32_t object, unsigned priority,
-                                           enum evidence_counter counter)
-{
-    return object < evidence->objects ? value_find(evidence, object, priority, counter) : NULL;
-}
-
-uint32_t evidence_next(const struct evidence *evidence, enum evidence_scope scope, uint32_t after)
-{
-    for (uint32_t id = after == EVIDENCE_NONE ? 0 : after + 1; id < evidence->objects; id++)
-        if (evidence->object[id].scope == scope) return id;
-    return EVIDENCE_NONE;
-}
-
 void evidence_add_pause(struct evidence *evidence, const struct evidence_pause *pause)
 {
     if (ROOM(evidence, evidence->pause, evidence->pauses)) evidence->pause[evidence->pauses++] = *pause;
@@ -525,7 +362,7 @@ void evidence_set_version(struct evidence *evidence, uint32_t device, enum fabri
         evidence->version[at - 1].next = evidence->object[device].version;
         evidence->object[device].version = at;
     }
-    noticed(evidence, device, source->at_s);
+    evidence_noticed(evidence, device, source->at_s);
     evidence->version[at - 1] = (struct evidence_version){(uint8_t)part, name,         copy,
                                                           source->file,  source->line, evidence->version[at - 1].next};
 }

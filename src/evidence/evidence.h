@@ -32,7 +32,14 @@ enum evidence_counter {
 #undef COUNTER
     EVIDENCE_COUNTERS,
 };
-enum evidence_scope { EVIDENCE_DEVICE, EVIDENCE_PORT, EVIDENCE_PRIORITY, EVIDENCE_JOB, EVIDENCE_RANK };
+enum evidence_scope {
+    EVIDENCE_DEVICE,
+    EVIDENCE_PORT,
+    EVIDENCE_PRIORITY,
+    EVIDENCE_JOB,
+    EVIDENCE_RANK,
+    EVIDENCE_SCOPES,
+};
 enum evidence_kind { EVIDENCE_COUNT, EVIDENCE_LEVEL, EVIDENCE_PEAK };
 struct evidence_counter_info {
     const char *name;
@@ -53,6 +60,7 @@ struct evidence_object {
     uint32_t last;          /* of a device: its last port */
     uint32_t neighbour[2];  /* of a port: what LLDP and its description said last, index into neighbour[] plus one */
     uint32_t version;       /* of a device: what is installed, index into version[] plus one; 0: not said */
+    uint32_t follows;       /* the object of the same scope that was met next; EVIDENCE_NONE: none */
     uint32_t same_as;       /* of a port met by two names: the one that stands for both; EVIDENCE_NONE */
     uint8_t scope;          /* enum evidence_scope; a port is EVIDENCE_PORT */
     uint8_t role;           /* of a device: enum fabric_role; FABRIC_ROLES: not known */
@@ -125,6 +133,7 @@ struct evidence {
     struct arena arena;
     struct evidence_object *object;
     uint32_t objects;
+    uint32_t first[EVIDENCE_SCOPES], latest[EVIDENCE_SCOPES]; /* objects of a scope; EVIDENCE_NONE: none */
     struct evidence_value *value;
     uint32_t values;
     const char **file;
@@ -182,6 +191,14 @@ void evidence_set(struct evidence *evidence, uint32_t object, unsigned priority,
 /* A counter that was 0 at the first look and is `value` at the last: two looks at once. */
 void evidence_grew(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                    uint64_t value, const struct evidence_source *first, const struct evidence_source *last);
+/* Several of one object and priority, all of one scope, and each once: counts as evidence_grew() has them, what is no
+ * count as it is at the last look. */
+struct evidence_said {
+    enum evidence_counter counter;
+    uint64_t value;
+};
+void evidence_say(struct evidence *evidence, uint32_t object, unsigned priority, const struct evidence_said *said,
+                  uint32_t count, const struct evidence_source *first, const struct evidence_source *last);
 void evidence_sum(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                   uint64_t value, const struct evidence_source *source);
 /* Sets it only where this look has not said it: a source that knows it less well. */
@@ -226,7 +243,10 @@ uint32_t evidence_neighbour_port(const struct evidence *evidence, const struct e
 const struct evidence_value *evidence_find(const struct evidence *evidence, uint32_t object, unsigned priority,
                                            enum evidence_counter counter);
 /* Devices and jobs, in the order they were met: from EVIDENCE_NONE on, EVIDENCE_NONE at the end. */
-uint32_t evidence_next(const struct evidence *evidence, enum evidence_scope scope, uint32_t after);
+static inline uint32_t evidence_next(const struct evidence *evidence, enum evidence_scope scope, uint32_t after)
+{
+    return after == EVIDENCE_NONE ? evidence->first[scope] : evidence->object[after].follows;
+}
 #define EVIDENCE_EACH(evidence, scope, id)                                                                             \
     for (uint32_t id = evidence_next(evidence, scope, EVIDENCE_NONE); id != EVIDENCE_NONE;                             \
          id = evidence_next(evidence, scope, id))

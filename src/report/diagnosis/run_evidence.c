@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "evidence/drops.h"
 #include "fabric/fabric.h"
 #include "fabric/switches.h"
 
+#define ROW 64        /* counters of one object and priority, at most */
 #define FRAME_LINE 24 /* FCS, preamble and gap: of a frame on the line, beside what counters of bytes have */
 
 struct filling {
@@ -26,7 +28,23 @@ struct filling {
     struct evidence_source begin, end;
     uint32_t *port, *device; /* [ports], [nodes] objects */
     uint8_t lossless;        /* bit p: a class of this priority is */
+    uint8_t drop[SW_DROPS];  /* drops_reason() of each */
+    struct evidence_said row[ROW];
+    uint32_t said; /* in row */
 };
+
+/* Counters are gathered, and put where all of one object and priority are there: say(), say(), ..., put(). */
+static void say(struct filling *f, enum evidence_counter counter, uint64_t value)
+{
+    CHECK(f->said < ROW);
+    f->row[f->said++] = (struct evidence_said){counter, value};
+}
+
+static void put(struct filling *f, uint32_t object, unsigned priority)
+{
+    evidence_say(f->evidence, object, priority, f->row, f->said, &f->begin, &f->end);
+    f->said = 0;
+}
 
 static void level(struct filling *f, uint32_t object, unsigned priority, enum evidence_counter counter, uint64_t value)
 {
@@ -40,15 +58,7 @@ static void port_level(struct filling *f, uint32_t object, enum evidence_counter
 
 static void count(struct filling *f, uint32_t object, unsigned priority, enum evidence_counter counter, uint64_t value)
 {
-    if (f->result->virtual_ps)
-        evidence_grew(f->evidence, object, priority, counter, value, &f->begin, &f->end);
-    else
-        level(f, object, priority, counter, value);
-}
-
-static void port_count(struct filling *f, uint32_t object, enum evidence_counter counter, uint64_t value)
-{
-    count(f, object, EVIDENCE_NO_PRIORITY, counter, value);
+    evidence_grew(f->evidence, object, priority, counter, value, &f->begin, &f->end);
 }
 
 /* What two sources may say: the larger holds. */
@@ -285,7 +295,6 @@ static void put_watchdog(struct filling *f)
             uint32_t port = c->watchdog_detected ? port_of(f, f->result->port[i].port) : EVIDENCE_NONE;
             if (port == EVIDENCE_NONE) continue;
             count(f, port, p, EVIDENCE_WATCHDOG_DETECTED, c->watchdog_detected);
-            count(f, port, p, EVIDENCE_WATCHDOG_RESTORED, c->watchdog_restored);
             level(f, port, p, EVIDENCE_WATCHDOG_ON, c->watchdog_detected > c->watchdog_restored);
         }
 }
@@ -305,7 +314,6 @@ static void put_pause(struct filling *f, const struct sim_pause *from)
     if (pause.cause != EVIDENCE_NONE) return;
     /* Of a host it is known here alone for how long it paused its switch. */
     count_most(f, pause.port, pause.priority, EVIDENCE_TX_PAUSE_NS, pause.time_ns);
-    count_most(f, pause.port, pause.priority, EVIDENCE_TX_PAUSE_EVENTS, pause.count);
     count_most(f, pause.port, pause.priority, EVIDENCE_TX_PAUSE_FRAMES, pause.count);
 }
 
@@ -336,9 +344,9 @@ static void put_fabric(struct filling *f)
 /* --- ports and adapters --- */
 
 /* Bytes received, as they were on the line: so that both ends of a cable can be compared. */
-static void put_received(struct filling *f, uint32_t port, uint64_t packets, uint64_t bytes)
+static void say_received(struct filling *f, uint64_t packets, uint64_t bytes)
 {
-    port_count(f, port, EVIDENCE_PORT_RX_BYTES, bytes + packets * FRAME_LINE);
+    say(f, EVIDENCE_PORT_RX_BYTES, bytes + packets * FRAME_LINE);
 }
 
 static void put_transitions(struct filling *f, uint32_t port, unsigned priority, uint64_t frames, uint64_t xoff)
@@ -347,47 +355,48 @@ static void put_transitions(struct filling *f, uint32_t port, unsigned priority,
     if (frames >= xoff && xoff) count_most(f, port, priority, EVIDENCE_RX_PAUSE_EVENTS, frames - xoff + 1);
 }
 
-static void put_switch_priority(struct filling *f, uint32_t port, unsigned p, const struct sw_prio_counters *c)
+static bool is_used(const struct sw_prio_counters *c)
 {
-    if (!(c->tx_bytes | c->drops | c->queue_max_bytes | c->headroom_max_bytes | c->tx_xoff | c->rx_xoff |
-          c->tx_pause_ps | c->rx_pause_ps | c->rx_bytes))
-        return;
-    count(f, port, p, EVIDENCE_TX_BYTES, c->tx_bytes);
-    count(f, port, p, EVIDENCE_MARKED, c->ecn_marked);
-    level(f, port, p, EVIDENCE_QUEUE_PEAK, c->queue_max_bytes);
-    level(f, port, p, EVIDENCE_HEADROOM_PEAK, c->headroom_max_bytes);
-    count(f, port, p, EVIDENCE_TX_PAUSE_EVENTS, c->tx_xoff);
-    count(f, port, p, EVIDENCE_RX_PAUSE_NS, c->rx_pause_ps / 1000);
-    count(f, port, p, EVIDENCE_TX_PAUSE_NS, c->tx_pause_ps / 1000);
-    count(f, port, p, EVIDENCE_TX_PACKETS, c->tx_packets);
-    count(f, port, p, EVIDENCE_RX_PACKETS, c->rx_packets);
-    count(f, port, p, EVIDENCE_RX_BYTES, c->rx_bytes);
-    level(f, port, p, EVIDENCE_GROUP_PEAK, c->pg_max_bytes);
-    count(f, port, p, EVIDENCE_TX_PAUSE_FRAMES, c->tx_xoff + c->tx_xoff_refresh + c->tx_xon);
-    count(f, port, p, EVIDENCE_RX_PAUSE_FRAMES, c->rx_xoff + c->rx_xon);
-    put_transitions(f, port, p, c->rx_xoff + c->rx_xon, c->rx_xoff);
+    return c->tx_bytes | c->drops | c->queue_max_bytes | c->headroom_max_bytes | c->tx_xoff | c->rx_xoff |
+           c->tx_pause_ps | c->rx_pause_ps | c->rx_bytes;
+}
+
+static void say_switch_priority(struct filling *f, const struct sw_prio_counters *c)
+{
+    say(f, EVIDENCE_TX_BYTES, c->tx_bytes);
+    say(f, EVIDENCE_MARKED, c->ecn_marked);
+    say(f, EVIDENCE_QUEUE_PEAK, c->queue_max_bytes);
+    say(f, EVIDENCE_HEADROOM_PEAK, c->headroom_max_bytes);
+    say(f, EVIDENCE_RX_PAUSE_NS, c->rx_pause_ps / 1000);
+    say(f, EVIDENCE_TX_PAUSE_NS, c->tx_pause_ps / 1000);
+    say(f, EVIDENCE_TX_PACKETS, c->tx_packets);
+    say(f, EVIDENCE_RX_PACKETS, c->rx_packets);
+    say(f, EVIDENCE_RX_BYTES, c->rx_bytes);
+    say(f, EVIDENCE_TX_PAUSE_FRAMES, c->tx_xoff + c->tx_xoff_refresh + c->tx_xon);
+    say(f, EVIDENCE_RX_PAUSE_FRAMES, c->rx_xoff + c->rx_xon);
 }
 
 static void put_drop(void *context, uint32_t port, unsigned priority, enum evidence_counter counter, uint64_t value)
 {
-    count(context, port, priority, counter, value);
+    if (priority == EVIDENCE_NO_PRIORITY)
+        say(context, counter, value);
+    else
+        count(context, port, priority, counter, value);
 }
 
-static void put_drops(struct filling *f, uint32_t object, const struct sim_port *port)
+static void say_drops(struct filling *f, uint32_t object, const struct sim_port *port)
 {
     const uint64_t *drop = sim_port_drops(f->report, port);
     struct drops drops = {0};
 
-    for (unsigned i = 0; i < SW_DROPS; i++) {
-        unsigned reason = drops_reason(sw_drop_name[i], strlen(sw_drop_name[i]));
-        if (reason < DROPS_REASONS) drops.by[drops_kind(reason)] += drop[i];
-    }
+    for (unsigned i = 0; i < SW_DROPS; i++)
+        if (f->drop[i] < DROPS_REASONS) drops.by[drops_kind(f->drop[i])] += drop[i];
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
         drops.of[p] = port->sw->prio[p].drops;
     drops_share(&drops, f->lossless, object, put_drop, f);
 }
 
-static void put_infiniband(struct filling *f, uint32_t object, const struct observe_infiniband *from)
+static void say_infiniband(struct filling *f, const struct observe_infiniband *from)
 {
     static const struct {
         const char *name;
@@ -399,50 +408,46 @@ static void put_infiniband(struct filling *f, uint32_t object, const struct obse
 
 #define IB(field, label, metric, per, help)                                                                            \
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)                                                        \
-        if (!strcmp(label, known[i].name)) port_count(f, object, known[i].counter, from->field / (per));
+        if (!strcmp(label, known[i].name)) say(f, known[i].counter, from->field / (per));
 #include "observe/infiniband.def"
 #undef IB
 }
 
-static void put_line(struct filling *f, uint32_t object, const struct sim_port *port)
+static void say_line(struct filling *f, const struct sim_port *port)
 {
-    port_level(f, object, EVIDENCE_FULL_RATE, f->fabric->port[port->port].rate_bps);
-    port_count(f, object, EVIDENCE_PORT_TX_BYTES, port->line_bytes);
-    if (port->has_infiniband) put_infiniband(f, object, &port->infiniband);
-    port_level(f, object, EVIDENCE_LINK_UP, port->up);
-    port_level(f, object, EVIDENCE_RATE, port->rate_bps);
-    port_count(f, object, EVIDENCE_LINK_DOWN, port->downs);
-    port_count(f, object, EVIDENCE_CRC_ERRORS, port->crc_errors);
-    port_count(f, object, EVIDENCE_LINE_LOST, port->lost);
-    if (port->credits_sent || port->credits_received)
-        port_count(f, object, EVIDENCE_CREDITS_RECEIVED, port->credits_received);
-    if (port->celsius) port_level(f, object, EVIDENCE_TEMPERATURE, port->celsius);
-    if (port->pre_fec_ber)
-        evidence_set_real(f->evidence, object, EVIDENCE_NO_PRIORITY, EVIDENCE_PRE_FEC_BER,
-                          (double)(port->pre_fec_ber / 1000000) / 1e12, &f->end);
+    say(f, EVIDENCE_FULL_RATE, f->fabric->port[port->port].rate_bps);
+    say(f, EVIDENCE_PORT_TX_BYTES, port->line_bytes);
+    if (port->has_infiniband) say_infiniband(f, &port->infiniband);
+    say(f, EVIDENCE_LINK_UP, port->up);
+    say(f, EVIDENCE_RATE, port->rate_bps);
+    say(f, EVIDENCE_LINK_DOWN, port->downs);
+    say(f, EVIDENCE_CRC_ERRORS, port->crc_errors);
+    say(f, EVIDENCE_LINE_LOST, port->lost);
+    if (port->credits_sent || port->credits_received) say(f, EVIDENCE_CREDITS_RECEIVED, port->credits_received);
+    if (port->celsius) say(f, EVIDENCE_TEMPERATURE, port->celsius);
 }
 
-/* Where its switch marks and pauses.  A group alone in a buffer B that may have alpha times what is free pauses at
- * B alpha / (1 + alpha). */
-static void put_thresholds(struct filling *f, uint32_t object, const struct sim_port *port)
+/* Where its switch marks. */
+static void say_thresholds(struct filling *f, const struct sim_threshold *from)
 {
-    const struct fabric_port *at = &f->fabric->port[port->port];
-    double buffer = (double)f->fabric->sw[at->node - f->fabric->hosts].buffer_bytes;
+    if (!from->ecn && !from->pauses) return;
+    say(f, EVIDENCE_ECN_MIN, from->ecn ? from->ecn_min_bytes : 0);
+    say(f, EVIDENCE_ECN_MAX, from->ecn ? from->ecn_max_bytes : 0);
+    say(f, EVIDENCE_HEADROOM_LIMIT, from->headroom_bytes);
+}
 
-    if (port->thresholds == UINT32_MAX) return;
-    for (unsigned p = 0; p < FABRIC_PRIOS; p++) {
-        const struct sim_threshold *from = &f->result->thresholds[port->thresholds].prio[p];
-        uint64_t pause = from->pauses && !from->dynamic ? from->pause_bytes : 0;
-        if (!from->ecn && !from->pauses) continue;
-        if (!pause && from->pauses && from->dynamic) {
-            double alpha = (double)((uint64_t)from->alpha_num * 1000000 / from->alpha_den) / 1e6;
-            pause = (uint64_t)(buffer * (alpha / (1 + alpha)));
-        }
-        level(f, object, p, EVIDENCE_ECN_MIN, from->ecn ? from->ecn_min_bytes : 0);
-        level(f, object, p, EVIDENCE_ECN_MAX, from->ecn ? from->ecn_max_bytes : 0);
-        level(f, object, p, EVIDENCE_HEADROOM_LIMIT, from->headroom_bytes);
-        if (pause) level(f, object, p, EVIDENCE_PAUSE_LIMIT, pause);
-    }
+static void put_switch_priority(struct filling *f, uint32_t object, const struct sim_port *port, unsigned p)
+{
+    const struct sw_prio_counters *c = &port->sw->prio[p];
+    const struct sim_thresholds *thresholds =
+        port->thresholds == UINT32_MAX ? NULL : &f->result->thresholds[port->thresholds];
+
+    if (is_used(c)) say_switch_priority(f, c);
+    if ((port->pfc_sends | port->pfc_obeys | f->lossless) >> p & 1)
+        say(f, EVIDENCE_PFC_ON, port->pfc_sends & port->pfc_obeys & 1u << p ? 1 : 0);
+    if (thresholds) say_thresholds(f, &thresholds->prio[p]);
+    put(f, object, p);
+    if (is_used(c)) put_transitions(f, object, p, c->rx_xoff + c->rx_xon, c->rx_xoff);
 }
 
 static void put_port(struct filling *f, const struct sim_port *port)
@@ -450,26 +455,26 @@ static void put_port(struct filling *f, const struct sim_port *port)
     uint32_t object = port_of(f, port->port);
 
     if (object == EVIDENCE_NONE) return;
-    put_line(f, object, port);
-    if (!port->sw) return; /* a host's: its adapter has the rest */
-    port_count(f, object, EVIDENCE_PORT_TX_PACKETS, port->sw->tx_packets);
-    port_count(f, object, EVIDENCE_PORT_RX_PACKETS, port->sw->rx_packets);
-    if (port->mtu_bytes) port_level(f, object, EVIDENCE_MTU, port->mtu_bytes);
-    for (unsigned p = 0; p < FABRIC_PRIOS; p++)
-        put_switch_priority(f, object, p, &port->sw->prio[p]);
-    put_received(f, object, port->sw->rx_packets, port->sw->rx_bytes);
-    put_drops(f, object, port);
-    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
-        if ((port->pfc_sends | port->pfc_obeys | f->lossless) >> p & 1)
-            level(f, object, p, EVIDENCE_PFC_ON, port->pfc_sends & port->pfc_obeys & 1u << p ? 1 : 0);
-    put_thresholds(f, object, port);
+    say_line(f, port);
+    if (port->sw) { /* of a host's its adapter has the rest */
+        say(f, EVIDENCE_PORT_TX_PACKETS, port->sw->tx_packets);
+        say(f, EVIDENCE_PORT_RX_PACKETS, port->sw->rx_packets);
+        if (port->mtu_bytes) say(f, EVIDENCE_MTU, port->mtu_bytes);
+        say_received(f, port->sw->rx_packets, port->sw->rx_bytes);
+        say_drops(f, object, port);
+    }
+    put(f, object, EVIDENCE_NO_PRIORITY);
+    if (port->pre_fec_ber)
+        evidence_set_real(f->evidence, object, EVIDENCE_NO_PRIORITY, EVIDENCE_PRE_FEC_BER,
+                          (double)(port->pre_fec_ber / 1000000) / 1e12, &f->end);
+    for (unsigned p = 0; port->sw && p < FABRIC_PRIOS; p++)
+        put_switch_priority(f, object, port, p);
 }
 
 static void put_nic_priority(struct filling *f, uint32_t port, unsigned p, const struct nic_prio_counters *c)
 {
     if (!(c->tx_bytes | c->tx_pause | c->rx_pause | c->rx_pause_ps)) return;
     count_most(f, port, p, EVIDENCE_TX_BYTES, c->tx_bytes);
-    count_most(f, port, p, EVIDENCE_TX_PAUSE_EVENTS, c->tx_pause);
     count_most(f, port, p, EVIDENCE_RX_PAUSE_NS, c->rx_pause_ps / 1000);
     count_most(f, port, p, EVIDENCE_TX_PACKETS, c->tx_packets);
     count_most(f, port, p, EVIDENCE_TX_PAUSE_FRAMES, c->tx_pause + c->tx_resume);
@@ -477,42 +482,51 @@ static void put_nic_priority(struct filling *f, uint32_t port, unsigned p, const
     put_transitions(f, port, p, c->rx_pause + c->rx_resume, c->rx_pause);
 }
 
-static void put_nic(struct filling *f, const struct sim_nic *nic)
+static void say_nic(struct filling *f, const struct sim_nic *nic)
 {
     const struct endpoint_counters *common = &nic->common;
     const struct nic_counters *c = nic->counters;
+
+    say(f, EVIDENCE_PORT_TX_PACKETS, common->tx_packets);
+    say(f, EVIDENCE_PORT_RX_PACKETS, common->rx_packets);
+    say(f, EVIDENCE_NP_MARKED, common->marked);
+    say(f, EVIDENCE_CNP_SENT, c ? c->np_cnp_sent : 0);
+    say(f, EVIDENCE_CNP_HANDLED, c ? c->rp_cnp_handled : 0);
+    say(f, EVIDENCE_CNP_IGNORED, c ? c->rp_cnp_ignored : 0);
+    say(f, EVIDENCE_RETRANSMITTED, common->retransmitted_packets);
+    say(f, EVIDENCE_ACK_TIMEOUTS, common->timeouts);
+    say(f, EVIDENCE_SEQUENCE_NAKS, common->nacks);
+    say(f, EVIDENCE_RNR_NAKS, c ? c->rnr_nak_retry_err : 0);
+    say(f, EVIDENCE_TX_DATA_PACKETS, common->tx_data_packets);
+    say(f, EVIDENCE_OUT_OF_SEQUENCE, common->out_of_order);
+    say(f, EVIDENCE_OUT_OF_BUFFER, c ? c->out_of_buffer : 0);
+    say(f, EVIDENCE_RX_DISCARDS, c ? c->drop[NIC_DROP_rx_buffer] : common->drops);
+    say(f, EVIDENCE_RETRY_EXCEEDED, c ? c->retry_exceeded : 0);
+    say(f, EVIDENCE_CNPS_WANTED, sim_nic_wants_cnps(f->report, nic));
+    if (sim_nic_is_outside(f->report, nic)) say(f, EVIDENCE_OUTSIDE, 1);
+    say(f, EVIDENCE_TRIMMED, common->trimmed);
+    if (c) say(f, EVIDENCE_RX_BUFFER_PEAK, c->rx_buffer_max_bytes);
+    say(f, EVIDENCE_IDLE_RATE_NS, c ? c->idle_rate_ps / 1000 : 0);
+    say(f, EVIDENCE_IDLE_FETCH_NS, c ? c->idle_fetch_ps / 1000 : 0);
+    say(f, EVIDENCE_SOFTWARE_NS, nic->software_ps / 1000);
+    say(f, EVIDENCE_CORES_IDLE_NS, sim_nic_cores_idle(nic) / 1000);
+    say(f, EVIDENCE_CONNECTIONS, nic->connections);
+    say_received(f, common->rx_packets, common->rx_bytes);
+}
+
+static void put_nic(struct filling *f, const struct sim_nic *nic)
+{
     uint32_t port = endpoint_of(f, nic->endpoint);
 
     if (port == EVIDENCE_NONE) return;
-    port_count(f, port, EVIDENCE_PORT_TX_PACKETS, common->tx_packets);
-    port_count(f, port, EVIDENCE_PORT_RX_PACKETS, common->rx_packets);
-    port_count(f, port, EVIDENCE_NP_MARKED, common->marked);
-    port_count(f, port, EVIDENCE_CNP_SENT, c ? c->np_cnp_sent : 0);
-    port_count(f, port, EVIDENCE_CNP_HANDLED, c ? c->rp_cnp_handled : 0);
-    port_count(f, port, EVIDENCE_CNP_IGNORED, c ? c->rp_cnp_ignored : 0);
-    port_count(f, port, EVIDENCE_RETRANSMITTED, common->retransmitted_packets);
-    port_count(f, port, EVIDENCE_ACK_TIMEOUTS, common->timeouts);
-    port_count(f, port, EVIDENCE_SEQUENCE_NAKS, common->nacks);
-    port_count(f, port, EVIDENCE_RNR_NAKS, c ? c->rnr_nak_retry_err : 0);
-    port_count(f, port, EVIDENCE_TX_DATA_PACKETS, common->tx_data_packets);
-    port_count(f, port, EVIDENCE_OUT_OF_SEQUENCE, common->out_of_order);
-    port_count(f, port, EVIDENCE_OUT_OF_BUFFER, c ? c->out_of_buffer : 0);
-    port_count(f, port, EVIDENCE_RX_DISCARDS, c ? c->drop[NIC_DROP_rx_buffer] : common->drops);
-    port_count(f, port, EVIDENCE_RETRY_EXCEEDED, c ? c->retry_exceeded : 0);
-    port_level(f, port, EVIDENCE_CNPS_WANTED, sim_nic_wants_cnps(f->report, nic));
-    if (sim_nic_is_outside(f->report, nic)) port_level(f, port, EVIDENCE_OUTSIDE, 1);
-    port_count(f, port, EVIDENCE_TRIMMED, common->trimmed);
-    if (c) port_level(f, port, EVIDENCE_RX_BUFFER_PEAK, c->rx_buffer_max_bytes);
-    port_count(f, port, EVIDENCE_IDLE_RATE_NS, c ? c->idle_rate_ps / 1000 : 0);
-    port_count(f, port, EVIDENCE_IDLE_FETCH_NS, c ? c->idle_fetch_ps / 1000 : 0);
-    port_count(f, port, EVIDENCE_SOFTWARE_NS, nic->software_ps / 1000);
-    port_count(f, port, EVIDENCE_CORES_IDLE_NS, sim_nic_cores_idle(nic) / 1000);
-    port_level(f, port, EVIDENCE_CONNECTIONS, nic->connections);
-    for (unsigned p = 0; c && p < FABRIC_PRIOS; p++)
-        put_nic_priority(f, port, p, &c->prio[p]);
-    put_received(f, port, common->rx_packets, common->rx_bytes);
-    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) /* a priority without a word sent nothing */
-        count_most(f, port, p, EVIDENCE_TX_BYTES, 0);
+    say_nic(f, nic);
+    put(f, port, EVIDENCE_NO_PRIORITY);
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
+        if (nic->counters && p < FABRIC_PRIOS) put_nic_priority(f, port, p, &nic->counters->prio[p]);
+        if (evidence_find(f->evidence, port, p, EVIDENCE_TX_BYTES)) continue;
+        say(f, EVIDENCE_TX_BYTES, 0); /* a priority without a word sent nothing */
+        put(f, port, p);
+    }
 }
 
 static void put_lossless(struct filling *f)
@@ -526,6 +540,8 @@ static void fill(struct filling *f)
 {
     const struct sim_result *result = f->result;
 
+    for (unsigned i = 0; i < SW_DROPS; i++)
+        f->drop[i] = (uint8_t)drops_reason(sw_drop_name[i], strlen(sw_drop_name[i]));
     put_queue_pairs(f);
     put_jobs(f);
     for (uint32_t i = 0; i < result->trainings; i++)
