@@ -43,12 +43,18 @@ class Ran:
             self.ends[link["a"]], self.ends[link["b"]] = link["b"], link["a"]
 
 
+class Refused(Exception):
+    """The program does not take the fabric file: two faults may leave no buffer that works."""
+
+
 class Runner:
     def __init__(self, rocelab, folder):
         self.rocelab, self.folder, self.runs = rocelab, pathlib.Path(folder), 0
 
     def call(self, *arguments):
         done = subprocess.run([self.rocelab, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode == 2 and arguments[0] == "sim" and "error:" in done.stderr:
+            raise Refused(done.stderr.strip())
         if done.returncode not in (0, 1):
             raise RuntimeError(f"{' '.join(map(str, arguments))}: {done.stderr.strip()}")
         return done.stdout
@@ -170,9 +176,12 @@ class Result:
 
 
 def judge(runner, seed, count, only):
-    """What was named of a fabric with so many faults; None: they cost nothing."""
+    """What was named of a fabric with so many faults; None: they cost nothing, or there is no such fabric."""
     case = Case(runner, seed, count, only)
-    costly = case.costly()
+    try:
+        costly = case.costly()
+    except Refused:
+        costly = []
     if len(costly) < count:
         case.fabric.drop()
         return None
