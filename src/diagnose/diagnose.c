@@ -26,6 +26,24 @@ static void (*const function[DIAGNOSE_RULES])(struct diagnose *diagnose) = {
 #undef RULE
 };
 
+/* Counters without which a rule has nothing to say: one of them has to be above 0 somewhere. */
+static const struct {
+    uint8_t rule;
+    uint8_t any[8]; /* ends with 0, which is a counter of pauses that no rule here is of */
+} needs[] = {
+    {DIAGNOSE_D21,
+     {EVIDENCE_FAULT_LOST, EVIDENCE_FAULT_CORRUPTED, EVIDENCE_FAULT_REORDERED, EVIDENCE_FAULT_DUPLICATED,
+      EVIDENCE_FAULT_DELAYED, EVIDENCE_FAULT_MARKED}},
+    {DIAGNOSE_D13, {EVIDENCE_CRC_ERRORS, EVIDENCE_FEC_UNCORRECTED, EVIDENCE_LINE_LOST, EVIDENCE_PRE_FEC_BER}},
+    {DIAGNOSE_D19, {EVIDENCE_LINK_DOWN}},
+    {DIAGNOSE_D24, {EVIDENCE_QUEUE_DROPS, EVIDENCE_GROUP_DROPS}},
+    {DIAGNOSE_D16, {EVIDENCE_MTU_DROPS}},
+    {DIAGNOSE_D31, {EVIDENCE_WATCHDOG_DETECTED}},
+    {DIAGNOSE_D10, {EVIDENCE_NP_MARKED}},
+    {DIAGNOSE_D28, {EVIDENCE_SOFTWARE_NS, EVIDENCE_CORES_IDLE_NS}},
+};
+_Static_assert(EVIDENCE_RX_PAUSE_FRAMES == 0, "ends a list of needs");
+
 const struct diagnose_limit diagnose_limits[] = {
 #define LIMIT(name, value, rules, of) {#name, value, rules, of},
 #include "diagnose/limits.def"
@@ -273,6 +291,17 @@ static void leave_out_old(struct diagnose *diagnose)
     diagnose->findings = kept;
 }
 
+static bool is_worth_asking(const struct diagnose *diagnose, unsigned rule)
+{
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+        if (needs[i].rule != rule) continue;
+        for (const uint8_t *counter = needs[i].any; *counter; counter++)
+            if (diagnose->counters[*counter].positive) return true;
+        return false;
+    }
+    return true;
+}
+
 void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, const struct diagnose_baseline *baseline)
 {
     *diagnose = (struct diagnose){.evidence = evidence};
@@ -286,7 +315,7 @@ void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, co
     graph_build(diagnose);
     if (diagnose->full) return; /* rules rely on the graph */
     for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)
-        if (i != DIAGNOSE_D20) function[i](diagnose);
+        if (i != DIAGNOSE_D20 && is_worth_asking(diagnose, i)) function[i](diagnose);
     leave_out_old(diagnose);
     order_findings(diagnose);
     training_judge(diagnose, baseline);

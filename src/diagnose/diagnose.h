@@ -85,6 +85,7 @@ struct diagnose_training {
 struct diagnose_counter {
     uint64_t most;      /* that it grew by, or is, anywhere */
     bool known;         /* somebody says it */
+    bool positive;      /* and not 0 everywhere: a share of bits that are wrong is above 0, and less than 1 */
     uint8_t priorities; /* for which it is above 0 somewhere, a bit each */
 };
 

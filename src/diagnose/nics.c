@@ -114,6 +114,7 @@ void sum_counters(struct diagnose *diagnose)
         const struct evidence_value *value = &evidence->value[i];
         struct diagnose_counter *counter = &diagnose->counters[value->counter];
         counter->known = true;
+        if (value->real > 0) counter->positive = true;
         if (!value->grown) continue;
         if (value->grown > counter->most) counter->most = value->grown;
         if (value->priority < EVIDENCE_PRIORITIES) counter->priorities |= (uint8_t)(1u << value->priority);

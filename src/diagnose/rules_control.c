@@ -262,15 +262,19 @@ void rule_D12(struct diagnose *diagnose)
 /* --- D15: traffic in the wrong class --- */
 
 /* Bytes of a priority that come into a device, by what the other ends sent; and that leave it. */
-static void through(const struct evidence *evidence, uint32_t device, uint64_t in[EVIDENCE_PRIORITIES],
+static void through(const struct diagnose *diagnose, uint32_t device, uint64_t in[EVIDENCE_PRIORITIES],
                     uint64_t out[EVIDENCE_PRIORITIES])
 {
+    const struct evidence *evidence = diagnose->evidence;
+    uint8_t used = diagnose->counters[EVIDENCE_TX_BYTES].priorities;
+
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
         in[p] = out[p] = 0;
     EVIDENCE_EACH_PORT(evidence, device, port)
     {
         uint32_t peer = evidence->object[port].peer;
         for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
+            if (!(used >> p & 1)) continue;
             out[p] += evidence_get(evidence, port, p, EVIDENCE_TX_BYTES);
             if (peer != EVIDENCE_NONE) in[p] += evidence_get(evidence, peer, p, EVIDENCE_TX_BYTES);
         }
@@ -310,7 +314,7 @@ static void look_for_wrong_class(struct diagnose *diagnose, uint32_t device, uns
     uint64_t in[EVIDENCE_PRIORITIES], out[EVIDENCE_PRIORITIES], moved = 0;
     unsigned to = 0;
 
-    through(evidence, device, in, out);
+    through(diagnose, device, in, out);
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
         if (protected[p] || out[p] <= in[p] || in[lossless] <= out[lossless]) continue;
         uint64_t left = in[lossless] - out[lossless], came = out[p] - in[p], both = left < came ? left : came;
@@ -350,8 +354,11 @@ static void look_at_nic(struct diagnose *diagnose, uint32_t port, unsigned lossl
 }
 
 /* InfiniBand's switches count by virtual lane and its adapters by service level: the numbers say nothing together. */
-static bool counts_by_lane(const struct evidence *evidence, uint32_t device)
+static bool counts_by_lane(const struct diagnose *diagnose, uint32_t device)
 {
+    const struct evidence *evidence = diagnose->evidence;
+
+    if (!diagnose->counters[EVIDENCE_XMIT_WAIT].known) return false;
     EVIDENCE_EACH_PORT(evidence, device, port)
     {
         if (port_find(evidence, port, EVIDENCE_XMIT_WAIT)) return true;
@@ -372,7 +379,7 @@ void rule_D15(struct diagnose *diagnose)
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         if (!device_is_host(evidence, device)) {
-            for (unsigned p = 0; p < EVIDENCE_PRIORITIES && !counts_by_lane(evidence, device); p++)
+            for (unsigned p = 0; many && p < EVIDENCE_PRIORITIES && !counts_by_lane(diagnose, device); p++)
                 if (lossless[p]) look_for_wrong_class(diagnose, device, p, lossless);
         } else if (many == 1) {
             EVIDENCE_EACH_PORT(evidence, device, port) look_at_nic(diagnose, port, only);

@@ -138,11 +138,12 @@ void rule_D06(struct diagnose *diagnose)
     {
         uint32_t peer = evidence->object[port].peer;
         const struct evidence_value *rate = too_slow(diagnose, port);
+        if (!rate) continue;
         bool other = peer != EVIDENCE_NONE && too_slow(diagnose, peer);
         /* A cable is named once, by its lower end. */
         bool lower = graph_tier(diagnose, port) < graph_peer_tier(diagnose, port) ||
                      (graph_tier(diagnose, port) == graph_peer_tier(diagnose, port) && port < peer);
-        if (rate && (!other || lower)) slow_link(diagnose, port, rate);
+        if (!other || lower) slow_link(diagnose, port, rate);
     }
 }
 

@@ -154,12 +154,11 @@ static uint64_t name_hash(const struct evidence *evidence, unsigned scope, uint3
 }
 
 /* The table of names holds indices into names[], which are objects or aliases of them. */
-static uint32_t name_find(const struct evidence *evidence, unsigned scope, uint32_t parent, const char *name,
-                          size_t length)
+static uint32_t name_find_by(const struct evidence *evidence, uint64_t hash, unsigned scope, uint32_t parent,
+                             const char *name, size_t length)
 {
     const struct evidence_tables *tables = evidence->tables;
     const struct evidence_table *table = &tables->objects;
-    uint64_t hash = name_hash(evidence, scope, parent, name, length);
 
     TABLE_EACH(table, hash, at)
     {
@@ -171,11 +170,17 @@ static uint32_t name_find(const struct evidence *evidence, unsigned scope, uint3
     return EVIDENCE_NONE;
 }
 
-bool evidence_name_add(struct evidence *evidence, unsigned scope, uint32_t parent, const char *text, uint32_t object)
+static uint32_t name_find(const struct evidence *evidence, unsigned scope, uint32_t parent, const char *name,
+                          size_t length)
+{
+    return name_find_by(evidence, name_hash(evidence, scope, parent, name, length), scope, parent, name, length);
+}
+
+static bool name_add(struct evidence *evidence, uint64_t hash, unsigned scope, uint32_t parent, const char *text,
+                     uint32_t object)
 {
     struct evidence_tables *tables = evidence->tables;
     struct evidence_table *table = &tables->objects;
-    uint64_t hash = name_hash(evidence, scope, parent, text, strlen(text));
 
     if (!ROOM(evidence, tables->name, tables->names) || !table_grow(evidence, table)) return false;
     tables->name[tables->names] = (struct evidence_name){hash, text, object, parent, (uint8_t)scope};
@@ -183,13 +188,14 @@ bool evidence_name_add(struct evidence *evidence, unsigned scope, uint32_t paren
     return true;
 }
 
-static uint32_t object_new(struct evidence *evidence, unsigned scope, uint32_t parent, const char *name, size_t length)
+static uint32_t object_new(struct evidence *evidence, uint64_t hash, unsigned scope, uint32_t parent, const char *name,
+                           size_t length)
 {
     const char *text = kept(evidence, name, length);
     uint32_t id = evidence->objects;
 
     if (!text || !ROOM(evidence, evidence->object, id) || !ROOM(evidence, evidence->tables->page, id) ||
-        !evidence_name_add(evidence, scope, parent, text, id))
+        !name_add(evidence, hash, scope, parent, text, id))
         return EVIDENCE_NONE;
     evidence->tables->page[id] = (struct evidence_pages){.scope = (uint8_t)scope};
     evidence->object[id] = (struct evidence_object){
@@ -215,9 +221,10 @@ static uint32_t object_new(struct evidence *evidence, unsigned scope, uint32_t p
 
 static uint32_t object_of(struct evidence *evidence, unsigned scope, uint32_t parent, const char *name, size_t length)
 {
-    uint32_t found = name_find(evidence, scope, parent, name, length);
+    uint64_t hash = name_hash(evidence, scope, parent, name, length);
+    uint32_t found = name_find_by(evidence, hash, scope, parent, name, length);
 
-    return found != EVIDENCE_NONE ? found : object_new(evidence, scope, parent, name, length);
+    return found != EVIDENCE_NONE ? found : object_new(evidence, hash, scope, parent, name, length);
 }
 
 uint32_t evidence_device(struct evidence *evidence, const char *name, size_t length)
@@ -228,13 +235,11 @@ uint32_t evidence_device(struct evidence *evidence, const char *name, size_t len
 /* Ports of a device are a list in the order they were met, so that answers have the same order. */
 uint32_t evidence_port(struct evidence *evidence, uint32_t device, const char *name, size_t length)
 {
-    uint32_t port, *last;
+    uint32_t objects = evidence->objects, port, *last;
 
     if (device == EVIDENCE_NONE || !length) return EVIDENCE_NONE;
-    port = name_find(evidence, EVIDENCE_PORT, device, name, length);
-    if (port != EVIDENCE_NONE) return port;
-    port = object_new(evidence, EVIDENCE_PORT, device, name, length);
-    if (port == EVIDENCE_NONE) return port;
+    port = object_of(evidence, EVIDENCE_PORT, device, name, length);
+    if (port == EVIDENCE_NONE || port < objects) return port;
     last = &evidence->object[device].last;
     if (*last == EVIDENCE_NONE)
         evidence->object[device].next = port;
@@ -291,7 +296,8 @@ void evidence_alias(struct evidence *evidence, uint32_t port, const char *name, 
     if (other != EVIDENCE_NONE)
         evidence->object[other].same_as = port;
     else if ((text = kept(evidence, name, length)))
-        evidence_name_add(evidence, EVIDENCE_PORT, device, text, port);
+        name_add(evidence, name_hash(evidence, EVIDENCE_PORT, device, text, strlen(text)), EVIDENCE_PORT, device, text,
+                 port);
 }
 
 void evidence_add_pause(struct evidence *evidence, const struct evidence_pause *pause)

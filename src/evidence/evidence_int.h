@@ -32,7 +32,7 @@ struct evidence_pages {
 struct evidence_place {      /* of a counter */
     uint8_t scope;           /* of objects that have it */
     uint8_t column, columns; /* cell in its page, of so many */
-    bool by_priority;
+    bool by_priority, counts;
 };
 struct evidence_tables {
     struct evidence_table objects;
@@ -49,7 +49,6 @@ struct evidence_tables {
 /* EVIDENCE_NONE: there is none. */
 uint32_t evidence_device_find(const struct evidence *evidence, const char *name, size_t length);
 uint32_t evidence_port_find(const struct evidence *evidence, uint32_t device, const char *name, size_t length);
-bool evidence_name_add(struct evidence *evidence, unsigned scope, uint32_t parent, const char *text, uint32_t object);
 /* Takes bytes from what arrays, tables and the arena have together.  False: there are not so many. */
 bool evidence_hold(struct evidence *evidence, size_t bytes);
 void evidence_too_much(struct evidence *evidence); /* is said, and nothing more is kept */

@@ -178,9 +178,9 @@ static void say_what_changed(struct evidence *evidence)
 
     for (uint32_t i = 0; resets && i < evidence->values; i++) {
         const struct evidence_value *value = &evidence->value[i];
+        if (!value->reset) continue;
         uint32_t device = evidence_device_of(evidence, value->object); /* a job has none */
-        if (value->reset && device < evidence->objects && evidence->object[value->object].same_as == EVIDENCE_NONE)
-            resets[device]++;
+        if (device < evidence->objects && evidence->object[value->object].same_as == EVIDENCE_NONE) resets[device]++;
     }
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
@@ -247,14 +247,17 @@ static void say_who_is_missing(struct evidence *evidence)
 
 static void name_ports(struct evidence *evidence)
 {
-    char name[2 * NAME];
-
     for (uint32_t id = 0; id < evidence->objects; id++) {
         struct evidence_object *port = &evidence->object[id];
         if (port->scope != EVIDENCE_PORT || port->fabric != EVIDENCE_NONE) continue;
-        snprintf(name, sizeof name, "%s:%s", evidence->object[port->parent].name, port->local_name);
-        const char *text = keep(evidence, name);
-        if (text) port->name = text;
+        const char *device = evidence->object[port->parent].name;
+        size_t before = strlen(device), after = strlen(port->local_name);
+        char *text = arena_alloc(&evidence->arena, before + after + 2, 1, 1);
+        if (!text) return;
+        memcpy(text, device, before);
+        text[before] = ':';
+        memcpy(text + before + 1, port->local_name, after);
+        port->name = text;
     }
 }
 

@@ -2,9 +2,9 @@
 /*
  * Values of evidence: what each counter of each object said at its looks.
  *
- * A run of four thousand hosts has half a million of them, put once and asked for a dozen times, so that a value is found
- * by where it stands and not by a hash: each object has a page of cells for each priority that was spoken of, and each
- * counter its own cell there.  Values themselves stand in the order in which they were first said.
+ * A run of four thousand hosts has half a million of them, put once and asked for a dozen times, so that a value is
+ * found by where it stands and not by a hash: each object has a page of cells for each priority that was spoken of, and
+ * each counter its own cell there.  Values themselves stand in the order in which they were first said.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,7 @@ void evidence_values_init(struct evidence_tables *tables)
         unsigned scope = evidence_counters[i].scope;
         tables->place[i].columns = columns[scope];
         tables->place[i].by_priority = scope == EVIDENCE_PRIORITY;
+        tables->place[i].counts = evidence_counters[i].kind == EVIDENCE_COUNT;
         tables->place[i].scope = (uint8_t)(scope == EVIDENCE_PRIORITY ? EVIDENCE_PORT : scope);
     }
 }
@@ -82,17 +83,14 @@ static uint32_t page_new(struct evidence *evidence, unsigned cells)
     return first;
 }
 
-/* A value in the cell of its page, which is empty. */
-static inline struct evidence_value *value_put(struct evidence *evidence, uint32_t *cell, uint32_t object,
-                                               unsigned priority, unsigned counter)
+/* The next value, for the cell of its page, which is empty.  NULL: there is no room. */
+static inline struct evidence_value *value_next(struct evidence *evidence, uint32_t *cell)
 {
     uint32_t values = evidence->values;
 
     if (evidence->full || (!(values & (values - 1)) && !ROOM(evidence, evidence->value, values))) return NULL;
-    struct evidence_value *value = &evidence->value[evidence->values++];
-    *cell = evidence->values;
-    *value = (struct evidence_value){.object = object, .priority = (uint8_t)priority, .counter = (uint8_t)counter};
-    return value;
+    *cell = ++evidence->values;
+    return &evidence->value[values];
 }
 
 /* The page of a counter, made where it is not there; 0: there is no room.  A reader that says a counter of something
@@ -112,8 +110,11 @@ static struct evidence_value *value_new(struct evidence *evidence, uint32_t obje
     uint32_t first = page_made(evidence, object, priority, counter);
     struct evidence_tables *tables = evidence->tables;
 
-    if (!first) return NULL;
-    return value_put(evidence, &tables->cell[first + tables->place[counter].column], object, priority, counter);
+    struct evidence_value *value =
+        first ? value_next(evidence, &tables->cell[first + tables->place[counter].column]) : NULL;
+    if (value)
+        *value = (struct evidence_value){.object = object, .priority = (uint8_t)priority, .counter = (uint8_t)counter};
+    return value;
 }
 
 void evidence_noticed(struct evidence *evidence, uint32_t object, double at_s)
@@ -191,30 +192,6 @@ void evidence_set(struct evidence *evidence, uint32_t object, unsigned priority,
     evidence_put(evidence, object, priority, counter, value, (double)value, source, false);
 }
 
-/* A value that nobody has said yet: it was 0 at the first look. */
-static inline void put_grown(struct evidence_value *value, uint64_t number, const struct evidence_source *first,
-                             const struct evidence_source *last)
-{
-    value->looks = 2;
-    value->first_s = value->before_s = first->at_s;
-    value->last_s = last->at_s;
-    value->last = value->grown = number;
-    value->real = (double)number;
-    value->file = last->file;
-    value->line = last->line;
-}
-
-/* The same of what is no count, or of one look. */
-static inline void put_first(struct evidence_value *value, uint64_t number, const struct evidence_source *source)
-{
-    value->looks = 1;
-    value->first_s = value->last_s = source->at_s;
-    value->first = value->last = value->grown = number;
-    value->real = (double)number;
-    value->file = source->file;
-    value->line = source->line;
-}
-
 static bool is_place(const struct evidence *evidence, uint32_t object, unsigned priority)
 {
     return object < evidence->objects && (priority < EVIDENCE_PRIORITIES || priority == EVIDENCE_NO_PRIORITY);
@@ -226,28 +203,48 @@ void evidence_grew(struct evidence *evidence, uint32_t object, unsigned priority
     evidence_say(evidence, object, priority, &(struct evidence_said){counter, value}, 1, first, last);
 }
 
+/* Something was said of it already, of this look or of one before. */
+__attribute__((noinline)) static void say_again(struct evidence *evidence, const struct evidence_value *form,
+                                                const struct evidence_said *said, const struct evidence_source *first,
+                                                const struct evidence_source *last)
+{
+    if (form->looks == 2) evidence_set(evidence, form->object, form->priority, said->counter, 0, first);
+    evidence_set(evidence, form->object, form->priority, said->counter, said->value, last);
+}
+
+/* What nobody has said yet is a copy of one of two forms: a count, 0 at the first look, and what is no count. */
 void evidence_say(struct evidence *evidence, uint32_t object, unsigned priority, const struct evidence_said *said,
                   uint32_t count, const struct evidence_source *first, const struct evidence_source *last)
 {
     const struct evidence_tables *tables = evidence->tables;
+    struct evidence_value form[2] = {{.object = object, .priority = (uint8_t)priority}};
     bool grows = first->at_s < last->at_s, counted = false;
 
     if (!count || !is_place(evidence, object, priority)) return;
     uint32_t page = page_made(evidence, object, priority, said->counter);
-    const uint32_t *own = page_of(tables, object, priority, said->counter);
+    uint8_t scope = evidence_counters[said->counter].scope;
+    form[0].file = last->file;
+    form[0].line = last->line;
+    form[0].last_s = last->at_s;
+    form[1] = form[0];
+    form[0].looks = 1;
+    form[0].first_s = last->at_s;
+    form[1].looks = 2;
+    form[1].first_s = form[1].before_s = first->at_s;
     for (uint32_t i = 0; page && i < count && !evidence->full; i++) {
         enum evidence_counter counter = said[i].counter;
         uint32_t *cell = &tables->cell[page + tables->place[counter].column];
-        bool grown = grows && evidence_counters[counter].kind == EVIDENCE_COUNT;
-        CHECK(page_of(tables, object, priority, counter) == own);
-        struct evidence_value *new = *cell ? NULL : value_put(evidence, cell, object, priority, counter);
-        if (new &&grown) {
-            put_grown(new, said[i].value, first, last);
-        } else if (new) {
-            put_first(new, said[i].value, last);
+        bool grown = grows && tables->place[counter].counts;
+        CHECK(evidence_counters[counter].scope == scope); /* of the same page */
+        struct evidence_value *new = *cell ? NULL : value_next(evidence, cell);
+        if (new) {
+            *new = form[grown];
+            new->counter = (uint8_t)counter;
+            new->first = grown ? 0 : said[i].value;
+            new->last = new->grown = said[i].value;
+            new->real = (double)said[i].value;
         } else {
-            if (grown) evidence_set(evidence, object, priority, counter, 0, first);
-            evidence_set(evidence, object, priority, counter, said[i].value, last);
+            say_again(evidence, &form[grown], &said[i], first, last);
         }
         counted |= grown;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run as evidence (report/diagnosis/run_evidence.c) beside its own document as a reader of it finds it: the same
- * objects, values, pauses, circles and flows, and so the same findings.
+ * objects, values, pauses, circles and flows, and so the same findings, with the same rows and victims.  A run leaves
+ * out what no rule reads, and zeros that no rule asks for.
  *
  * usage: test_run_evidence FABRIC...
  */
@@ -47,9 +48,29 @@ static void same_objects(const struct evidence *a, const struct evidence *b)
     }
 }
 
+/* Counters that no rule reads, and those of which one asks only how far they are above 0. */
+static bool may_be_left_out(const struct evidence_value *value)
+{
+    static const uint8_t unread[] = {EVIDENCE_TX_PAUSE_EVENTS, EVIDENCE_GROUP_PEAK, EVIDENCE_WATCHDOG_RESTORED,
+                                     EVIDENCE_PAUSE_LIMIT};
+    static const uint8_t any[] = {EVIDENCE_LINE_LOST,     EVIDENCE_CRC_ERRORS,    EVIDENCE_RNR_NAKS,
+                                  EVIDENCE_OUT_OF_BUFFER, EVIDENCE_CNP_IGNORED,   EVIDENCE_TRIMMED,
+                                  EVIDENCE_RX_DISCARDS,   EVIDENCE_SOFTWARE_NS,   EVIDENCE_CORES_IDLE_NS,
+                                  EVIDENCE_IDLE_RATE_NS,  EVIDENCE_IDLE_FETCH_NS, EVIDENCE_CONNECTIONS,
+                                  EVIDENCE_MTU_DROPS,     EVIDENCE_ROUTE_DROPS,   EVIDENCE_TX_BYTES};
+
+    if (memchr(unread, value->counter, sizeof unread)) return true;
+    return memchr(any, value->counter, sizeof any) && !value->grown && !value->last;
+}
+
 static void same_values(const struct evidence *a, const struct evidence *b)
 {
-    SAME(a->values == b->values, "%u values, the document has %u", a->values, b->values);
+    for (uint32_t i = 0; i < b->values; i++) {
+        const struct evidence_value *y = &b->value[i];
+        enum evidence_counter counter = (enum evidence_counter)y->counter;
+        SAME(evidence_find(a, y->object, y->priority, counter) || may_be_left_out(y), "%s %u %s: the run has none",
+             name_of(b, y->object), y->priority, evidence_counters[counter].name);
+    }
     for (uint32_t i = 0; i < a->values; i++) {
         const struct evidence_value *x = &a->value[i],
                                     *y = evidence_find(b, x->object, x->priority, (enum evidence_counter)x->counter);
@@ -106,6 +127,13 @@ static void same_findings(const struct evidence *a, const struct evidence *b)
                  x->confidence == y->confidence && x->consequence_of == y->consequence_of && x->victims == y->victims,
              "finding %u: %s %s, of the document %s %s", i, diagnose_rules[x->rule].id, x->what,
              diagnose_rules[y->rule].id, y->what);
+        bool rows = x->evidences == y->evidences && x->alsos == y->alsos;
+        for (uint32_t k = 0; rows && k < x->evidences; k++)
+            rows = x->evidence[k].object == y->evidence[k].object && x->evidence[k].value == y->evidence[k].value &&
+                   !strcmp(x->evidence[k].counter, y->evidence[k].counter);
+        for (uint32_t k = 0; x->victims == y->victims && k < x->victims; k++)
+            rows &= x->victim[k] == y->victim[k];
+        SAME(rows, "finding %u: %s has other rows or victims than that of the document", i, diagnose_rules[x->rule].id);
     }
     diagnose_release(&one);
     diagnose_release(&other);

@@ -28,6 +28,7 @@ struct filling {
     struct evidence_source begin, end;
     uint32_t *port, *device; /* [ports], [nodes] objects */
     uint8_t lossless;        /* bit p: a class of this priority is */
+    uint8_t used;            /* bit p: something of this priority was sent, or paused */
     uint8_t drop[SW_DROPS];  /* drops_reason() of each */
     struct evidence_said row[ROW];
     uint32_t said; /* in row */
@@ -40,9 +41,15 @@ static void say(struct filling *f, enum evidence_counter counter, uint64_t value
     f->row[f->said++] = (struct evidence_said){counter, value};
 }
 
+/* Most adapters and ports have 0 of these, and no rule asks whether that is known. */
+static void say_any(struct filling *f, enum evidence_counter counter, uint64_t value)
+{
+    if (value) say(f, counter, value);
+}
+
 static void put(struct filling *f, uint32_t object, unsigned priority)
 {
-    evidence_say(f->evidence, object, priority, f->row, f->said, &f->begin, &f->end);
+    if (f->said) evidence_say(f->evidence, object, priority, f->row, f->said, &f->begin, &f->end);
     f->said = 0;
 }
 
@@ -82,14 +89,14 @@ static uint32_t device_of(struct filling *f, uint32_t node)
 
 static uint32_t port_of(struct filling *f, uint32_t port)
 {
-    char name[FABRIC_NAME];
+    char name[16];
 
     if (port == UINT32_MAX) return EVIDENCE_NONE;
     if (f->port[port] == EVIDENCE_NONE) {
-        const char *colon = strrchr(fabric_port_name(f->fabric, port, name), ':');
-        if (colon)
-            f->port[port] =
-                evidence_port(f->evidence, device_of(f, f->fabric->port[port].node), colon + 1, strlen(colon + 1));
+        size_t at = sizeof name, node = f->fabric->port[port].node;
+        for (uint32_t rest = f->fabric->port[port].index; at == sizeof name || rest; rest /= 10)
+            name[--at] = (char)('0' + rest % 10);
+        f->port[port] = evidence_port(f->evidence, device_of(f, (uint32_t)node), name + at, sizeof name - at);
     }
     return f->port[port];
 }
@@ -379,7 +386,7 @@ static void say_switch_priority(struct filling *f, const struct sw_prio_counters
 static void put_drop(void *context, uint32_t port, unsigned priority, enum evidence_counter counter, uint64_t value)
 {
     if (priority == EVIDENCE_NO_PRIORITY)
-        say(context, counter, value);
+        say_any(context, counter, value);
     else
         count(context, port, priority, counter, value);
 }
@@ -421,8 +428,8 @@ static void say_line(struct filling *f, const struct sim_port *port)
     say(f, EVIDENCE_LINK_UP, port->up);
     say(f, EVIDENCE_RATE, port->rate_bps);
     say(f, EVIDENCE_LINK_DOWN, port->downs);
-    say(f, EVIDENCE_CRC_ERRORS, port->crc_errors);
-    say(f, EVIDENCE_LINE_LOST, port->lost);
+    say_any(f, EVIDENCE_CRC_ERRORS, port->crc_errors);
+    say_any(f, EVIDENCE_LINE_LOST, port->lost);
     if (port->credits_sent || port->credits_received) say(f, EVIDENCE_CREDITS_RECEIVED, port->credits_received);
     if (port->celsius) say(f, EVIDENCE_TEMPERATURE, port->celsius);
 }
@@ -442,12 +449,15 @@ static void put_switch_priority(struct filling *f, uint32_t object, const struct
     const struct sim_thresholds *thresholds =
         port->thresholds == UINT32_MAX ? NULL : &f->result->thresholds[port->thresholds];
 
-    if (is_used(c)) say_switch_priority(f, c);
+    bool used = is_used(c);
+
+    if (used) say_switch_priority(f, c);
+    if (f->lossless >> p & 1) say(f, EVIDENCE_LOSSLESS, 1);
     if ((port->pfc_sends | port->pfc_obeys | f->lossless) >> p & 1)
         say(f, EVIDENCE_PFC_ON, port->pfc_sends & port->pfc_obeys & 1u << p ? 1 : 0);
     if (thresholds) say_thresholds(f, &thresholds->prio[p]);
     put(f, object, p);
-    if (is_used(c)) put_transitions(f, object, p, c->rx_xoff + c->rx_xon, c->rx_xoff);
+    if (used) put_transitions(f, object, p, c->rx_xoff + c->rx_xon, c->rx_xoff);
 }
 
 static void put_port(struct filling *f, const struct sim_port *port)
@@ -492,25 +502,25 @@ static void say_nic(struct filling *f, const struct sim_nic *nic)
     say(f, EVIDENCE_NP_MARKED, common->marked);
     say(f, EVIDENCE_CNP_SENT, c ? c->np_cnp_sent : 0);
     say(f, EVIDENCE_CNP_HANDLED, c ? c->rp_cnp_handled : 0);
-    say(f, EVIDENCE_CNP_IGNORED, c ? c->rp_cnp_ignored : 0);
+    say_any(f, EVIDENCE_CNP_IGNORED, c ? c->rp_cnp_ignored : 0);
     say(f, EVIDENCE_RETRANSMITTED, common->retransmitted_packets);
     say(f, EVIDENCE_ACK_TIMEOUTS, common->timeouts);
     say(f, EVIDENCE_SEQUENCE_NAKS, common->nacks);
-    say(f, EVIDENCE_RNR_NAKS, c ? c->rnr_nak_retry_err : 0);
+    say_any(f, EVIDENCE_RNR_NAKS, c ? c->rnr_nak_retry_err : 0);
     say(f, EVIDENCE_TX_DATA_PACKETS, common->tx_data_packets);
     say(f, EVIDENCE_OUT_OF_SEQUENCE, common->out_of_order);
-    say(f, EVIDENCE_OUT_OF_BUFFER, c ? c->out_of_buffer : 0);
-    say(f, EVIDENCE_RX_DISCARDS, c ? c->drop[NIC_DROP_rx_buffer] : common->drops);
+    say_any(f, EVIDENCE_OUT_OF_BUFFER, c ? c->out_of_buffer : 0);
+    say_any(f, EVIDENCE_RX_DISCARDS, c ? c->drop[NIC_DROP_rx_buffer] : common->drops);
     say(f, EVIDENCE_RETRY_EXCEEDED, c ? c->retry_exceeded : 0);
     say(f, EVIDENCE_CNPS_WANTED, sim_nic_wants_cnps(f->report, nic));
     if (sim_nic_is_outside(f->report, nic)) say(f, EVIDENCE_OUTSIDE, 1);
-    say(f, EVIDENCE_TRIMMED, common->trimmed);
+    say_any(f, EVIDENCE_TRIMMED, common->trimmed);
     if (c) say(f, EVIDENCE_RX_BUFFER_PEAK, c->rx_buffer_max_bytes);
-    say(f, EVIDENCE_IDLE_RATE_NS, c ? c->idle_rate_ps / 1000 : 0);
-    say(f, EVIDENCE_IDLE_FETCH_NS, c ? c->idle_fetch_ps / 1000 : 0);
-    say(f, EVIDENCE_SOFTWARE_NS, nic->software_ps / 1000);
-    say(f, EVIDENCE_CORES_IDLE_NS, sim_nic_cores_idle(nic) / 1000);
-    say(f, EVIDENCE_CONNECTIONS, nic->connections);
+    say_any(f, EVIDENCE_IDLE_RATE_NS, c ? c->idle_rate_ps / 1000 : 0);
+    say_any(f, EVIDENCE_IDLE_FETCH_NS, c ? c->idle_fetch_ps / 1000 : 0);
+    say_any(f, EVIDENCE_SOFTWARE_NS, nic->software_ps / 1000);
+    say_any(f, EVIDENCE_CORES_IDLE_NS, sim_nic_cores_idle(nic) / 1000);
+    say_any(f, EVIDENCE_CONNECTIONS, nic->connections);
     say_received(f, common->rx_packets, common->rx_bytes);
 }
 
@@ -523,17 +533,36 @@ static void put_nic(struct filling *f, const struct sim_nic *nic)
     put(f, port, EVIDENCE_NO_PRIORITY);
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
         if (nic->counters && p < FABRIC_PRIOS) put_nic_priority(f, port, p, &nic->counters->prio[p]);
-        if (evidence_find(f->evidence, port, p, EVIDENCE_TX_BYTES)) continue;
-        say(f, EVIDENCE_TX_BYTES, 0); /* a priority without a word sent nothing */
+        if (f->lossless >> p & 1) say(f, EVIDENCE_LOSSLESS, 1);
+        /* what others use, and it has no word of, it sent nothing in */
+        if (f->used >> p & 1 && !evidence_find(f->evidence, port, p, EVIDENCE_TX_BYTES)) say(f, EVIDENCE_TX_BYTES, 0);
         put(f, port, p);
     }
 }
 
+/* Of ports that have no counters. */
 static void put_lossless(struct filling *f)
 {
     for (uint32_t id = 0; f->lossless && id < f->evidence->objects; id++)
         for (unsigned p = 0; f->evidence->object[id].scope == EVIDENCE_PORT && p < EVIDENCE_PRIORITIES; p++)
-            if (f->lossless >> p & 1) level(f, id, p, EVIDENCE_LOSSLESS, 1);
+            if (f->lossless >> p & 1 && !evidence_find(f->evidence, id, p, EVIDENCE_LOSSLESS))
+                level(f, id, p, EVIDENCE_LOSSLESS, 1);
+}
+
+/* Priorities of which a rule may ask what an adapter sent in them. */
+static uint8_t used_priorities(const struct filling *f)
+{
+    const struct sim_result *result = f->result;
+    uint8_t used = f->lossless;
+
+    for (uint32_t i = 0; i < result->ports; i++)
+        used |= result->port[i].pfc_sends | result->port[i].pfc_obeys;
+    for (uint32_t i = 0; i < result->pauses; i++)
+        used |= (uint8_t)(1u << result->pause[i].priority);
+    for (uint32_t i = 0; i < result->nics; i++)
+        for (unsigned p = 0; result->nic[i].counters && p < FABRIC_PRIOS; p++)
+            if (result->nic[i].counters->prio[p].tx_bytes) used |= (uint8_t)(1u << p);
+    return used;
 }
 
 static void fill(struct filling *f)
@@ -553,6 +582,7 @@ static void fill(struct filling *f)
         put_pause(f, &result->pause[i]);
     put_fabric(f);
     put_flows(f);
+    f->used = used_priorities(f);
     for (uint32_t i = 0; i < result->ports; i++)
         put_port(f, &result->port[i]);
     for (uint32_t i = 0; i < result->nics; i++)
