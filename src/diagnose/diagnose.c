@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "diagnose/nics_int.h"
 
 #define MEMORY (512u << 20)
@@ -116,6 +117,8 @@ struct diagnose_finding *finding_new(struct diagnose *diagnose, enum diagnose_ru
     va_start(arguments, what);
     vsnprintf(text, sizeof text, what, arguments);
     va_end(arguments);
+    CHECK(rule < DIAGNOSE_RULES && (culprit == EVIDENCE_NONE || culprit < diagnose->evidence->objects));
+    CHECK(priority < EVIDENCE_PRIORITIES || priority == EVIDENCE_NO_PRIORITY);
     if (!one_more(diagnose, rule)) return NULL;
     const char *kept = diagnose_keep(diagnose, text);
     if (!kept || !MORE(diagnose, diagnose->finding, diagnose->findings)) return NULL;
@@ -185,6 +188,7 @@ void finding_also(struct diagnose *diagnose, struct diagnose_finding *finding, u
 void finding_row(struct diagnose *diagnose, struct diagnose_finding *finding, const struct diagnose_evidence *row)
 {
     if (!finding) return;
+    CHECK(row->object < diagnose->evidence->objects && row->counter && row->unit);
     for (uint32_t i = finding->evidences, back = 0; i > 0 && back < ROWS_COMPARED; back++) {
         const struct diagnose_evidence *one = &finding->evidence[--i];
         if (one->object == row->object && one->priority == row->priority && !strcmp(one->counter, row->counter)) return;

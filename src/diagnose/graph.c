@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/grow.h"
 #include "diagnose/nics_int.h"
 #include "fabric/fabric.h"
@@ -25,6 +26,7 @@
 
 static uint32_t slot(uint32_t port, unsigned priority)
 {
+    CHECK(priority < EVIDENCE_PRIORITIES);
     return port * EVIDENCE_PRIORITIES + priority;
 }
 
@@ -163,7 +165,10 @@ static void edge_add(struct diagnose *diagnose, uint32_t from, uint32_t to, doub
     struct diagnose_graph *graph = diagnose->graph;
 
     if (from == EVIDENCE_NONE || to == EVIDENCE_NONE || from == to || share <= 0) return;
+    CHECK(from < graph->nodes && to < graph->nodes);
     if (!MORE(diagnose, graph->edge, graph->edges)) return;
+    /* edges of a node stand together, one after the other */
+    CHECK(!graph->node[from].outs || graph->node[from].out + graph->node[from].outs == graph->edges);
     if (!graph->node[from].outs++) graph->node[from].out = graph->edges;
     graph->edge[graph->edges++] =
         (struct graph_edge){.from = from, .to = to, .next_back = EVIDENCE_NONE, .share = share, .passed = passed};

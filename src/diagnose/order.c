@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
 
@@ -229,7 +230,9 @@ static void causes_first(struct diagnose *diagnose)
             place[i] = at;
             sorted[at++] = diagnose->finding[i];
         }
+    CHECK(at == count);
     for (uint32_t i = 0; i < count; i++) {
+        CHECK(sorted[i].consequence_of == EVIDENCE_NONE || place[sorted[i].consequence_of] < i);
         diagnose->finding[i] = sorted[i];
         if (sorted[i].consequence_of != EVIDENCE_NONE)
             diagnose->finding[i].consequence_of = place[sorted[i].consequence_of];

@@ -91,6 +91,7 @@ static bool beside_measure(struct diagnose *diagnose, struct beside *beside)
     }
     for (uint32_t i = 0; i < evidence->flows; i++) {
         const struct evidence_flow *flow = &evidence->flow[i];
+        if (flow->job == EVIDENCE_NONE) continue;
         uint32_t number = beside->number[flow->job], peer = evidence->object[flow->to].peer;
         uint32_t of = beside->hosts[evidence_device_of(evidence, flow->from)] |
                       beside->hosts[evidence_device_of(evidence, flow->to)];

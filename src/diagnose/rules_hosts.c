@@ -212,7 +212,7 @@ static uint32_t shared_end(const struct evidence *evidence, const struct numbers
     return same_to ? to : EVIDENCE_NONE;
 }
 
-/* Flows by their jobs, once for all jobs: there may be as many of these as of flows. */
+/* Flows by their jobs, once for all jobs: there may be as many of these as of flows.  Those of no job are left out. */
 struct flows_by_job {
     uint32_t *flow, *end; /* job j's are flow[end[j - 1]] to flow[end[j] - 1] */
 };
@@ -225,11 +225,12 @@ static bool sort_flows(struct diagnose *diagnose, struct flows_by_job *ret)
     ret->end = DIAGNOSE_NEW(diagnose, uint32_t, evidence->objects + 2u);
     if (!ret->flow || !ret->end) return false;
     for (uint32_t i = 0; i < evidence->flows; i++)
-        ret->end[evidence->flow[i].job + 1]++;
+        if (evidence->flow[i].job != EVIDENCE_NONE) ret->end[evidence->flow[i].job + 1]++;
     for (uint32_t j = 1; j <= evidence->objects; j++)
         ret->end[j] += ret->end[j - 1];
     for (uint32_t i = 0; i < evidence->flows; i++)
-        ret->flow[ret->end[evidence->flow[i].job]++] = i; /* each goes on to where the next job's begin */
+        if (evidence->flow[i].job != EVIDENCE_NONE)
+            ret->flow[ret->end[evidence->flow[i].job]++] = i; /* each goes on to where the next job's begin */
     return true;
 }
 

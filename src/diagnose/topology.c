@@ -6,6 +6,7 @@
  * belongs to its lower end: that device's links upwards are siblings, and so are the same cables looked at from above,
  * since what comes down over them was hashed the same way.
  */
+#include "base/check.h"
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
 
@@ -110,6 +111,7 @@ static void measure(const struct diagnose *diagnose, struct siblings *siblings)
 /* Several rules ask for the same group, some once a link: it is measured once. */
 void siblings_measure(const struct diagnose *diagnose, uint32_t device, bool down, struct siblings *siblings)
 {
+    CHECK(diagnose->evidence->object[device].scope == EVIDENCE_DEVICE);
     struct siblings *kept = &diagnose->graph->siblings[2 * (size_t)device + down];
 
     if (!kept->measured) {

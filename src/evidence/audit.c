@@ -11,11 +11,6 @@
 #include "evidence/evidence_int.h"
 #include "fabric/fabric.h"
 
-static bool is_of(const struct evidence *evidence, uint32_t id, enum evidence_scope scope)
-{
-    return id < evidence->objects && evidence->object[id].scope == scope;
-}
-
 static bool is_line(const struct evidence *evidence, uint32_t file)
 {
     return file < evidence->files || file == EVIDENCE_NONE;
@@ -64,7 +59,7 @@ static void audit_names(const struct evidence *evidence)
     CHECK(tables->objects.used == tables->names && tables->names >= evidence->objects);
     for (uint32_t i = 0; i < tables->names; i++) {
         const struct evidence_name *name = &tables->name[i];
-        CHECK(is_of(evidence, name->object, (enum evidence_scope)name->scope));
+        CHECK(evidence_is(evidence, name->object, (enum evidence_scope)name->scope));
         CHECK(evidence->object[name->object].parent == name->parent);
     }
 }
@@ -73,12 +68,12 @@ static void audit_port(const struct evidence *evidence, uint32_t id, const struc
 {
     const struct fabric *fabric = evidence->fabric;
 
-    CHECK(is_of(evidence, port->parent, EVIDENCE_DEVICE) && port->host == EVIDENCE_NONE);
+    CHECK(evidence_is(evidence, port->parent, EVIDENCE_DEVICE) && port->host == EVIDENCE_NONE);
     if (port->peer != EVIDENCE_NONE)
-        CHECK(port->peer != id && is_of(evidence, port->peer, EVIDENCE_PORT) &&
+        CHECK(port->peer != id && evidence_is(evidence, port->peer, EVIDENCE_PORT) &&
               evidence->object[port->peer].peer == id);
     if (port->same_as != EVIDENCE_NONE)
-        CHECK(port->same_as != id && is_of(evidence, port->same_as, EVIDENCE_PORT) &&
+        CHECK(port->same_as != id && evidence_is(evidence, port->same_as, EVIDENCE_PORT) &&
               evidence->object[port->same_as].parent == port->parent);
     CHECK(port->fabric == EVIDENCE_NONE || (fabric && port->fabric < fabric->ports));
     for (unsigned i = 0; i < 2; i++)
@@ -92,7 +87,7 @@ static uint32_t audit_list(const struct evidence *evidence, uint32_t device)
 
     EVIDENCE_EACH_PORT(evidence, device, id)
     {
-        CHECK(is_of(evidence, id, EVIDENCE_PORT) && evidence->object[id].parent == device);
+        CHECK(evidence_is(evidence, id, EVIDENCE_PORT) && evidence->object[id].parent == device);
         CHECK(evidence->object[id].same_as == EVIDENCE_NONE && (before == EVIDENCE_NONE || id > before));
         before = id;
         ports++;
@@ -129,9 +124,9 @@ static void audit_objects(const struct evidence *evidence)
             ports += object->same_as == EVIDENCE_NONE;
         } else {
             CHECK(object->scope == EVIDENCE_JOB ? object->parent == EVIDENCE_NONE
-                                                : is_of(evidence, object->parent, EVIDENCE_JOB));
-            CHECK(object->host == EVIDENCE_NONE || is_of(evidence, object->host, EVIDENCE_PORT) ||
-                  is_of(evidence, object->host, EVIDENCE_DEVICE));
+                                                : evidence_is(evidence, object->parent, EVIDENCE_JOB));
+            CHECK(object->host == EVIDENCE_NONE || evidence_is(evidence, object->host, EVIDENCE_PORT) ||
+                  evidence_is(evidence, object->host, EVIDENCE_DEVICE));
         }
     }
     CHECK(ports == listed);
@@ -142,20 +137,20 @@ static void audit_exact(const struct evidence *evidence)
 {
     for (uint32_t i = 0; i < evidence->pauses; i++) {
         const struct evidence_pause *pause = &evidence->pause[i];
-        CHECK(is_of(evidence, pause->port, EVIDENCE_PORT) && is_of(evidence, pause->paused, EVIDENCE_PORT));
+        CHECK(evidence_is(evidence, pause->port, EVIDENCE_PORT) && evidence_is(evidence, pause->paused, EVIDENCE_PORT));
         CHECK(pause->priority < EVIDENCE_PRIORITIES);
         CHECK(pause->cause == EVIDENCE_NONE ||
-              (is_of(evidence, pause->cause, EVIDENCE_PORT) &&
+              (evidence_is(evidence, pause->cause, EVIDENCE_PORT) &&
                evidence->object[pause->cause].parent == evidence->object[pause->port].parent));
     }
     for (uint32_t i = 0; i < evidence->circles; i++)
         for (uint32_t k = 0; k < evidence->circle[i].count; k++)
-            CHECK(is_of(evidence, evidence->circle[i].port[k], EVIDENCE_PORT) &&
+            CHECK(evidence_is(evidence, evidence->circle[i].port[k], EVIDENCE_PORT) &&
                   evidence->circle[i].priority[k] < EVIDENCE_PRIORITIES);
     for (uint32_t i = 0; i < evidence->flows; i++) {
         const struct evidence_flow *flow = &evidence->flow[i];
-        CHECK(flow->job == EVIDENCE_NONE || is_of(evidence, flow->job, EVIDENCE_JOB));
-        CHECK(is_of(evidence, flow->from, EVIDENCE_PORT) && is_of(evidence, flow->to, EVIDENCE_PORT));
+        CHECK(flow->job == EVIDENCE_NONE || evidence_is(evidence, flow->job, EVIDENCE_JOB));
+        CHECK(evidence_is(evidence, flow->from, EVIDENCE_PORT) && evidence_is(evidence, flow->to, EVIDENCE_PORT));
     }
 }
 
@@ -169,7 +164,7 @@ void evidence_audit(const struct evidence *evidence)
     audit_exact(evidence);
     for (uint32_t i = 0; i < evidence->neighbours; i++) {
         const struct evidence_neighbour *said = &evidence->neighbour[i];
-        CHECK(is_of(evidence, said->port, EVIDENCE_PORT) && is_line(evidence, said->file));
+        CHECK(evidence_is(evidence, said->port, EVIDENCE_PORT) && is_line(evidence, said->file));
         CHECK(evidence->object[said->port].same_as == EVIDENCE_NONE && said->device && said->port_name);
     }
     for (uint32_t i = 0; i < evidence->remarks; i++)

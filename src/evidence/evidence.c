@@ -238,6 +238,7 @@ uint32_t evidence_port(struct evidence *evidence, uint32_t device, const char *n
     uint32_t objects = evidence->objects, port, *last;
 
     if (device == EVIDENCE_NONE || !length) return EVIDENCE_NONE;
+    CHECK(evidence_is(evidence, device, EVIDENCE_DEVICE));
     port = object_of(evidence, EVIDENCE_PORT, device, name, length);
     if (port == EVIDENCE_NONE || port < objects) return port;
     last = &evidence->object[device].last;
@@ -269,6 +270,7 @@ uint32_t evidence_rank(struct evidence *evidence, uint32_t job, uint32_t rank)
     char name[24];
     int length = snprintf(name, sizeof name, "rank %u", rank);
 
+    CHECK(job == EVIDENCE_NONE || evidence_is(evidence, job, EVIDENCE_JOB));
     return job == EVIDENCE_NONE ? EVIDENCE_NONE : object_of(evidence, EVIDENCE_RANK, job, name, (size_t)length);
 }
 
@@ -288,6 +290,7 @@ void evidence_alias(struct evidence *evidence, uint32_t port, const char *name, 
     const char *text;
 
     if (port == EVIDENCE_NONE || !length) return;
+    CHECK(evidence_is(evidence, port, EVIDENCE_PORT));
     uint32_t device = evidence->object[port].parent;
     uint32_t other = name_find(evidence, EVIDENCE_PORT, device, name, length);
     for (int i = 0; i < 8 && evidence->object[port].same_as != EVIDENCE_NONE; i++) /* no two stand for each other */
@@ -302,11 +305,16 @@ void evidence_alias(struct evidence *evidence, uint32_t port, const char *name, 
 
 void evidence_add_pause(struct evidence *evidence, const struct evidence_pause *pause)
 {
+    CHECK(evidence_is(evidence, pause->port, EVIDENCE_PORT) && evidence_is(evidence, pause->paused, EVIDENCE_PORT));
+    CHECK(pause->cause == EVIDENCE_NONE || evidence_is(evidence, pause->cause, EVIDENCE_PORT));
+    CHECK(pause->priority < EVIDENCE_PRIORITIES);
     if (ROOM(evidence, evidence->pause, evidence->pauses)) evidence->pause[evidence->pauses++] = *pause;
 }
 
 void evidence_add_flow(struct evidence *evidence, const struct evidence_flow *flow)
 {
+    CHECK(flow->job == EVIDENCE_NONE || evidence_is(evidence, flow->job, EVIDENCE_JOB));
+    CHECK(evidence_is(evidence, flow->from, EVIDENCE_PORT) && evidence_is(evidence, flow->to, EVIDENCE_PORT));
     if (ROOM(evidence, evidence->flow, evidence->flows)) evidence->flow[evidence->flows++] = *flow;
 }
 
@@ -316,6 +324,8 @@ void evidence_add_circle(struct evidence *evidence, const uint32_t *port, const 
     uint32_t *ports = ARENA_NEW(&evidence->arena, uint32_t, count);
     uint8_t *priorities = ARENA_NEW(&evidence->arena, uint8_t, count);
 
+    for (uint32_t i = 0; i < count; i++)
+        CHECK(evidence_is(evidence, port[i], EVIDENCE_PORT) && priority[i] < EVIDENCE_PRIORITIES);
     if (!ports || !priorities || !ROOM(evidence, evidence->circle, evidence->circles)) return;
     memcpy(ports, port, count * sizeof ports[0]);
     memcpy(priorities, priority, count * sizeof priorities[0]);
@@ -326,6 +336,7 @@ static void add_neighbour(struct evidence *evidence, uint32_t port, const char *
                           const struct evidence_source *source, bool described)
 {
     if (port == EVIDENCE_NONE) return;
+    CHECK(evidence_is(evidence, port, EVIDENCE_PORT));
     uint32_t said = evidence->object[port].neighbour[described];
     struct evidence_neighbour *before = said ? &evidence->neighbour[said - 1] : NULL;
     if (before && !strcmp(before->device, device) && !strcmp(before->port_name, port_name))
@@ -356,6 +367,7 @@ void evidence_set_version(struct evidence *evidence, uint32_t device, enum fabri
     unsigned seen = 0;
 
     if (device == EVIDENCE_NONE || !length || length > VERSION_BYTES) return;
+    CHECK(evidence_is(evidence, device, EVIDENCE_DEVICE));
     uint32_t at = evidence->object[device].version;
     for (; at && seen < VERSIONS_MOST; at = evidence->version[at - 1].next, seen++)
         if (evidence->version[at - 1].part == part && !strcmp(evidence->version[at - 1].where, where)) break;
@@ -412,7 +424,8 @@ void evidence_tie(struct evidence *evidence, uint32_t a, uint32_t b)
 {
     struct evidence_object *object = evidence->object;
 
-    if (a >= evidence->objects || b >= evidence->objects || a == b) return;
+    if (a == EVIDENCE_NONE || b == EVIDENCE_NONE || a == b) return;
+    CHECK(evidence_is(evidence, a, EVIDENCE_PORT) && evidence_is(evidence, b, EVIDENCE_PORT));
     /* Texts may tie one port to several; the last word counts, and a peer's peer is always the port itself. */
     if (object[a].peer != EVIDENCE_NONE) object[object[a].peer].peer = EVIDENCE_NONE;
     if (object[b].peer != EVIDENCE_NONE) object[object[b].peer].peer = EVIDENCE_NONE;

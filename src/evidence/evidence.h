@@ -103,7 +103,7 @@ struct evidence_circle {
 };
 /* A transfer between two NICs, where the input has them: who sends to whom. */
 struct evidence_flow {
-    uint32_t job, from, to;            /* job object; ports of hosts */
+    uint32_t job, from, to;            /* job object, EVIDENCE_NONE: not known; ports of hosts */
     uint64_t bytes, time_ns, ideal_ns; /* 0: not known */
     uint64_t start_ns;
 };

@@ -49,6 +49,12 @@ struct evidence_tables {
 /* EVIDENCE_NONE: there is none. */
 uint32_t evidence_device_find(const struct evidence *evidence, const char *name, size_t length);
 uint32_t evidence_port_find(const struct evidence *evidence, uint32_t device, const char *name, size_t length);
+/* An object of this scope. */
+static inline bool evidence_is(const struct evidence *evidence, uint32_t id, enum evidence_scope scope)
+{
+    return id < evidence->objects && evidence->object[id].scope == scope;
+}
+
 /* Takes bytes from what arrays, tables and the arena have together.  False: there are not so many. */
 bool evidence_hold(struct evidence *evidence, size_t bytes);
 void evidence_too_much(struct evidence *evidence); /* is said, and nothing more is kept */

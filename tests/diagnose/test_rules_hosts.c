@@ -175,6 +175,30 @@ static void test_slow_column(void **state)
     bed_close(&work.bed);
 }
 
+/* Transfers of which nobody says the job are nobody's slow pair, and do no harm to those of a job. */
+static void test_transfers_of_no_job(void **state)
+{
+    struct work work;
+    (void)state;
+
+    open_work(&work);
+    uint32_t job = work.job;
+    work.job = EVIDENCE_NONE;
+    flows(&work, 9000);
+    work.job = job;
+    flows(&work, 1500);
+    bed_run(&work.bed);
+    assert_int_equal(bed_count(&work.bed, DIAGNOSE_D18), 0);
+    bed_close(&work.bed);
+    open_work(&work);
+    flows(&work, 3000);
+    evidence_add_flow(&work.bed.evidence,
+                      &(struct evidence_flow){.job = EVIDENCE_NONE, .from = work.bed.host[0], .to = work.bed.host[1]});
+    bed_run(&work.bed);
+    assert_culprit(&work.bed, bed_found(&work.bed, DIAGNOSE_D18), work.bed.host[3]);
+    bed_close(&work.bed);
+}
+
 /* Not slow enough; and where a counter has said more. */
 static void test_no_slow_column(void **state)
 {
@@ -346,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_late_in_collectives),
         cmocka_unit_test(test_slow_column),
+        cmocka_unit_test(test_transfers_of_no_job),
         cmocka_unit_test(test_no_slow_column),
         cmocka_unit_test(test_nothing_found),
         cmocka_unit_test(test_degraded),

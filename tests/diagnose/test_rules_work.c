@@ -260,6 +260,8 @@ static void test_other_traffic_of_two(void **state)
     }
     evidence_add_flow(&bed.evidence, &(struct evidence_flow){other, bed.host[2], bed.host[1], 100000, MS, MS, 0});
     evidence_add_flow(&bed.evidence, &(struct evidence_flow){other, bed.host[2], bed.host[3], 500000, MS, MS, 0});
+    evidence_add_flow(&bed.evidence,
+                      &(struct evidence_flow){EVIDENCE_NONE, bed.host[2], bed.host[1], 900000, MS, MS, 0});
     bed_run(&bed);
     /* 5 % of what the first's hosts sent, 30 % of the second's */
     const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D30);

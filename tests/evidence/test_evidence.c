@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../base/support.h"
 #include "base/hash.h"
 #include "evidence/evidence_int.h"
 #include "evidence/read/reader.h"
@@ -482,9 +483,83 @@ static void a_peers_peer_is_the_port(void **state)
     assert_int_equal(evidence->object[b].peer, c);
 }
 
+/* What a reader that is wrong would put: rules follow every index without a look. */
+static void of_a_job_that_is_a_port(void *evidence)
+{
+    uint32_t a = port_of(evidence, "h0", "0"), b = port_of(evidence, "h1", "0");
+
+    evidence_add_flow(evidence, &(struct evidence_flow){.job = a, .from = a, .to = b});
+}
+
+static void to_a_device(void *evidence)
+{
+    uint32_t device = evidence_device(evidence, "h0", 2), job = evidence_job(evidence, "job", 3);
+
+    evidence_add_flow(evidence,
+                      &(struct evidence_flow){.job = job, .from = port_of(evidence, "h1", "0"), .to = device});
+}
+
+static void a_pause_of_priority_8(void *evidence)
+{
+    uint32_t a = port_of(evidence, "h0", "0"), b = port_of(evidence, "leaf0", "0");
+
+    evidence_add_pause(evidence, &(struct evidence_pause){.port = a, .paused = b, .cause = b, .priority = 8});
+}
+
+static void a_circle_of_devices(void *evidence)
+{
+    uint32_t port[2] = {port_of(evidence, "h0", "0"), evidence_device(evidence, "leaf0", 5)};
+    const uint8_t priority[2] = {3, 3};
+
+    evidence_add_circle(evidence, port, priority, 2, false);
+}
+
+static void a_port_of_a_job(void *evidence)
+{
+    evidence_port(evidence, evidence_job(evidence, "job", 3), "0", 1);
+}
+
+static void a_rank_of_a_port(void *evidence)
+{
+    evidence_rank(evidence, port_of(evidence, "h0", "0"), 0);
+}
+
+static void a_cable_to_a_device(void *evidence)
+{
+    evidence_tie(evidence, port_of(evidence, "h0", "0"), evidence_device(evidence, "leaf0", 5));
+}
+
+static void bytes_of_a_job(void *evidence)
+{
+    evidence_set(evidence, evidence_job(evidence, "job", 3), EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_BYTES, 1,
+                 &(struct evidence_source){0});
+}
+
+static void two_scopes_at_once(void *evidence)
+{
+    const struct evidence_said said[] = {{EVIDENCE_PORT_TX_BYTES, 1}, {EVIDENCE_TX_BYTES, 1}};
+
+    evidence_say(evidence, port_of(evidence, "h0", "0"), EVIDENCE_NO_PRIORITY, said, 2, &(struct evidence_source){0},
+                 &(struct evidence_source){0});
+}
+
+static void what_cannot_be_ends_at_once(void **state)
+{
+    ASSERT_ABORTS(of_a_job_that_is_a_port, *state, "EVIDENCE_JOB");
+    ASSERT_ABORTS(to_a_device, *state, "EVIDENCE_PORT");
+    ASSERT_ABORTS(a_pause_of_priority_8, *state, "EVIDENCE_PRIORITIES");
+    ASSERT_ABORTS(a_circle_of_devices, *state, "EVIDENCE_PORT");
+    ASSERT_ABORTS(a_port_of_a_job, *state, "EVIDENCE_DEVICE");
+    ASSERT_ABORTS(a_rank_of_a_port, *state, "EVIDENCE_JOB");
+    ASSERT_ABORTS(a_cable_to_a_device, *state, "EVIDENCE_PORT");
+    ASSERT_ABORTS(bytes_of_a_job, *state, "first");
+    ASSERT_ABORTS(two_scopes_at_once, *state, "scope");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_cannot_be_ends_at_once, begin, end),
         cmocka_unit_test_setup_teardown(looks_follow_each_other, begin, end),
         cmocka_unit_test_setup_teardown(a_reset_or_wrap_is_no_huge_rate, begin, end),
         cmocka_unit_test_setup_teardown(a_weak_source_gives_way, begin, end),
