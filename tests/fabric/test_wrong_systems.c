@@ -93,6 +93,8 @@ static const struct {
      "f.yaml:4:14: error: timer '10': a bare number: write a unit, as in 2us\n"},
     {"credits on the links of TCP", GOOD "system: tcp\ncbfc: true\n",
      "f.yaml:5:1: error: 'cbfc' belongs to RoCE and Ultra Ethernet; TCP has no credits\n"},
+    {"credits on the links of InfiniBand", GOOD "system: infiniband\ncbfc: true\n",
+     "f.yaml:5:1: error: 'cbfc' belongs to RoCE and Ultra Ethernet; InfiniBand has 'credits'\n"},
     {"pauses beside credits", GOOD "cbfc: true\nswitches: {watchdog: {poll: 1ms}}\n",
      "f.yaml:5:12: error: 'watchdog' cannot be had on links with 'cbfc', which have credits\n"},
     {"a channel below a packet", GOOD "cbfc: 2KB\n",

@@ -255,6 +255,7 @@ void lanes_finish(struct loader *loader)
             lanes->vl_of[p] = (uint8_t)p;
         return;
     }
+    if (lanes->cbfc) return; /* refused already: such links have credits of their own */
     lanes->used = (uint8_t)((1u << lanes->vls) - 1);
     for (uint32_t sl = 0; sl < SW_PRIOS; sl++) {
         if (!lanes->mapped) lanes->vl_of[sl] = (uint8_t)(sl % lanes->vls);
