@@ -242,7 +242,12 @@ int fabric_load_with(const char *path, const char *text, const struct fabric_wit
                      struct fabric_errors *errors)
 {
     struct fabric *fabric = calloc(1, sizeof(*fabric));
-    struct loader loader = {.fabric = fabric, .keep = &fabric->arena, .errors = errors, .judge = with->judge};
+    struct loader loader = {.fabric = fabric,
+                            .keep = &fabric->arena,
+                            .errors = errors,
+                            .judge = with->judge,
+                            .watch = with->watch,
+                            .watcher = with->watcher};
 
     if (!fabric) return -ENOMEM;
     if (!text && strcmp(path, "-") == 0) path = FILE_STDIN;

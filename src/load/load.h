@@ -12,6 +12,7 @@
 
 struct fabric;
 struct fabric_override;
+struct read_asked;
 
 /* Reads `path` ("-": standard input), or `text` under that name when it is not NULL.  0; -EINVAL with errors;
  * -ENOMEM; or what opening the file answered.  Every failure has at least one error with its sentence. */
@@ -22,6 +23,8 @@ struct fabric_with {
     fabric_nic_judge *judge; /* NULL: names are taken as they are */
     /* Keys that mean nothing under the system are left out and told here; NULL: they are errors. */
     struct fabric_errors *left_out;
+    void (*watch)(void *watcher, const struct read_asked *asked); /* fabric/file/read.h; NULL: nobody */
+    void *watcher;
 };
 /* The same with values replaced; errors keep the places that the file has.  -ENOENT with an error: no such path. */
 int fabric_load_with(const char *path, const char *text, const struct fabric_with *with, struct fabric **ret,

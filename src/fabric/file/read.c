@@ -28,6 +28,11 @@ void *read_alloc(struct loader *loader, struct arena *arena, size_t count, size_
     return memory;
 }
 
+static void note(const struct loader *loader, const struct read_asked *asked)
+{
+    if (loader->watch) loader->watch(loader->watcher, asked);
+}
+
 static const char *label(const struct tree *value)
 {
     return value->key ? value->key : "value";
@@ -37,6 +42,7 @@ bool read_is_map(struct loader *loader, const struct tree *value, const char *wh
 {
     char found[TREE_FOUND];
 
+    note(loader, &(struct read_asked){.how = READ_ANY_MAP, .value = value});
     if (value->type == TREE_MAP) return true;
     read_error(loader, value->at, "%s: found %s where a map {key: value, ...} is expected", what,
                tree_found(value, found));
@@ -47,6 +53,7 @@ bool read_is_list(struct loader *loader, const struct tree *value, const char *w
 {
     char found[TREE_FOUND];
 
+    note(loader, &(struct read_asked){.how = READ_LIST, .value = value});
     if (value->type == TREE_LIST) return true;
     read_error(loader, value->at, "%s: found %s where a list is expected", what, tree_found(value, found));
     return false;
@@ -92,6 +99,7 @@ bool read_unit(struct loader *loader, const struct tree *value, enum unit_kind k
     char found[TREE_FOUND];
     uint64_t got;
 
+    note(loader, &(struct read_asked){.how = READ_UNIT, .value = value, .unit = kind, .min = min, .max = max});
     if (!is_scalar(loader, value, unit_due[kind])) return false;
     if (unit_parse(kind, value->text, &got, &why) < 0) {
         read_error(loader, value->at, "%s %s: %s", label(value), tree_found(value, found), why);
@@ -106,6 +114,7 @@ bool read_bytes(struct loader *loader, const struct tree *value, uint64_t min, u
 {
     uint64_t got;
 
+    note(loader, &(struct read_asked){.how = READ_BYTES, .value = value, .min = min, .max = max});
     if (!is_scalar(loader, value, "a number of bytes")) return false;
     if (!read_decimal(value->text, &got)) return read_unit(loader, value, UNIT_SIZE, min, max, ret);
     if (!in_range(loader, value, UNIT_COUNT, got, min, max)) return false;
@@ -117,6 +126,7 @@ bool read_bool(struct loader *loader, const struct tree *value, bool *ret)
 {
     static const char *const words[] = {"false", "true", "no", "yes", NULL};
 
+    note(loader, &(struct read_asked){.how = READ_BOOL, .value = value});
     if (!is_scalar(loader, value, "true or false")) return false;
     for (uint32_t i = 0; words[i]; i++) {
         if (strcmp(value->text, words[i]) == 0) {
@@ -130,6 +140,7 @@ bool read_bool(struct loader *loader, const struct tree *value, bool *ret)
 
 bool read_text(struct loader *loader, const struct tree *value, const char **ret)
 {
+    note(loader, &(struct read_asked){.how = READ_TEXT, .value = value});
     if (!is_scalar(loader, value, "a word")) return false;
     const char *copy = arena_strndup(loader->keep, value->text, strlen(value->text));
     if (!copy) {
@@ -156,6 +167,7 @@ bool read_choice(struct loader *loader, const struct tree *value, const char *co
     char known[160];
     struct nearest nearest;
 
+    note(loader, &(struct read_asked){.how = READ_CHOICE, .value = value, .choices = choices});
     list_words(known, sizeof(known), choices);
     if (!is_scalar(loader, value, known)) return false;
     nearest_init(&nearest, value->text);
@@ -214,6 +226,7 @@ bool read_fraction(struct loader *loader, const struct tree *value, uint32_t *re
 {
     uint64_t num, den;
 
+    note(loader, &(struct read_asked){.how = READ_FRACTION, .value = value});
     if (!is_scalar(loader, value, "a fraction, as in 1/8,")) return false;
     if (!parse_fraction(value->text, &num, &den) || num == 0 || den == 0 || num > 1000000000 || den > 1000000000) {
         read_error(loader, value->at, "%s: '%s' is not a positive fraction, as in 1/8, 0.5 or 2", label(value),
@@ -236,6 +249,7 @@ bool read_bits(struct loader *loader, const struct tree *value, uint32_t below, 
     uint64_t bits = 0, bit;
     bool good = true;
 
+    note(loader, &(struct read_asked){.how = READ_BITS, .value = value, .max = below - 1});
     CHECK(below >= 1 && below <= 64);
     if (value->type != TREE_LIST) {
         if (!read_unit(loader, value, UNIT_COUNT, 0, below - 1, &bit)) return false;
@@ -342,6 +356,7 @@ bool read_map(struct loader *loader, const struct tree *map, const char *what, c
 {
     uint32_t before = loader->errors->count + loader->errors->more;
 
+    note(loader, &(struct read_asked){.how = READ_MAP, .value = map, .what = what, .set = set, .sets = sets});
     if (!read_is_map(loader, map, what)) return false;
     for (const struct tree *value = map->first; value; value = value->next) {
         bool known = false;

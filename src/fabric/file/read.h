@@ -27,8 +27,37 @@ enum loader_part {
     LOADER_PARTS
 };
 
+struct field_set;
+
+/* What a reader asks of a value, before it looks at it: tests/fabric/schema.py makes fabric.schema.json of this. */
+enum read_how {
+    READ_MAP,
+    READ_ANY_MAP,
+    READ_LIST,
+    READ_UNIT,
+    READ_BYTES,
+    READ_BOOL,
+    READ_TEXT,
+    READ_CHOICE,
+    READ_FRACTION,
+    READ_BITS
+};
+struct read_asked {
+    enum read_how how;
+    const struct tree *value;
+    const char *what;            /* READ_MAP: as messages call it */
+    const struct field_set *set; /* READ_MAP */
+    uint32_t sets;
+    uint8_t unit;               /* READ_UNIT: enum unit_kind */
+    uint64_t min, max;          /* READ_UNIT, READ_BYTES, READ_BITS; max 0: none */
+    const char *const *choices; /* READ_CHOICE */
+};
+typedef void read_watch(void *watcher, const struct read_asked *asked);
+
 struct loader {
     struct fabric *fabric;
+    read_watch *watch; /* NULL: nobody */
+    void *watcher;
     /* The fabric's own arrays, while they may be written: fabric->node and so on point to the same. */
     struct fabric_node *node;
     struct fabric_port *port;
