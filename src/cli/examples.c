@@ -17,6 +17,8 @@
 
 #define FOLDER "examples"
 #define SUFFIX ".yaml"
+#define SCHEMA "fabric.schema.json"
+#define SCHEMA_MAX_BYTES ((size_t)4 << 20)
 #define NAMES_MAX 256
 #define LINE 400 /* of a first comment */
 #define WIDEST 36
@@ -173,5 +175,18 @@ bool cli_list_examples(const char *none, bool json, FILE *out)
     }
     fprintf(out, "\nThey are in %s: copy one and change it, or let 'rocelab init' ask for your own.\n", folder);
     release(&names);
+    return true;
+}
+
+bool cli_print_schema(const char *none, bool json, FILE *out)
+{
+    char path[PATH_MAX], *text;
+
+    (void)none;
+    (void)json; /* it is a document either way */
+    cli_share(SCHEMA, path);
+    if (!cli_read_text(path, SCHEMA_MAX_BYTES, &text)) return false;
+    fputs(text, out);
+    free(text);
     return true;
 }

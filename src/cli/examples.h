@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Examples by name: `example:pod64` for examples/pod64.yaml.
+ * What is installed for who writes a fabric file: its schema, and examples by name, `example:pod64` for
+ * examples/pod64.yaml.
  */
 #ifndef ROCELAB_CLI_EXAMPLES_H
 #define ROCELAB_CLI_EXAMPLES_H
@@ -16,5 +17,8 @@ bool cli_example(char **name);
 
 /* A topic: each fabric of the examples, with the first sentence of its first comment; false after a message. */
 bool cli_list_examples(const char *none, bool json, FILE *out);
+
+/* A topic: fabric.schema.json, as it is installed; false after a message. */
+bool cli_print_schema(const char *none, bool json, FILE *out);
 
 #endif
