@@ -70,7 +70,7 @@ static bool set_switch(void *to, const char *text)
 
 static bool set_ratio(void *to, const char *text)
 {
-    typeof(((struct init_answers *)NULL)->over) *over = to;
+    __typeof__(((struct init_answers *)NULL)->over) *over = to;
     unsigned num, den = 1;
     char rest;
 
