@@ -39,11 +39,10 @@ void baseline_judge(struct validate_case *of, const struct validate_finding *fin
 {
     const struct diagnose_baseline *baseline = of->plan->baseline;
     bool rate = finding->criterion == CRITERION_BUSBW;
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], number[VALIDATE_NUMBER];
 
     if (!baseline || !finding->job || (!rate && finding->criterion != CRITERION_JCT_RATIO)) return;
     double base = stored(baseline, finding);
-    snprintf(subject, sizeof subject, "%.250s, against the baseline", finding->subject);
+    const char *subject = case_text(of, "%.250s, against the baseline", finding->subject);
     if (base <= 0) {
         struct validate_finding left = *finding;
         left.subject = subject;
@@ -52,18 +51,11 @@ void baseline_judge(struct validate_case *of, const struct validate_finding *fin
                        baseline->level ? " of level " : "", baseline->level ? baseline->level : "", finding->job);
         return;
     }
-    snprintf(words, sizeof words, "the baseline's %s", validate_number(finding->unit, base, number));
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = rate ? CRITERION_BASELINE_RATE : CRITERION_BASELINE_STEP,
-                                                  .unit = finding->unit,
-                                                  .value = finding->value,
-                                                  .base = base,
-                                                  .of = words,
-                                                  .why = "it was better when the baseline was signed",
-                                                  .job = finding->job,
-                                                  .ranks = finding->ranks,
-                                                  .bytes = finding->bytes,
-                                                  .source = finding->source});
+    const char *words = case_text(of, "the baseline's %s", case_number(of, finding->unit, base));
+    JUDGE(of, .subject = subject, .criterion = rate ? CRITERION_BASELINE_RATE : CRITERION_BASELINE_STEP,
+          .unit = finding->unit, .value = finding->value, .base = base, .of = words,
+          .why = "it was better when the baseline was signed", .job = finding->job, .ranks = finding->ranks,
+          .bytes = finding->bytes, .source = finding->source);
 }
 
 static bool same_host(const char *one, const char *other)
@@ -87,13 +79,11 @@ double baseline_figure(const struct diagnose_baseline_program *list, uint32_t co
 
 void baseline_hold(struct validate_case *of, struct validate_finding *finding, double base, const char *lacking)
 {
-    char words[VALIDATE_TEXT], number[VALIDATE_NUMBER];
-
     if (base <= 0) {
         validate_leave(of, finding, "%s", lacking);
         return;
     }
-    snprintf(words, sizeof words, "the baseline's %s", validate_number(finding->unit, base, number));
+    const char *words = case_text(of, "the baseline's %s", case_number(of, finding->unit, base));
     finding->base = base;
     finding->of = words;
     validate_judge(of, finding);
@@ -112,13 +102,12 @@ static struct diagnose_baseline_job *entry_of(struct diagnose_baseline_job *job,
 }
 
 /* Rows of programs that ran here. */
-static bool gather_live(const struct validate *validate, struct arena *arena, struct diagnose_baseline *ret)
+static void gather_live(const struct validate *validate, struct arena *arena, struct diagnose_baseline *ret)
 {
     struct diagnose_baseline_program *live =
         ARENA_NEW(arena, struct diagnose_baseline_program, validate->rows ? validate->rows : 1);
     struct machine_name *name = ARENA_NEW(arena, struct machine_name, 1);
 
-    if (!live || !name) return false;
     for (uint32_t i = 0; i < validate->rows; i++) {
         const struct validate_row *row = &validate->row[i];
         bool rate = row->criterion == CRITERION_LIVE_RATE;
@@ -130,10 +119,9 @@ static bool gather_live(const struct validate *validate, struct arena *arena, st
     }
     ret->live = live;
     ret->machine = machine_name(name);
-    return true;
 }
 
-bool validate_baseline(const struct validate *validate, struct arena *arena, struct diagnose_baseline *ret)
+void validate_baseline(const struct validate *validate, struct arena *arena, struct diagnose_baseline *ret)
 {
     struct diagnose_baseline_job *job =
         ARENA_NEW(arena, struct diagnose_baseline_job, validate->rows ? validate->rows : 1);
@@ -144,7 +132,7 @@ bool validate_baseline(const struct validate *validate, struct arena *arena, str
                                       .owner = fabric_owner(validate->fabric, "baseline"),
                                       .level = validate_level_names[validate->level],
                                       .job = job};
-    for (uint32_t i = 0; job && i < validate->rows; i++) {
+    for (uint32_t i = 0; i < validate->rows; i++) {
         const struct validate_row *row = &validate->row[i];
         bool rate = row->criterion == CRITERION_BUSBW, exposed = row->criterion == CRITERION_EXPOSED_SHARE;
         bool step = row->criterion == CRITERION_JCT_RATIO || row->criterion == CRITERION_BASELINE_STEP;
@@ -154,6 +142,8 @@ bool validate_baseline(const struct validate *validate, struct arena *arena, str
         if (step) entry->step_ns = row->value / (double)PS_NS;
         if (exposed) entry->exposed = row->value;
     }
-    return job && (validate->measured ? measured_programs(validate->measured, arena, ret)
-                                      : !validate->live || gather_live(validate, arena, ret));
+    if (validate->measured)
+        measured_programs(validate->measured, arena, ret);
+    else if (validate->live)
+        gather_live(validate, arena, ret);
 }

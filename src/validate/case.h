@@ -25,10 +25,25 @@ struct validate_case { /* a test under way, in a process of its own */
     const struct validate *plan;
     const struct fabric *fabric; /* as the file has it */
     FILE *rows;
-    uint32_t count; /* rows that were written */
+    uint32_t count;      /* rows that were written */
+    struct arena *arena; /* of its texts and lists, which live as long as the test; without memory the process ends */
+    FILE *writing;       /* case_open() */
+    char *written;
+    size_t written_bytes;
 };
 
-#define VALIDATE_TEXT 320
+#define VALIDATE_TEXT 320 /* of a row: what is longer is cut */
+
+/* judge.c: texts, numbers, names and lists for rows and jobs. */
+__attribute__((format(printf, 2, 3))) const char *case_text(const struct validate_case *of, const char *format, ...);
+const char *case_number(const struct validate_case *of, enum validate_unit unit, double value);
+const char *case_endpoint(const struct validate_case *of, uint32_t endpoint);
+const char *case_port(const struct validate_case *of, uint32_t port);
+/* "[h0:0, h1:0]" */
+const char *case_list(const struct validate_case *of, const uint32_t *endpoint, uint32_t count);
+/* A text that is written piece by piece, one at a time. */
+FILE *case_open(struct validate_case *of);
+const char *case_close(struct validate_case *of);
 
 struct validate_finding {
     const char *subject;
@@ -48,6 +63,7 @@ struct validate_finding {
 };
 /* One row: the value held against the criterion, or skipped where only a file can say it and does not. */
 void validate_judge(struct validate_case *of, const struct validate_finding *finding);
+#define JUDGE(of, ...) validate_judge((of), &(struct validate_finding){__VA_ARGS__})
 /* baseline.c: a second row for what the plan's baseline has a number of, skipped where it has none. */
 void baseline_judge(struct validate_case *of, const struct validate_finding *finding);
 /* What a program reached, held against the baseline's figure of it (its criterion is live-rate or live-latency); where
@@ -111,7 +127,6 @@ struct variant_counts variant_count(const struct variant *variant);
 double variant_p99(const struct variant *variant, uint32_t job);
 
 /* choose.c: which endpoints a test takes. */
-const char *endpoint_name(const struct fabric *fabric, uint32_t endpoint, char buf[FABRIC_NAME]);
 /* Adapters and classes are those of RoCE. */
 bool is_roce(const struct fabric *fabric);
 /* The class that jobs have where nothing is said: the first lossless one. */
@@ -123,11 +138,9 @@ struct endpoint_pair {
 uint32_t choose_distances(const struct fabric *fabric, struct endpoint_pair *ret, uint32_t most);
 /* Endpoints of an edge, at most one a host; answers how many. */
 uint32_t choose_of_edge(const struct fabric *fabric, uint32_t edge, uint32_t *ret, uint32_t most);
-/* "[h0:0, h1:0]" for `ranks`; the caller's to free; NULL: no memory. */
-char *endpoint_list(const struct fabric *fabric, const uint32_t *endpoint, uint32_t count);
-/* That of the first endpoint and those that it reaches, so many at most: planes that do not meet are looked at by the
- * first.  *ret_count: how many.  CHECKs that there is memory. */
-char *choose_ranks(const struct fabric *fabric, uint32_t most, uint32_t *ret_count);
+/* The list of the first endpoint and those that it reaches, so many at most: planes that do not meet are looked at by
+ * the first.  *ret_count: how many. */
+const char *choose_ranks(const struct validate_case *of, uint32_t most, uint32_t *ret_count);
 /* What a long message can have of the line: of two that are alone, the longer one's bytes more over its time more. */
 double payload_rate(const struct sim_flow *shorter, const struct sim_flow *longer);
 

@@ -2,18 +2,11 @@
 /*
  * Which endpoints a test takes: by distance, by edge.  The same for the same fabric, nothing is drawn.
  */
-#include <stdlib.h>
 
-#include "base/check.h"
 #include "fabric/fabric.h"
 #include "fabric/routing.h"
 #include "fabric/switches.h"
 #include "validate/case.h"
-
-const char *endpoint_name(const struct fabric *fabric, uint32_t endpoint, char buf[FABRIC_NAME])
-{
-    return fabric_port_name(fabric, fabric->endpoint[endpoint].port, buf);
-}
 
 bool is_roce(const struct fabric *fabric)
 {
@@ -56,33 +49,15 @@ uint32_t choose_of_edge(const struct fabric *fabric, uint32_t edge, uint32_t *re
     return count;
 }
 
-char *endpoint_list(const struct fabric *fabric, const uint32_t *endpoint, uint32_t count)
+const char *choose_ranks(const struct validate_case *of, uint32_t most, uint32_t *ret_count)
 {
-    char *text = NULL, name[FABRIC_NAME];
-    size_t length = 0;
-    FILE *to = open_memstream(&text, &length);
+    const struct fabric *fabric = of->fabric;
+    uint32_t *endpoint = ARENA_NEW(of->arena, uint32_t, fabric->endpoints + 1u), count = 0;
 
-    fputc('[', to);
-    for (uint32_t i = 0; i < count; i++)
-        fprintf(to, "%s\"%s\"", i ? ", " : "", endpoint_name(fabric, endpoint[i], name));
-    fputc(']', to);
-    if (fclose(to) == 0) return text;
-    free(text);
-    return NULL;
-}
-
-char *choose_ranks(const struct fabric *fabric, uint32_t most, uint32_t *ret_count)
-{
-    uint32_t *endpoint = calloc(fabric->endpoints + 1u, sizeof *endpoint), count = 0;
-
-    CHECK(endpoint);
     for (uint32_t e = 0; e < fabric->endpoints && count < most; e++)
         if (e == 0 || fabric_reaches(fabric, 0, e)) endpoint[count++] = e;
-    char *ranks = endpoint_list(fabric, endpoint, count);
-    CHECK(ranks);
-    free(endpoint);
     *ret_count = count;
-    return ranks;
+    return case_list(of, endpoint, count);
 }
 
 double payload_rate(const struct sim_flow *shorter, const struct sim_flow *longer)

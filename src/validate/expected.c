@@ -34,7 +34,6 @@ struct ways {
     struct way *way;
     uint32_t count, room;
     bool drawn; /* a hash was asked */
-    bool failed;
 };
 
 static void add_way(struct ways *ways, uint32_t flow, uint32_t port, double share)
@@ -49,7 +48,7 @@ static void follow(struct ways *ways, uint32_t flow, uint32_t node, uint32_t dst
     const struct fabric *fabric = ways->fabric;
     uint32_t index = node - fabric->hosts, edge = fabric->edge_of[dst];
 
-    if (node < fabric->hosts || hops == HOPS_MOST || edge == FABRIC_NONE || ways->failed) return;
+    if (node < fabric->hosts || hops == HOPS_MOST || edge == FABRIC_NONE) return;
     const struct fabric_route *route = &fabric->route[index];
     if (edge == route->own_edge) {
         add_way(ways, flow, fabric->node[node].first_port + fabric->local_port[dst], share);
@@ -137,7 +136,7 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-bool expected_rates(const struct fabric *fabric, const struct expected_flow *flow, uint32_t flows, uint64_t seed,
+void expected_rates(const struct fabric *fabric, const struct expected_flow *flow, uint32_t flows, uint64_t seed,
                     struct expected *ret)
 {
     struct ways ways = {.fabric = fabric};
@@ -146,21 +145,16 @@ bool expected_rates(const struct fabric *fabric, const struct expected_flow *flo
                               .stays = calloc(flows + 1u, 1)};
     double sum[DRAWS];
     uint32_t draws = 0;
-    bool good = filling.left && filling.weight && filling.stays;
 
     rng_init(&ways.rng, seed, 0x76616c);
-    while (good && draws < DRAWS && (draws == 0 || (ways.drawn && (uint64_t)draws * ways.count < WORK_MOST))) {
+    while (draws < DRAWS && (draws == 0 || (ways.drawn && (uint64_t)draws * ways.count < WORK_MOST))) {
         find_ways(&ways, flow, flows);
-        good = !ways.failed;
-        if (good) sum[draws++] = fill(&ways, &filling, flows);
+        sum[draws++] = fill(&ways, &filling, flows);
     }
-    if (good) {
-        qsort(sum, draws, sizeof *sum, compare);
-        *ret = (struct expected){.bps = sum[draws * UNLUCKY / DRAWS], .draws = draws, .hashed = ways.drawn};
-    }
+    qsort(sum, draws, sizeof *sum, compare);
+    *ret = (struct expected){.bps = sum[draws * UNLUCKY / DRAWS], .draws = draws, .hashed = ways.drawn};
     free(ways.way);
     free(filling.left);
     free(filling.weight);
     free(filling.stays);
-    return good;
 }

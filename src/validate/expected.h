@@ -20,8 +20,7 @@ struct expected {
     bool hashed;    /* ways were drawn: nineteen of twenty draws give that much */
 };
 
-/* False: no memory. */
-bool expected_rates(const struct fabric *fabric, const struct expected_flow *flow, uint32_t flows, uint64_t seed,
+void expected_rates(const struct fabric *fabric, const struct expected_flow *flow, uint32_t flows, uint64_t seed,
                     struct expected *ret);
 
 #endif

@@ -5,7 +5,6 @@
  */
 #include "validate/failures.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "fabric/fabric.h"
@@ -72,29 +71,16 @@ bool failures_choose(struct validate_case *of, ps_t length, struct failures *ret
     return true;
 }
 
-char *failures_jobs(const struct validate_case *of, const struct failures *failures, uint32_t first)
+const char *failures_jobs(const struct validate_case *of, const struct failures *failures)
 {
-    char *ranks = endpoint_list(of->fabric, failures->rank + first, failures->ranks - first), *jobs = NULL;
-    size_t length = 0;
-    FILE *to = ranks ? open_memstream(&jobs, &length) : NULL;
-
-    if (to)
-        fprintf(to, "[{name: across, permutation: 1, size: %lluB, ranks: %s}]", (unsigned long long)failures->bytes,
-                ranks);
-    free(ranks);
-    if (to && fclose(to) == 0) return jobs;
-    free(jobs);
-    return NULL;
+    return case_text(of, "[{name: across, permutation: 1, size: %lluB, ranks: %s}]",
+                     (unsigned long long)failures->bytes, case_list(of, failures->rank, failures->ranks));
 }
 
 bool failures_run(struct validate_case *of, const char *subject, const struct failures *failures, const char *jobs,
                   const char *const *fault, uint32_t faults, ps_t until, struct variant *variant)
 {
     *variant = (struct variant){0};
-    if (jobs == NULL) {
-        validate_tell(of, VALIDATE_FAIL, subject, "it can be simulated", "not enough memory");
-        return false;
-    }
     if (!of->fabric->converge.on)
         variant->override[variant->overrides++] = (struct fabric_override){"converge", failures->converge_text};
     variant->fault = fault;
@@ -132,26 +118,19 @@ void failures_judge_lost(struct validate_case *of, const char *name, const struc
 {
     struct variant_counts counts = variant_count(variant);
     uint64_t lost = failures_lost(variant);
-    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT];
+    const char *subject = case_text(of, "%.240s: packets lost, though it was announced", name);
 
-    snprintf(subject, sizeof subject, "%.240s: packets lost, though it was announced", name);
-    if (counts.crowded) { /* less capacity, and a class that may drop: not what a drain is judged by */
-        size_t used = strlen(subject);
-        snprintf(subject + used, sizeof subject - used, " (besides %llu of a lossy class that full queues dropped)",
-                 (unsigned long long)counts.crowded);
-    }
-    if (counts.discarded) { /* what took the new way came before what was still on the old one */
-        size_t used = strlen(subject);
-        snprintf(subject + used, sizeof subject - used, " (%llu arrived out of order)",
-                 (unsigned long long)counts.discarded);
-    }
-    snprintf(why, sizeof why, "%llu dropped by switches, %llu lost on links: %s",
-             (unsigned long long)(counts.drops - counts.discarded - counts.crowded), (unsigned long long)counts.lost,
-             counts.circled ? "some went in circles, because switches nearest to it moved first (see `ordered` of "
-                              "`converge`)"
-                            : "routes were not away in time");
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_DRAIN_LOST,
-                                                  .value = lost > without ? (double)(lost - without) : 0,
-                                                  .why = why});
+    if (counts.crowded) /* less capacity, and a class that may drop: not what a drain is judged by */
+        subject = case_text(of, "%s (besides %llu of a lossy class that full queues dropped)", subject,
+                            (unsigned long long)counts.crowded);
+    if (counts.discarded) /* what took the new way came before what was still on the old one */
+        subject = case_text(of, "%s (%llu arrived out of order)", subject, (unsigned long long)counts.discarded);
+    const char *why = case_text(
+        of, "%llu dropped by switches, %llu lost on links: %s",
+        (unsigned long long)(counts.drops - counts.discarded - counts.crowded), (unsigned long long)counts.lost,
+        counts.circled ? "some went in circles, because switches nearest to it moved first (see `ordered` of "
+                         "`converge`)"
+                       : "routes were not away in time");
+    JUDGE(of, .subject = subject, .criterion = CRITERION_DRAIN_LOST,
+          .value = lost > without ? (double)(lost - without) : 0, .why = why);
 }

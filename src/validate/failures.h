@@ -22,10 +22,15 @@ struct failures {
     char converge_text[96];
 };
 
+static inline unsigned long long in_ns(ps_t time)
+{
+    return (unsigned long long)(time / PS_NS);
+}
+
 /* False, after a row that is skipped: there are no two hosts. */
 bool failures_choose(struct validate_case *of, ps_t length, struct failures *ret);
-/* Each rank sends one message to the next, beginning at this one: YAML, to be freed; NULL: no memory. */
-char *failures_jobs(const struct validate_case *of, const struct failures *failures, uint32_t first);
+/* Each rank sends one message to the next: YAML. */
+const char *failures_jobs(const struct validate_case *of, const struct failures *failures);
 /* A run with these faults ("": none), which outlive the variant.  False after a row; `variant` is to be closed where
  * it is true. */
 bool failures_run(struct validate_case *of, const char *subject, const struct failures *failures, const char *jobs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A value and its criterion become a row: formula, limit, verdict.
+ * A value and its criterion become a row: formula, limit, verdict; and the texts that rows and jobs are made of.
  *
  * A row is written as a line of fields with tabs between them; texts have neither tabs nor ends of lines.  run.c reads
  * them back.
@@ -8,8 +8,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/check.h"
 #include "base/units.h"
 #include "fabric/fabric.h"
 #include "report/text.h"
@@ -61,11 +64,74 @@ const char *validate_criterion_text(enum criterion which, uint64_t value, char b
     return buf;
 }
 
+/* --- texts of a test: pieces of its arena, which ends with its process --- */
+
+const char *case_text(const struct validate_case *of, const char *format, ...)
+{
+    va_list arguments, again;
+
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    size_t bytes = (size_t)vsnprintf(NULL, 0, format, arguments) + 1;
+    char *text = ARENA_NEW(of->arena, char, bytes);
+    vsnprintf(text, bytes, format, again);
+    va_end(again);
+    va_end(arguments);
+    return text;
+}
+
+const char *case_number(const struct validate_case *of, enum validate_unit unit, double value)
+{
+    return validate_number(unit, value, ARENA_NEW(of->arena, char, VALIDATE_NUMBER));
+}
+
+const char *case_endpoint(const struct validate_case *of, uint32_t endpoint)
+{
+    return case_port(of, of->fabric->endpoint[endpoint].port);
+}
+
+const char *case_port(const struct validate_case *of, uint32_t port)
+{
+    return fabric_port_name(of->fabric, port, ARENA_NEW(of->arena, char, FABRIC_NAME));
+}
+
+const char *case_list(const struct validate_case *of, const uint32_t *endpoint, uint32_t count)
+{
+    size_t room = (size_t)count * (FABRIC_NAME + 4) + 3, used = 1;
+    char *list = ARENA_NEW(of->arena, char, room), name[FABRIC_NAME];
+
+    list[0] = '[';
+    for (uint32_t i = 0; i < count; i++)
+        used += (size_t)snprintf(list + used, room - used, "%s\"%s\"", i ? ", " : "",
+                                 fabric_port_name(of->fabric, of->fabric->endpoint[endpoint[i]].port, name));
+    list[used] = ']';
+    return list;
+}
+
+FILE *case_open(struct validate_case *of)
+{
+    CHECK(of->writing == NULL);
+    of->writing = open_memstream(&of->written, &of->written_bytes);
+    CHECK(of->writing);
+    return of->writing;
+}
+
+const char *case_close(struct validate_case *of)
+{
+    CHECK(fclose(of->writing) == 0);
+    const char *text = arena_strndup(of->arena, of->written, of->written_bytes);
+    free(of->written);
+    of->writing = NULL;
+    return text;
+}
+
+/* --- rows --- */
+
 /* Without what would end a field. */
 static void put_text(FILE *to, const char *text)
 {
-    for (; *text; text++)
-        fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, to);
+    for (uint32_t i = 0; text[i] && i + 1 < VALIDATE_TEXT; i++)
+        fputc((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i], to);
 }
 
 struct verdict {

@@ -3,10 +3,8 @@
  * Phase 1, laboratory: the inputs are known and right, and a run of them can be had again.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "check/check.h"
 #include "config/diff.h"
 #include "fabric/fabric.h"
@@ -20,7 +18,7 @@ static void judge_check(struct validate_case *of)
 {
     const struct check_options options = {.failures = 0};
     struct fabric_places *places = NULL;
-    char why[VALIDATE_TEXT] = "";
+    const char *why = "";
     struct check check;
 
     fabric_places_open(of->fabric, of->plan->text, &places);
@@ -30,12 +28,10 @@ static void judge_check(struct validate_case *of)
     while (f < check.findings && (check.finding[f].severity != CHECK_ERROR || check.finding[f].ignored))
         f++;
     if (f < check.findings)
-        snprintf(why, sizeof why, "line %u: %s: %s", check.finding[f].line, check_rules[check.finding[f].rule].id,
-                 check.finding[f].message);
-    validate_judge(of, &(struct validate_finding){.subject = "rocelab check: errors",
-                                                  .criterion = CRITERION_CHECK_ERRORS,
-                                                  .value = check_count(&check, CHECK_ERROR),
-                                                  .why = why});
+        why = case_text(of, "line %u: %s: %s", check.finding[f].line, check_rules[check.finding[f].rule].id,
+                        check.finding[f].message);
+    JUDGE(of, .subject = "rocelab check: errors", .criterion = CRITERION_CHECK_ERRORS,
+          .value = check_count(&check, CHECK_ERROR), .why = why);
     check_release(&check);
     fabric_places_free(places);
 }
@@ -69,9 +65,7 @@ static void judge_diff(struct validate_case *of)
                         .to = why};
     if (enough) diff_run(&diff);
     if (enough)
-        validate_judge(
-            of, &(struct validate_finding){
-                    .subject = subject, .criterion = CRITERION_DIFFERENCES, .value = (double)diff.drifts, .why = why});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_DIFFERENCES, .value = (double)diff.drifts, .why = why);
     else
         validate_tell(of, VALIDATE_FAIL, subject, "it can be compared", "its text cannot be read again");
     fabric_places_free(here);
@@ -89,7 +83,7 @@ void versions_judge(struct validate_case *of)
 {
     const struct fabric_operations *operations = &of->fabric->operations;
     uint32_t asked = 0, wrong = 0;
-    char why[VALIDATE_TEXT] = "";
+    const char *why = "";
 
     for (uint32_t n = 0; n < of->fabric->nodes; n++) {
         const struct fabric_node *node = &of->fabric->node[n];
@@ -101,8 +95,8 @@ void versions_judge(struct validate_case *of)
             asked++;
             if (version_is_approved(approved, part, version)) continue;
             if (wrong++ == 0)
-                snprintf(why, sizeof why, "%s: %s %s, approved is %s", node->name, fabric_part_names[part],
-                         version ? version : "is not said", approved->version[part][0]);
+                why = case_text(of, "%s: %s %s, approved is %s", node->name, fabric_part_names[part],
+                                version ? version : "is not said", approved->version[part][0]);
         }
     }
     if (asked == 0) {
@@ -110,18 +104,14 @@ void versions_judge(struct validate_case *of)
                       "no version is approved; say roles: {leaf: {approved: {nos: ...}}}");
         return;
     }
-    validate_judge(of, &(struct validate_finding){.subject = "parts without an approved version",
-                                                  .criterion = CRITERION_UNAPPROVED,
-                                                  .value = wrong,
-                                                  .why = why});
+    JUDGE(of, .subject = "parts without an approved version", .criterion = CRITERION_UNAPPROVED, .value = wrong,
+          .why = why);
 }
 
 void inputs_judge_file(struct validate_case *of)
 {
-    char subject[96];
-
-    snprintf(subject, sizeof subject, "fabric %016" PRIx64, of->fabric->source_hash);
-    validate_tell(of, VALIDATE_PASS, subject, "digest of what the file says", "%s", "");
+    validate_tell(of, VALIDATE_PASS, case_text(of, "fabric %016" PRIx64, of->fabric->source_hash),
+                  "digest of what the file says", "%s", "");
     judge_check(of);
     judge_diff(of);
 }
@@ -153,30 +143,25 @@ void test_reproducible(struct validate_case *of)
     static const char subject[] = "digests of three runs: one thread, one thread, two threads";
     uint64_t digest[3];
     uint32_t different = 1, count;
-    char *ranks = choose_ranks(of->fabric, RANKS_MOST, &count), *jobs = NULL;
+    const char *ranks = choose_ranks(of, RANKS_MOST, &count);
+    const char *jobs =
+        case_text(of, "[{permutation: random, size: 64KB, ranks: %s}, {incast: %u, size: 64KB, at: 2us, ranks: %s}]",
+                  ranks, count - 1 < FAN_IN_MOST ? count - 1 : FAN_IN_MOST, ranks);
 
-    CHECK(asprintf(&jobs,
-                   "[{permutation: random, size: 64KB, ranks: %s}, {incast: %u, size: 64KB, at: 2us, ranks: %s}]",
-                   ranks, count - 1 < FAN_IN_MOST ? count - 1 : FAN_IN_MOST, ranks) > 0);
     if (count < 2) {
         validate_skip(of, subject, "no two endpoints reach each other");
     } else if (run_thrice(of, subject, jobs, digest)) {
         different += digest[1] != digest[0];
         different += digest[2] != digest[0] && digest[2] != digest[1];
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_DIGESTS,
-                                                      .value = different,
-                                                      .why = "the simulator is not deterministic here: report it"});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_DIGESTS, .value = different,
+              .why = "the simulator is not deterministic here: report it");
     }
-    free(ranks);
-    free(jobs);
 }
 
 void test_deadlock(struct validate_case *of)
 {
     const struct check_options options = {.failures = 1};
-    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "", states[VALIDATE_NUMBER];
-    const char *stopped = NULL;
+    const char *why = "", *stopped = NULL;
     uint32_t circles = 0;
     struct check check;
 
@@ -190,16 +175,15 @@ void test_deadlock(struct validate_case *of)
             stopped = finding->message;
             continue;
         }
-        if (circles++ == 0) snprintf(why, sizeof why, "%s: %s", id, finding->message);
+        if (circles++ == 0) why = case_text(of, "%s: %s", id, finding->message);
     }
-    snprintf(subject, sizeof subject, "circles of buffers that wait for each other, in %s states of the routes",
-             validate_number(VALIDATE_COUNT, (double)check.states, states));
+    const char *subject = case_text(of, "circles of buffers that wait for each other, in %s states of the routes",
+                                    case_number(of, VALIDATE_COUNT, (double)check.states));
     if (check.states == 0 && circles == 0)
         validate_skip(of, "", "nothing pauses, or there are no two switches: no circle is possible");
     else if (stopped && circles == 0)
         validate_tell(of, VALIDATE_WARN, subject, "none in any of them", "none so far; %s", stopped);
     else
-        validate_judge(of, &(struct validate_finding){
-                               .subject = subject, .criterion = CRITERION_CIRCLES, .value = circles, .why = why});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_CIRCLES, .value = circles, .why = why);
     check_release(&check);
 }

@@ -2,10 +2,8 @@
 /*
  * Phase 2, baseline: what one pair, a fabric without load and every rail by itself do.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "fabric/fabric.h"
 #include "fabric/switches.h"
 #include "validate/case.h"
@@ -18,34 +16,24 @@
 static const char *const sizes[] = {"64B", "4KB", "64KB", "1MB", "4MB"};
 #define SIZES (sizeof sizes / sizeof sizes[0])
 
-static const char *pair_text(const struct validate_case *of, const struct endpoint_pair *pair, char buf[VALIDATE_TEXT])
+static const char *pair_text(const struct validate_case *of, const struct endpoint_pair *pair)
 {
-    char src[FABRIC_NAME], dst[FABRIC_NAME];
-
-    snprintf(buf, VALIDATE_TEXT, "%.64s to %.64s over %u link%s", endpoint_name(of->fabric, pair->src, src),
-             endpoint_name(of->fabric, pair->dst, dst), pair->hops, pair->hops == 1 ? "" : "s");
-    return buf;
+    return case_text(of, "%.64s to %.64s over %u link%s", case_endpoint(of, pair->src), case_endpoint(of, pair->dst),
+                     pair->hops, pair->hops == 1 ? "" : "s");
 }
 
 /* One message of each size, each alone; answers the payload rate of the way, 0 after a row that says what is wrong, and
  * the time of the smallest message. */
 static double judge_latency(struct validate_case *of, const struct endpoint_pair *pair, double *ret_idle_ps)
 {
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], src[FABRIC_NAME], dst[FABRIC_NAME], jobs[1024] = "[{flows: \"";
+    const char *src = case_endpoint(of, pair->src), *dst = case_endpoint(of, pair->dst), *subject = pair_text(of, pair);
+    const char *jobs = case_text(of, "[{flows: \"%s %s %s\\n", src, dst, sizes[0]);
     struct variant variant = {0};
     uint32_t worst = 0;
-    size_t used = strlen(jobs);
 
-    endpoint_name(of->fabric, pair->src, src);
-    endpoint_name(of->fabric, pair->dst, dst);
-    for (uint32_t i = 0; i < SIZES; i++) {
-        int more = i ? snprintf(jobs + used, sizeof jobs - used, "%s %s %s 10us after %u\\n", src, dst, sizes[i], i - 1)
-                     : snprintf(jobs + used, sizeof jobs - used, "%s %s %s\\n", src, dst, sizes[i]);
-        used += (size_t)more;
-    }
-    CHECK(used + 4 < sizeof jobs);
-    snprintf(jobs + used, sizeof jobs - used, "\"}]");
-    pair_text(of, pair, subject);
+    for (uint32_t i = 1; i < SIZES; i++)
+        jobs = case_text(of, "%s%s %s %s 10us after %u\\n", jobs, src, dst, sizes[i], i - 1);
+    jobs = case_text(of, "%s\"}]", jobs);
     if (!variant_open(of, subject, jobs, &variant, NULL)) return 0;
     if (!variant_run(of, subject, &variant, PS_S)) return 0;
     const struct sim_flow *flow = variant.result.flow;
@@ -59,20 +47,14 @@ static double judge_latency(struct validate_case *of, const struct endpoint_pair
         }
     }
     bool all = variant.result.state == SIM_DONE && !flow[worst].failed && flow[worst].fct_ps != PS_NEVER;
-    snprintf(subject + strlen(subject), sizeof subject - strlen(subject), ", idle: %s, the slowest of 64B to 4MB",
-             sizes[worst]);
-    snprintf(words, sizeof words, "closed form: each link's bits, cables, switches, the acknowledgement back");
+    subject = case_text(of, "%s, idle: %s, the slowest of 64B to 4MB", subject, sizes[worst]);
     if (all && !is_roce(of->fabric))
         validate_skip(of, subject, "the closed form is that of RoCE; this is %s", fabric_system(of->fabric)->title);
     else if (all)
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_IDLE_LATENCY,
-                                                      .unit = VALIDATE_TIME,
-                                                      .value = (double)flow[worst].fct_ps,
-                                                      .base = (double)flow[worst].ideal_ps,
-                                                      .of = words,
-                                                      .why = "a message that is alone waits on its way: loss, a slow "
-                                                             "receiver, or a rate below the line's"});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_IDLE_LATENCY, .unit = VALIDATE_TIME,
+              .value = (double)flow[worst].fct_ps, .base = (double)flow[worst].ideal_ps,
+              .of = "closed form: each link's bits, cables, switches, the acknowledgement back",
+              .why = "a message that is alone waits on its way: loss, a slow receiver, or a rate below the line's");
     else
         validate_tell(of, VALIDATE_FAIL, subject, "a message that is alone arrives", "it does not");
     variant_close(&variant);
@@ -90,38 +72,26 @@ static double sustained_bps(const struct sim_job *job, double idle_ps)
 static void judge_rate(struct validate_case *of, const struct endpoint_pair *pair, uint32_t qps, double payload,
                        double idle_ps)
 {
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], rate[VALIDATE_NUMBER], src[FABRIC_NAME], dst[FABRIC_NAME];
+    const char *src = case_endpoint(of, pair->src), *dst = case_endpoint(of, pair->dst);
     struct variant variant = {0};
-    char *jobs = NULL;
-    size_t length = 0;
-    FILE *to = open_memstream(&jobs, &length);
+    FILE *to = case_open(of);
 
-    CHECK(to);
     fputs("[{flows: \"", to);
     for (uint32_t i = 0; i < MESSAGES; i++)
-        fprintf(to, "%s %s 1MB 0s qp %u\\n", endpoint_name(of->fabric, pair->src, src),
-                endpoint_name(of->fabric, pair->dst, dst), i % qps);
+        fprintf(to, "%s %s 1MB 0s qp %u\\n", src, dst, i % qps);
     fputs("\"}]", to);
-    CHECK(fclose(to) == 0);
-    pair_text(of, pair, subject);
-    snprintf(subject + strlen(subject), sizeof subject - strlen(subject), ", WRITE of 1MB, %u queue pair%s", qps,
-             qps == 1 ? "" : "s");
+    const char *jobs = case_close(of);
+    const char *subject =
+        case_text(of, "%s, WRITE of 1MB, %u queue pair%s", pair_text(of, pair), qps, qps == 1 ? "" : "s");
     if (variant_open(of, subject, jobs, &variant, NULL) && variant_run(of, subject, &variant, PS_S)) {
-        snprintf(words, sizeof words, "payload rate of the way, %s of a line of %s",
-                 validate_number(VALIDATE_RATE, payload, rate),
-                 validate_number(VALIDATE_RATE, (double)of->fabric->port[of->fabric->endpoint[pair->src].port].rate_bps,
-                                 src));
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_POINT_RATE,
-                                                      .unit = VALIDATE_RATE,
-                                                      .value = sustained_bps(&variant.result.job[0], idle_ps),
-                                                      .base = payload,
-                                                      .of = words,
-                                                      .why = "one pair alone does not fill its line: PCIe, a slow "
-                                                             "receiver, loss, or congestion control"});
+        const char *words = case_text(
+            of, "payload rate of the way, %s of a line of %s", case_number(of, VALIDATE_RATE, payload),
+            case_number(of, VALIDATE_RATE, (double)of->fabric->port[of->fabric->endpoint[pair->src].port].rate_bps));
+        JUDGE(of, .subject = subject, .criterion = CRITERION_POINT_RATE, .unit = VALIDATE_RATE,
+              .value = sustained_bps(&variant.result.job[0], idle_ps), .base = payload, .of = words,
+              .why = "one pair alone does not fill its line: PCIe, a slow receiver, loss, or congestion control");
         variant_close(&variant);
     }
-    free(jobs);
 }
 
 void test_point_to_point(struct validate_case *of)
@@ -142,36 +112,32 @@ void test_idle_counters(struct validate_case *of)
 {
     static const char subject[] = "10 ms without load: pauses, marks, drops, packets lost and sent again";
     struct endpoint_pair pair;
-    char jobs[256], src[FABRIC_NAME], dst[FABRIC_NAME], why[VALIDATE_TEXT];
     struct variant variant = {0};
 
     if (choose_distances(of->fabric, &pair, 1) == 0) {
         validate_skip(of, subject, "no two hosts reach each other");
         return;
     }
-    snprintf(jobs, sizeof jobs, "[{flows: \"%s %s 64B 20ms\"}]", endpoint_name(of->fabric, pair.src, src),
-             endpoint_name(of->fabric, pair.dst, dst));
+    const char *jobs =
+        case_text(of, "[{flows: \"%s %s 64B 20ms\"}]", case_endpoint(of, pair.src), case_endpoint(of, pair.dst));
     if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, IDLE_PS)) return;
     struct variant_counts counts = variant_count(&variant);
-    snprintf(why, sizeof why, "%llu pauses, %llu marks, %llu drops, %llu lost, %llu sent again without any load",
-             (unsigned long long)counts.pauses, (unsigned long long)counts.marks, (unsigned long long)counts.drops,
-             (unsigned long long)counts.lost, (unsigned long long)counts.again);
-    validate_judge(of, &(struct validate_finding){
-                           .subject = subject,
-                           .criterion = CRITERION_IDLE_EVENTS,
-                           .value = (double)(counts.pauses + counts.marks + counts.drops + counts.lost + counts.again),
-                           .why = why});
+    const char *why =
+        case_text(of, "%llu pauses, %llu marks, %llu drops, %llu lost, %llu sent again without any load",
+                  (unsigned long long)counts.pauses, (unsigned long long)counts.marks, (unsigned long long)counts.drops,
+                  (unsigned long long)counts.lost, (unsigned long long)counts.again);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_IDLE_EVENTS,
+          .value = (double)(counts.pauses + counts.marks + counts.drops + counts.lost + counts.again), .why = why);
     variant_close(&variant);
 }
 
-/* Jobs of an edge: each of its endpoints to the next but `shift`, one shift after the other; false: no memory. */
-static bool write_rail(struct validate_case *of, uint32_t edge, FILE *jobs, uint32_t *ret_jobs)
+/* Jobs of an edge: each of its endpoints to the next but `shift`, one shift after the other. */
+static void write_rail(struct validate_case *of, uint32_t edge, FILE *jobs, uint32_t *ret_jobs)
 {
     uint32_t endpoint[EDGE_MOST], count = choose_of_edge(of->fabric, edge, endpoint, EDGE_MOST);
     uint32_t step = of->plan->level == VALIDATE_FULL || count < 4 ? 1 : count - 2;
-    char *ranks = endpoint_list(of->fabric, endpoint, count);
+    const char *ranks = case_list(of, endpoint, count);
 
-    if (ranks == NULL) return false;
     for (uint32_t shift = 1; shift < count; shift += step) {
         fprintf(jobs, "%s{name: e%us%u, permutation: %u, size: 16MB, ranks: %s", *ret_jobs ? ", " : "", edge, shift,
                 shift, ranks);
@@ -179,15 +145,12 @@ static bool write_rail(struct validate_case *of, uint32_t edge, FILE *jobs, uint
         fputc('}', jobs);
         ++*ret_jobs;
     }
-    free(ranks);
-    return true;
 }
 
 static void judge_rails(struct validate_case *of, const struct variant *variant, uint32_t edges)
 {
     const struct sim_result *result = &variant->result;
     const struct sim_job *worst = NULL;
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT];
 
     for (uint32_t i = 0; i < result->jobs; i++) {
         const struct sim_job *job = &result->job[i];
@@ -198,19 +161,15 @@ static void judge_rails(struct validate_case *of, const struct variant *variant,
             worst = job;
     }
     if (worst == NULL) return;
-    snprintf(subject, sizeof subject, "pairs of a leaf, %u leaves, the slowest of %u permutations", edges,
-             result->jobs);
-    snprintf(words, sizeof words, "line rate of %u adapters without headers", worst->ranks);
-    validate_judge(of, &(struct validate_finding){
-                           .subject = subject,
-                           .criterion = CRITERION_RAIL_RATE,
-                           .unit = VALIDATE_RATE,
-                           .value = worst->end == PS_NEVER
-                                        ? 0
-                                        : (double)worst->bytes * 8 * (double)PS_S / (double)(worst->end - worst->start),
-                           .base = (double)worst->bytes * 8 * (double)PS_S / (double)worst->ideal_ps,
-                           .of = words,
-                           .why = "one switch alone slows its own hosts down: a slow receiver, a link, PCIe"});
+    const char *subject =
+        case_text(of, "pairs of a leaf, %u leaves, the slowest of %u permutations", edges, result->jobs);
+    const char *words = case_text(of, "line rate of %u adapters without headers", worst->ranks);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_RAIL_RATE, .unit = VALIDATE_RATE,
+          .value = worst->end == PS_NEVER
+                       ? 0
+                       : (double)worst->bytes * 8 * (double)PS_S / (double)(worst->end - worst->start),
+          .base = (double)worst->bytes * 8 * (double)PS_S / (double)worst->ideal_ps, .of = words,
+          .why = "one switch alone slows its own hosts down: a slow receiver, a link, PCIe");
 }
 
 static void judge_drops(struct validate_case *of, const struct variant *variant, const char *subject)
@@ -221,10 +180,8 @@ static void judge_drops(struct validate_case *of, const struct variant *variant,
         validate_skip(of, subject, "no class is lossless");
         return;
     }
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_DROPS,
-                                                  .value = (double)(counts.drops + counts.lost),
-                                                  .why = "packets of a lossless class are lost"});
+    JUDGE(of, .subject = subject, .criterion = CRITERION_DROPS, .value = (double)(counts.drops + counts.lost),
+          .why = "packets of a lossless class are lost");
 }
 
 void test_rails(struct validate_case *of)
@@ -233,16 +190,13 @@ void test_rails(struct validate_case *of)
     uint32_t most = of->plan->level == VALIDATE_QUICK ? 8 : of->plan->level == VALIDATE_DEFAULT ? 32 : EDGE_MOST;
     uint32_t edges = of->fabric->edges, step = edges > most ? edges / most : 1, count = 0, used = 0;
     struct variant variant = {0};
-    char *jobs = NULL;
-    size_t length = 0;
-    FILE *to = open_memstream(&jobs, &length);
+    FILE *to = case_open(of);
 
-    CHECK(to);
     fputc('[', to);
     for (uint32_t e = 0; e < edges && used < most; e += step, used++)
-        CHECK(write_rail(of, e, to, &count));
+        write_rail(of, e, to, &count);
     fputc(']', to);
-    CHECK(fclose(to) == 0);
+    const char *jobs = case_close(of);
     if (count == 0) {
         validate_skip(of, subject, "no leaf has two hosts");
     } else if (variant_open(of, subject, jobs, &variant, NULL) && variant_run(of, subject, &variant, PS_S)) {
@@ -250,5 +204,4 @@ void test_rails(struct validate_case *of)
         judge_drops(of, &variant, "pairs of a leaf: packets lost");
         variant_close(&variant);
     }
-    free(jobs);
 }

@@ -4,10 +4,8 @@
  * whether a burst is marked before it pauses.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "fabric/fabric.h"
 #include "fabric/override.h"
 #include "fabric/routing.h"
@@ -51,17 +49,13 @@ static void read_port(const struct variant *variant, uint32_t port, uint8_t queu
     }
 }
 
-/* An incast to the first endpoint; the caller's to free. */
-static char *incast_jobs(const struct validate_case *of, uint32_t senders, const char *size)
+/* An incast to the first endpoint. */
+static const char *incast_jobs(const struct validate_case *of, uint32_t senders, const char *size)
 {
-    char name[FABRIC_NAME], *jobs = NULL;
     uint32_t count;
-    char *ranks = choose_ranks(of->fabric, RANKS_MOST, &count);
 
-    CHECK(asprintf(&jobs, "[{incast: %u, size: %s, to: \"%s\", ranks: %s}]", senders, size,
-                   endpoint_name(of->fabric, 0, name), ranks) > 0);
-    free(ranks);
-    return jobs;
+    return case_text(of, "[{incast: %u, size: %s, to: \"%s\", ranks: %s}]", senders, size, case_endpoint(of, 0),
+                     choose_ranks(of, RANKS_MOST, &count));
 }
 
 /* Two senders without congestion control, each with a window: together more than the way holds, so that the rest stands
@@ -70,16 +64,14 @@ static bool hold_queue(struct validate_case *of, uint64_t window, uint32_t port,
 {
     static const char subject[] = "a queue held at a depth";
     ps_t warm = PS_MS, step = (of->plan->level == VALIDATE_QUICK ? 500 * PS_US : 2 * PS_MS) / SAMPLES;
-    char bytes[32], *jobs = incast_jobs(of, SENDERS, "1TB");
+    const char *bytes = case_text(of, "%lluB", (unsigned long long)window);
     struct variant variant = {0};
     struct held before = {0};
 
-    snprintf(bytes, sizeof bytes, "%lluB", (unsigned long long)window);
     variant.override[variant.overrides++] = (struct fabric_override){"nics.congestion", "none"};
     variant.override[variant.overrides++] = (struct fabric_override){"nics.window", bytes};
-    bool opened = variant_open(of, subject, jobs, &variant, NULL) && variant_run(of, subject, &variant, warm);
-    free(jobs);
-    if (!opened) return false;
+    if (!variant_open(of, subject, incast_jobs(of, SENDERS, "1TB"), &variant, NULL)) return false;
+    if (!variant_run(of, subject, &variant, warm)) return false;
     read_port(&variant, port, queue, &before);
     *ret = (struct held){.least = 1e18};
     for (uint32_t i = 1; i <= SAMPLES; i++) {
@@ -134,36 +126,27 @@ static void add_depth(const struct sw_ecn *ecn, const struct held *held, struct 
 
 static void judge_accuracy(struct validate_case *of, const struct sw_ecn *ecn, const struct accuracy *seen)
 {
-    char subject[VALIDATE_TEXT], min[VALIDATE_NUMBER], max[VALIDATE_NUMBER], why[VALIDATE_TEXT];
-
-    validate_number(VALIDATE_BYTES, (double)ecn->min_bytes, min);
-    validate_number(VALIDATE_BYTES, (double)ecn->max_bytes, max);
-    snprintf(subject, sizeof subject, "queue below Kmin %s: packets marked", min);
+    const char *subject =
+        case_text(of, "queue below Kmin %s: packets marked", case_number(of, VALIDATE_BYTES, (double)ecn->min_bytes));
     if (seen->under)
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_MARKS_BELOW,
-                                                      .value = (double)seen->below,
-                                                      .why = "the queue marks before it should"});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_MARKS_BELOW, .value = (double)seen->below,
+              .why = "the queue marks before it should");
     else
         validate_skip(of, subject, "the queue could not be held there");
-    snprintf(subject, sizeof subject, "queue above Kmax %s: share of packets marked", max);
+    subject = case_text(of, "queue above Kmax %s: share of packets marked",
+                        case_number(of, VALIDATE_BYTES, (double)ecn->max_bytes));
     if (seen->over)
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_MARKS_ABOVE,
-                                                      .unit = VALIDATE_RATIO,
-                                                      .value = (double)seen->above / (double)seen->above_packets,
-                                                      .why = "packets pass unmarked: not ECT, or another queue"});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_MARKS_ABOVE, .unit = VALIDATE_RATIO,
+              .value = (double)seen->above / (double)seen->above_packets,
+              .why = "packets pass unmarked: not ECT, or another queue");
     else
         validate_skip(of, subject, "the queue cannot be held there: it is paused or dropped before");
-    snprintf(subject, sizeof subject, "queue between: marks against the line from 0 to %g %%, in standard deviations",
-             ecn->probability_ppm / 1e4);
-    snprintf(why, sizeof why, "at a depth of %s", validate_number(VALIDATE_BYTES, seen->sigma_depth, min));
+    subject = case_text(of, "queue between: marks against the line from 0 to %g %%, in standard deviations",
+                        ecn->probability_ppm / 1e4);
+    const char *why = case_text(of, "at a depth of %s", case_number(of, VALIDATE_BYTES, seen->sigma_depth));
     if (seen->between)
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_MARK_SLOPE,
-                                                      .unit = VALIDATE_RATIO,
-                                                      .value = seen->sigma,
-                                                      .why = why});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_MARK_SLOPE, .unit = VALIDATE_RATIO, .value = seen->sigma,
+              .why = why);
     else
         validate_skip(of, subject, "Kmin and Kmax are too near to each other, or the queue is paused before");
 }
@@ -177,7 +160,7 @@ void test_ecn(struct validate_case *of)
     struct held held;
     uint32_t reached;
 
-    free(choose_ranks(of->fabric, SENDERS + 1, &reached));
+    choose_ranks(of, SENDERS + 1, &reached);
     if (reached <= SENDERS) {
         validate_skip(of, "", "fewer than three endpoints reach each other");
         return;
@@ -246,21 +229,20 @@ static double jain(const double *bps, uint32_t flows)
 
 /* The time of the preset: that in which its additive increase alone makes a fair share; of algorithms that have none,
  * a thousand round trips. */
-static double preset_time(const struct validate_case *of, double share_bps, double idle_ps, char words[VALIDATE_TEXT])
+static double preset_time(const struct validate_case *of, double share_bps, double idle_ps, const char **ret_words)
 {
     const struct fabric_nic *nic = &of->fabric->nic[of->fabric->endpoint[0].nic];
-    char share[VALIDATE_NUMBER], rate[VALIDATE_NUMBER], each[VALIDATE_NUMBER];
     struct fabric_errors errors = {0};
     struct cc_config config;
 
     if (plant_congestion(nic, &config, &errors) && config.kind == CC_DCQCN && config.rpg_ai_rate) {
         double step = (double)config.rpg_time_reset, increase = (double)config.rpg_ai_rate;
-        snprintf(words, VALIDATE_TEXT, "fair share/rpg_ai_rate x rpg_time_reset, %s/%s x %s",
-                 validate_number(VALIDATE_RATE, share_bps, share), validate_number(VALIDATE_RATE, increase, rate),
-                 validate_number(VALIDATE_TIME, step, each));
+        *ret_words = case_text(of, "fair share/rpg_ai_rate x rpg_time_reset, %s/%s x %s",
+                               case_number(of, VALIDATE_RATE, share_bps), case_number(of, VALIDATE_RATE, increase),
+                               case_number(of, VALIDATE_TIME, step));
         return share_bps / increase * step;
     }
-    snprintf(words, VALIDATE_TEXT, "a thousand round trips of %s", validate_number(VALIDATE_TIME, idle_ps, each));
+    *ret_words = case_text(of, "a thousand round trips of %s", case_number(of, VALIDATE_TIME, idle_ps));
     return 1000 * idle_ps;
 }
 
@@ -300,34 +282,25 @@ static void judge_convergence(struct validate_case *of, struct variant *variant,
     const struct fabric_criteria *criteria = &of->fabric->operations.criteria;
     double line = (double)of->fabric->port[of->fabric->endpoint[0].port].rate_bps;
     double allowed = (double)criteria->value[CRITERION_FAIR_SHARE] / 1e6, times;
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], why[VALIDATE_TEXT], number[VALIDATE_NUMBER];
-    double base = preset_time(of, line / flows, (double)variant->result.flow[flows].ideal_ps, words);
+    const char *words;
+    double base = preset_time(of, line / flows, (double)variant->result.flow[flows].ideal_ps, &words);
 
     times = (double)criteria->value[CRITERION_CONVERGENCE] / 1e6;
-    snprintf(subject, sizeof subject, "%u flows, then %u: until both halves are within %g %% of the fair share",
-             flows / 2, flows, allowed * 100);
+    const char *subject = case_text(of, "%u flows, then %u: until both halves are within %g %% of the fair share",
+                                    flows / 2, flows, allowed * 100);
     if (base * times > (double)longest[of->plan->level]) {
         validate_skip(of, subject, "the preset takes about %s (%.200s): longer than a %s run looks",
-                      validate_number(VALIDATE_TIME, base * times, number), words,
-                      validate_level_names[of->plan->level]);
+                      case_number(of, VALIDATE_TIME, base * times), words, validate_level_names[of->plan->level]);
         return;
     }
     struct shares shares = watch_shares(variant, flows, begin, (ps_t)(base * times), allowed);
-    snprintf(why, sizeof why, "the halves are %.0f %% from their fair share at the end", shares.away * 100);
-    validate_judge(of,
-                   &(struct validate_finding){.subject = subject,
-                                              .criterion = CRITERION_CONVERGENCE,
-                                              .unit = VALIDATE_TIME,
-                                              .value = shares.fair_ps == PS_NEVER ? INFINITY : (double)shares.fair_ps,
-                                              .base = base,
-                                              .of = words,
-                                              .why = why});
-    snprintf(subject, sizeof subject, "Jain's index of %u flows from then on", flows);
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_FAIRNESS,
-                                                  .unit = VALIDATE_RATIO,
-                                                  .value = shares.jain,
-                                                  .why = "some flows keep more than others"});
+    const char *why = case_text(of, "the halves are %.0f %% from their fair share at the end", shares.away * 100);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_CONVERGENCE, .unit = VALIDATE_TIME,
+          .value = shares.fair_ps == PS_NEVER ? INFINITY : (double)shares.fair_ps, .base = base, .of = words,
+          .why = why);
+    subject = case_text(of, "Jain's index of %u flows from then on", flows);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_FAIRNESS, .unit = VALIDATE_RATIO, .value = shares.jain,
+          .why = "some flows keep more than others");
 }
 
 void test_convergence(struct validate_case *of)
@@ -337,51 +310,46 @@ void test_convergence(struct validate_case *of)
     uint32_t half = 4, flows = 0;
     ps_t begin = 10 * PS_MS;
     struct variant variant = {0};
-    char jobs[4096] = "[{flows: \"", name[FABRIC_NAME], to[FABRIC_NAME];
-    size_t used = strlen(jobs);
+    const char *name = "", *jobs = "[{flows: \"";
 
     if (strcmp(fabric->nic[fabric->endpoint[0].nic].congestion, "none") == 0) {
         validate_skip(of, subject, "the adapters have no congestion control");
         return;
     }
-    endpoint_name(fabric, 0, to);
+    const char *to = case_endpoint(of, 0);
     for (uint32_t e = fabric->endpoints; e-- > 1 && flows < 2 * half;) {
         if (fabric->endpoint[e].host == fabric->endpoint[0].host || !fabric_reaches(fabric, e, 0)) continue;
-        used += (size_t)snprintf(jobs + used, sizeof jobs - used, "%s %s 1TB%s\\n", endpoint_name(fabric, e, name), to,
-                                 flows < half ? "" : " 10ms");
-        flows++;
+        name = case_endpoint(of, e);
+        jobs = case_text(of, "%s%s %s 1TB%s\\n", jobs, name, to, flows++ < half ? "" : " 10ms");
     }
     if (flows < 2 * half) {
         validate_skip(of, subject, "fewer than %u other adapters can send to the first", 2 * half);
         return;
     }
     /* a message for its closed form alone: it never begins */
-    snprintf(jobs + used, sizeof jobs - used, "%s %s 64B 1000s\"}]", name, to);
+    jobs = case_text(of, "%s%s %s 64B 1000s\"}]", jobs, name, to);
     if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, begin)) return;
     judge_convergence(of, &variant, flows, begin);
     variant_close(&variant);
 }
 
 /* N < B/Kmax - 1/alpha, where the receiver's queue marks and its groups' thresholds are dynamic. */
-static void burst_formula(const struct validate_case *of, char text[VALIDATE_TEXT])
+static const char *burst_formula(const struct validate_case *of)
 {
     const struct fabric *fabric = of->fabric;
     uint32_t port = FABRIC_NONE;
     uint8_t queue = 0;
     const struct sw_ecn *ecn = queue_to(fabric, 0, &port, &queue);
 
-    text[0] = '\0';
-    if (ecn == NULL || !ecn->on || ecn->max_bytes == 0) return;
+    if (ecn == NULL || !ecn->on || ecn->max_bytes == 0) return "";
     const struct fabric_switch *sw = &fabric->sw[fabric->port[port].node - fabric->hosts];
     const struct sw_pg_config *pg = &fabric->settings[fabric->port[port].settings].pg[queue].sw;
-    if (!pg->dynamic || pg->alpha_num == 0) return;
+    if (!pg->dynamic || pg->alpha_num == 0) return "";
     double taken = (double)(sw->reserved_sum_bytes + sw->headroom_sum_bytes), all = (double)sw->buffer_bytes;
     double shared = all > taken ? all - taken : 0, alpha = (double)pg->alpha_num / pg->alpha_den;
-    char buffer[VALIDATE_NUMBER], kmax[VALIDATE_NUMBER];
-    snprintf(text, VALIDATE_TEXT, "; N < B/Kmax - 1/alpha: %s/%s - 1/%g = %.1f",
-             validate_number(VALIDATE_BYTES, shared, buffer),
-             validate_number(VALIDATE_BYTES, (double)ecn->max_bytes, kmax), alpha,
-             shared / (double)ecn->max_bytes - 1 / alpha);
+    return case_text(of, "; N < B/Kmax - 1/alpha: %s/%s - 1/%g = %.1f", case_number(of, VALIDATE_BYTES, shared),
+                     case_number(of, VALIDATE_BYTES, (double)ecn->max_bytes), alpha,
+                     shared / (double)ecn->max_bytes - 1 / alpha);
 }
 
 void test_microbursts(struct validate_case *of)
@@ -389,9 +357,9 @@ void test_microbursts(struct validate_case *of)
     static const char *const sizes[BURSTS] = {"16KB", "64KB", "256KB", "1MB", "4MB", "16MB"};
     static const double bytes[BURSTS] = {16e3, 64e3, 256e3, 1e6, 4e6, 16e6};
     uint32_t count, senders = of->fabric->operations.fan_in, pause = BURSTS, mark = BURSTS;
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], formula[VALIDATE_TEXT];
+    const char *subject, *words;
 
-    free(choose_ranks(of->fabric, RANKS_MOST, &count));
+    choose_ranks(of, RANKS_MOST, &count);
     if (senders == 0) senders = 8;
     if (senders > count - 1) senders = count - 1;
     if (!of->fabric->classes[choose_class(of->fabric)].lossless || senders < 2) {
@@ -401,36 +369,29 @@ void test_microbursts(struct validate_case *of)
     }
     for (uint32_t i = 0; i < BURSTS && (pause == BURSTS || mark == BURSTS); i++) {
         struct variant variant = {0};
-        char *jobs = incast_jobs(of, senders, sizes[i]);
-        bool ran = variant_open(of, "a burst", jobs, &variant, NULL) && variant_run(of, "a burst", &variant, PS_S);
-        free(jobs);
-        if (!ran) return;
+        if (!variant_open(of, "a burst", incast_jobs(of, senders, sizes[i]), &variant, NULL)) return;
+        if (!variant_run(of, "a burst", &variant, PS_S)) return;
         struct variant_counts counts = variant_count(&variant);
         bool arrived = variant.result.state == SIM_DONE && !variant.result.work_failed;
         if (counts.marks && mark == BURSTS) mark = i;
         if (counts.pauses && pause == BURSTS) pause = i;
         variant_close(&variant);
         if (!arrived) {
-            snprintf(subject, sizeof subject, "bursts of %u senders", senders);
+            subject = case_text(of, "bursts of %u senders", senders);
             validate_tell(of, VALIDATE_FAIL, subject, "a burst arrives", "one of %s each does not", sizes[i]);
             return;
         }
     }
-    snprintf(subject, sizeof subject, "bursts of %u senders: the smallest that is marked", senders);
-    burst_formula(of, formula);
+    subject = case_text(of, "bursts of %u senders: the smallest that is marked", senders);
+    const char *formula = burst_formula(of);
     if (pause == BURSTS) {
-        snprintf(words, sizeof words, "a burst is marked before one pauses%.200s", formula);
+        words = case_text(of, "a burst is marked before one pauses%.200s", formula);
         validate_tell(of, VALIDATE_PASS, subject, words, "none of 16KB to 16MB pauses; %s",
                       mark < BURSTS ? "marks come" : "none is marked either");
         return;
     }
-    snprintf(words, sizeof words, "the smallest that pauses, %s each%.200s", sizes[pause], formula);
-    validate_judge(of,
-                   &(struct validate_finding){.subject = subject,
-                                              .criterion = CRITERION_FIRST_MARK,
-                                              .unit = VALIDATE_BYTES,
-                                              .value = mark < BURSTS ? bytes[mark] : INFINITY,
-                                              .base = bytes[pause],
-                                              .of = words,
-                                              .why = "pauses come before any mark: senders are stopped, not slowed"});
+    words = case_text(of, "the smallest that pauses, %s each%.200s", sizes[pause], formula);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_FIRST_MARK, .unit = VALIDATE_BYTES,
+          .value = mark < BURSTS ? bytes[mark] : INFINITY, .base = bytes[pause], .of = words,
+          .why = "pauses come before any mark: senders are stopped, not slowed");
 }

@@ -2,10 +2,8 @@
 /*
  * Phase 3, synthetic load: what a whole permutation gets, what an incast does to its receiver and to others.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "fabric/fabric.h"
 #include "fabric/routing.h"
 #include "fabric/switches.h"
@@ -26,7 +24,6 @@ static ps_t of_level(const struct validate_case *of, ps_t quick, ps_t usual, ps_
 static double payload_share(struct validate_case *of, const char *subject)
 {
     struct endpoint_pair pair;
-    char jobs[512], src[FABRIC_NAME], dst[FABRIC_NAME];
     struct variant variant = {0};
     double share = 0;
 
@@ -34,9 +31,8 @@ static double payload_share(struct validate_case *of, const char *subject)
         validate_skip(of, subject, "no two hosts reach each other");
         return 0;
     }
-    endpoint_name(of->fabric, pair.src, src);
-    endpoint_name(of->fabric, pair.dst, dst);
-    snprintf(jobs, sizeof jobs, "[{flows: \"%s %s 1MB 1ms\\n%s %s 4MB 1ms\"}]", src, dst, src, dst);
+    const char *src = case_endpoint(of, pair.src), *dst = case_endpoint(of, pair.dst);
+    const char *jobs = case_text(of, "[{flows: \"%s %s 1MB 1ms\\n%s %s 4MB 1ms\"}]", src, dst, src, dst);
     if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, 1)) return 0;
     share = payload_rate(&variant.result.flow[0], &variant.result.flow[1]) /
             (double)of->fabric->port[of->fabric->endpoint[pair.src].port].rate_bps;
@@ -47,13 +43,11 @@ static double payload_share(struct validate_case *of, const char *subject)
 static double expect(struct validate_case *of, const struct variant *variant, double share, struct expected *ret)
 {
     const struct sim_result *result = &variant->result;
-    struct expected_flow *flow = calloc(result->flows + 1u, sizeof *flow);
+    struct expected_flow *flow = ARENA_NEW(of->arena, struct expected_flow, result->flows + 1u);
 
-    CHECK(flow);
     for (uint32_t i = 0; i < result->flows; i++)
         flow[i] = (struct expected_flow){result->flow[i].src, result->flow[i].dst};
-    CHECK(expected_rates(of->fabric, flow, result->flows, of->plan->seed, ret));
-    free(flow);
+    expected_rates(of->fabric, flow, result->flows, of->plan->seed, ret);
     return ret->bps * share;
 }
 
@@ -62,42 +56,32 @@ void test_sustained(struct validate_case *of)
     ps_t warm = of_level(of, 500 * PS_US, 2 * PS_MS, 10 * PS_MS), span = of_level(of, PS_MS, 4 * PS_MS, 100 * PS_MS);
     uint32_t most = of->plan->level == VALIDATE_QUICK ? 64 : of->plan->level == VALIDATE_DEFAULT ? 256 : UINT32_MAX;
     uint32_t ranks;
-    char *list = choose_ranks(of->fabric, most, &ranks), *jobs = NULL, subject[VALIDATE_TEXT], words[VALIDATE_TEXT],
-         line[VALIDATE_NUMBER];
+    const char *list = choose_ranks(of, most, &ranks);
+    const char *jobs = case_text(of, "[{permutation: random, size: 1TB, ranks: %s}]", list);
+    const char *subject =
+        case_text(of, "permutation of %u adapters for %s", ranks, case_number(of, VALIDATE_TIME, (double)span));
     struct variant variant = {0};
     struct expected expected;
 
-    snprintf(subject, sizeof subject, "permutation of %u adapters for %s", ranks,
-             validate_number(VALIDATE_TIME, (double)span, line));
-    CHECK(asprintf(&jobs, "[{permutation: random, size: 1TB, ranks: %s}]", list) > 0);
-    free(list);
     double share = payload_share(of, subject);
     bool good =
         share > 0 && variant_open(of, subject, jobs, &variant, NULL) && variant_run(of, subject, &variant, warm);
     uint64_t before = good ? variant_count(&variant).payload_bytes : 0;
     good = good && variant_run(of, subject, &variant, warm + span);
-    free(jobs);
     if (!good) return;
     struct variant_counts counts = variant_count(&variant);
     double base = expect(of, &variant, share, &expected);
-    snprintf(words, sizeof words, "%s, %s of payload in a line's rate",
-             expected.hashed ? "fair shares of links as 95 of 100 ideal hashes give them"
-                             : "fair shares of links with flows split evenly",
-             validate_number(VALIDATE_RATIO, share, line));
-    validate_judge(of, &(struct validate_finding){
-                           .subject = subject,
-                           .criterion = CRITERION_SUSTAINED,
-                           .unit = VALIDATE_RATE,
-                           .value = (double)(counts.payload_bytes - before) * 8 * (double)PS_S / (double)span,
-                           .base = base,
-                           .of = words,
-                           .why = "links carry less than flows of that balance should get: hash, link, loss, or "
-                                  "congestion control that holds back"});
+    const char *words = case_text(of, "%s, %s of payload in a line's rate",
+                                  expected.hashed ? "fair shares of links as 95 of 100 ideal hashes give them"
+                                                  : "fair shares of links with flows split evenly",
+                                  case_number(of, VALIDATE_RATIO, share));
+    JUDGE(of, .subject = subject, .criterion = CRITERION_SUSTAINED, .unit = VALIDATE_RATE,
+          .value = (double)(counts.payload_bytes - before) * 8 * (double)PS_S / (double)span, .base = base, .of = words,
+          .why = "links carry less than flows of that balance should get: hash, link, loss, or congestion control that "
+                 "holds back");
     if (of->fabric->classes[choose_class(of->fabric)].lossless)
-        validate_judge(of, &(struct validate_finding){.subject = "permutation: packets lost",
-                                                      .criterion = CRITERION_DROPS,
-                                                      .value = (double)(counts.drops + counts.lost),
-                                                      .why = "packets of a lossless class are lost"});
+        JUDGE(of, .subject = "permutation: packets lost", .criterion = CRITERION_DROPS,
+              .value = (double)(counts.drops + counts.lost), .why = "packets of a lossless class are lost");
     variant_close(&variant);
 }
 
@@ -153,36 +137,29 @@ static bool run_incast(struct validate_case *of, const char *ranks, uint32_t sen
                        struct incast *ret)
 {
     ps_t warm = settles(of), span = of_level(of, 2 * PS_MS, 2 * PS_MS, 10 * PS_MS);
-    char subject[64], *jobs = NULL, name[FABRIC_NAME];
+    const char *subject = case_text(of, "incast of %u", senders);
+    const char *jobs =
+        case_text(of, "[{incast: %u, size: 1TB, to: \"%s\", ranks: %s}]", senders, case_endpoint(of, 0), ranks);
     struct variant variant = {0};
     uint32_t port = FABRIC_NONE;
 
-    snprintf(subject, sizeof subject, "incast of %u", senders);
-    CHECK(asprintf(&jobs, "[{incast: %u, size: 1TB, to: \"%s\", ranks: %s}]", senders,
-                   endpoint_name(of->fabric, 0, name), ranks) > 0);
-    bool opened = variant_open(of, subject, jobs, &variant, NULL) && variant_run(of, subject, &variant, warm);
-    free(jobs);
-    if (!opened) return false;
-    ps_t *before = calloc(variant.result.ports + 1u, sizeof *before);
-    CHECK(before);
+    if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, warm)) return false;
+    ps_t *before = ARENA_NEW(of->arena, ps_t, variant.result.ports + 1u);
     for (uint32_t i = 0; i < variant.result.ports; i++)
         before[i] = variant.result.port[i].paused_ps;
     uint64_t payload = variant_count(&variant).payload_bytes;
-    bool good = variant_run(of, subject, &variant, warm + span);
-    if (good) {
-        struct variant_counts counts = variant_count(&variant);
-        double line = (double)of->fabric->port[of->fabric->endpoint[0].port].rate_bps * share;
-        double rate = (double)(counts.payload_bytes - payload) * 8 * (double)PS_S / (double)span / line;
-        double spread = spread_of(&variant, before, span, 0, &port);
-        keep_worst(within ? &ret->within : &ret->beyond, senders, rate, spread, port);
-        if (counts.headroom > ret->headroom)
-            ret->headroom = counts.headroom, ret->headroom_at = senders, ret->headroom_port = counts.headroom_port;
-        if (counts.lossless_drops + counts.lost) ret->lost_at = senders;
-        ret->lost += counts.lossless_drops + counts.lost;
-        variant_close(&variant);
-    }
-    free(before);
-    return good;
+    if (!variant_run(of, subject, &variant, warm + span)) return false;
+    struct variant_counts counts = variant_count(&variant);
+    double line = (double)of->fabric->port[of->fabric->endpoint[0].port].rate_bps * share;
+    double rate = (double)(counts.payload_bytes - payload) * 8 * (double)PS_S / (double)span / line;
+    double spread = spread_of(&variant, before, span, 0, &port);
+    keep_worst(within ? &ret->within : &ret->beyond, senders, rate, spread, port);
+    if (counts.headroom > ret->headroom)
+        ret->headroom = counts.headroom, ret->headroom_at = senders, ret->headroom_port = counts.headroom_port;
+    if (counts.lossless_drops + counts.lost) ret->lost_at = senders;
+    ret->lost += counts.lossless_drops + counts.lost;
+    variant_close(&variant);
+    return true;
 }
 
 static bool has_control(const struct fabric *fabric)
@@ -190,29 +167,23 @@ static bool has_control(const struct fabric *fabric)
     return strcmp(fabric->nic[fabric->endpoint[0].nic].congestion, "none") != 0;
 }
 
-static const char *senders_text(const struct fan_ins *as, char buf[64])
+static const char *senders_text(const struct validate_case *of, const struct fan_ins *as)
 {
-    if (as->first == as->last)
-        snprintf(buf, 64, "%u senders", as->first);
-    else
-        snprintf(buf, 64, "%u to %u senders", as->first, as->last);
-    return buf;
+    return as->first == as->last ? case_text(of, "%u senders", as->first)
+                                 : case_text(of, "%u to %u senders", as->first, as->last);
 }
 
 /* The file designs for less: what becomes of more is worth knowing, and nothing to fail by. */
 static void tell_beyond(struct validate_case *of, const struct fan_ins *seen, double line)
 {
-    char subject[VALIDATE_TEXT], senders[64], rate[VALIDATE_NUMBER], number[VALIDATE_NUMBER];
+    const char *paused = "no port beyond its leaf paused";
 
-    int used = snprintf(subject, sizeof subject, "%s, %s after they begin: receiver's goodput at least %s (with %u), ",
-                        senders_text(seen, senders), validate_number(VALIDATE_TIME, (double)settles(of), number),
-                        validate_number(VALIDATE_RATE, seen->rate * line, rate), seen->rate_at);
     if (seen->spread > 0)
-        snprintf(subject + used, sizeof subject - (size_t)used,
-                 "a port beyond its leaf paused for at most %s of the time (with %u)",
-                 validate_number(VALIDATE_RATIO, seen->spread, number), seen->spread_at);
-    else
-        snprintf(subject + used, sizeof subject - (size_t)used, "no port beyond its leaf paused");
+        paused = case_text(of, "a port beyond its leaf paused for at most %s of the time (with %u)",
+                           case_number(of, VALIDATE_RATIO, seen->spread), seen->spread_at);
+    const char *subject = case_text(of, "%s, %s after they begin: receiver's goodput at least %s (with %u), %s",
+                                    senders_text(of, seen), case_number(of, VALIDATE_TIME, (double)settles(of)),
+                                    case_number(of, VALIDATE_RATE, seen->rate * line), seen->rate_at, paused);
     validate_tell(of, VALIDATE_SKIPPED, subject, "",
                   "a figure, not judged: the file designs for %u senders (check: fan-in)",
                   of->fabric->operations.fan_in);
@@ -221,55 +192,39 @@ static void tell_beyond(struct validate_case *of, const struct fan_ins *seen, do
 static void judge_incast(struct validate_case *of, const struct fan_ins *seen, double share)
 {
     double line = (double)of->fabric->port[of->fabric->endpoint[0].port].rate_bps * share;
-    char subject[VALIDATE_TEXT], port[FABRIC_NAME] = "", why[VALIDATE_TEXT], senders[64];
+    const char *port = "", *senders = senders_text(of, seen);
+    const char *subject = case_text(of, "%s: receiver's goodput, least with %u", senders, seen->rate_at);
 
-    snprintf(subject, sizeof subject, "%s: receiver's goodput, least with %u", senders_text(seen, senders),
-             seen->rate_at);
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_INCAST_RATE,
-                                                  .unit = VALIDATE_RATE,
-                                                  .value = seen->rate * line,
-                                                  .base = line,
-                                                  .of = "payload rate of the receiver's line",
-                                                  .why = "senders are held back for longer than the queue lasts: "
-                                                         "congestion control cuts too deep or recovers too slowly"});
+    JUDGE(of, .subject = subject, .criterion = CRITERION_INCAST_RATE, .unit = VALIDATE_RATE, .value = seen->rate * line,
+          .base = line, .of = "payload rate of the receiver's line",
+          .why = "senders are held back for longer than the queue lasts: congestion control cuts too deep or recovers "
+                 "too slowly");
     if (!has_control(of->fabric)) {
         validate_skip(of, "pauses beyond the receiver's leaf", "the adapters have no congestion control");
         return;
     }
-    if (seen->spread_port != FABRIC_NONE) fabric_port_name(of->fabric, seen->spread_port, port);
-    snprintf(subject, sizeof subject, "%s: share of time that a port beyond the receiver's leaf is paused",
-             senders_text(seen, senders));
-    if (seen->spread > 0)
-        snprintf(subject + strlen(subject), sizeof subject - strlen(subject), ", most with %u", seen->spread_at);
-    snprintf(why, sizeof why, "%.90s stands still for that share of the time: marks come too late or act too slowly",
-             port);
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_PAUSE_SPREAD,
-                                                  .unit = VALIDATE_RATIO,
-                                                  .value = seen->spread,
-                                                  .why = why});
+    if (seen->spread_port != FABRIC_NONE) port = case_port(of, seen->spread_port);
+    subject = case_text(of, "%s: share of time that a port beyond the receiver's leaf is paused", senders);
+    if (seen->spread > 0) subject = case_text(of, "%s, most with %u", subject, seen->spread_at);
+    const char *why =
+        case_text(of, "%.90s stands still for that share of the time: marks come too late or act too slowly", port);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_PAUSE_SPREAD, .unit = VALIDATE_RATIO, .value = seen->spread,
+          .why = why);
 }
 
 static void judge_lossless(struct validate_case *of, const struct incast *seen)
 {
     uint32_t most = seen->beyond.last ? seen->beyond.last : seen->within.last;
-    char subject[VALIDATE_TEXT], port[FABRIC_NAME] = "", why[VALIDATE_TEXT];
+    const char *port = "";
 
-    snprintf(subject, sizeof subject, "2 to %u senders: packets lost", most);
-    snprintf(why, sizeof why, "with %u senders packets of a lossless class are lost", seen->lost_at);
-    validate_judge(of, &(struct validate_finding){
-                           .subject = subject, .criterion = CRITERION_DROPS, .value = (double)seen->lost, .why = why});
-    if (seen->headroom_port != FABRIC_NONE) fabric_port_name(of->fabric, seen->headroom_port, port);
-    snprintf(subject, sizeof subject, "2 to %u senders: share of headroom used", most);
-    if (port[0])
-        snprintf(subject + strlen(subject), sizeof subject - strlen(subject), ", most with %u at %.80s",
-                 seen->headroom_at, port);
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_HEADROOM,
-                                                  .unit = VALIDATE_RATIO,
-                                                  .value = seen->headroom,
-                                                  .why = "what comes in after a pause is more than the headroom"});
+    const char *subject = case_text(of, "2 to %u senders: packets lost", most);
+    const char *why = case_text(of, "with %u senders packets of a lossless class are lost", seen->lost_at);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_DROPS, .value = (double)seen->lost, .why = why);
+    if (seen->headroom_port != FABRIC_NONE) port = case_port(of, seen->headroom_port);
+    subject = case_text(of, "2 to %u senders: share of headroom used", most);
+    if (port[0]) subject = case_text(of, "%s, most with %u at %.80s", subject, seen->headroom_at, port);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_HEADROOM, .unit = VALIDATE_RATIO, .value = seen->headroom,
+          .why = "what comes in after a pause is more than the headroom");
 }
 
 /* Whether a level takes this fan-in: --full each, others powers of two, and all the design's and the largest. */
@@ -291,14 +246,13 @@ static bool takes_fan_in(const struct validate_case *of, uint32_t senders, uint3
 static bool run_fan_ins(struct validate_case *of, double share, struct incast *seen)
 {
     uint32_t design = of->fabric->operations.fan_in, count;
-    char *ranks = choose_ranks(of->fabric, RANKS_MOST, &count);
+    const char *ranks = choose_ranks(of, RANKS_MOST, &count);
     uint32_t largest = count - 1 < SENDERS_MOST ? count - 1 : SENDERS_MOST;
     bool good = true;
 
     for (uint32_t senders = 2; senders <= largest && good; senders++)
         if (takes_fan_in(of, senders, largest))
             good = run_incast(of, ranks, senders, share, design == 0 || senders <= design || senders == 2, seen);
-    free(ranks);
     if (largest < 2) validate_skip(of, "", "fewer than three endpoints reach each other");
     return good && largest >= 2;
 }
@@ -387,29 +341,22 @@ static bool victim_rates(struct validate_case *of, const char *jobs, uint32_t vi
     return true;
 }
 
-/* The incast, or without it, and the flows beside; the caller's to free. */
-static char *write_parties(const struct fabric *fabric, const struct parties *parties, bool incast)
+/* The incast, or without it, and the flows beside. */
+static const char *write_parties(struct validate_case *of, const struct parties *parties, bool incast)
 {
-    char *jobs = NULL, name[2][FABRIC_NAME];
-    size_t length = 0;
-    FILE *to = open_memstream(&jobs, &length);
+    FILE *to = case_open(of);
 
-    CHECK(to);
     fputs("[{flows: \"", to);
     for (uint32_t i = 0; incast && i < parties->senders; i++)
-        fprintf(to, "%s %s 1TB\\n", endpoint_name(fabric, parties->sender[i], name[0]),
-                endpoint_name(fabric, 0, name[1]));
+        fprintf(to, "%s %s 1TB\\n", case_endpoint(of, parties->sender[i]), case_endpoint(of, 0));
     for (uint32_t i = 0; i < parties->victims; i++)
-        fprintf(to, "%s %s 1TB\\n", endpoint_name(fabric, parties->from[i], name[0]),
-                endpoint_name(fabric, parties->to[i], name[1]));
+        fprintf(to, "%s %s 1TB\\n", case_endpoint(of, parties->from[i]), case_endpoint(of, parties->to[i]));
     fputs("\"}]", to);
-    CHECK(fclose(to) == 0);
-    return jobs;
+    return case_close(of);
 }
 
 void test_victim(struct validate_case *of)
 {
-    char subject[VALIDATE_TEXT], name[2][FABRIC_NAME], why[VALIDATE_TEXT], a[VALIDATE_NUMBER], b[VALIDATE_NUMBER];
     double before[VICTIMS], beside[VICTIMS], most = -1;
     struct parties parties;
     uint32_t worst = 0;
@@ -418,24 +365,20 @@ void test_victim(struct validate_case *of)
         validate_skip(of, "", "too few hosts for an incast and a flow beside it");
         return;
     }
-    char *alone = write_parties(of->fabric, &parties, false), *both = write_parties(of->fabric, &parties, true);
-    bool good = victim_rates(of, alone, parties.victims, before) && victim_rates(of, both, parties.victims, beside);
-    free(alone);
-    free(both);
-    for (uint32_t i = 0; good && i < parties.victims; i++) {
+    if (!victim_rates(of, write_parties(of, &parties, false), parties.victims, before) ||
+        !victim_rates(of, write_parties(of, &parties, true), parties.victims, beside))
+        return;
+    for (uint32_t i = 0; i < parties.victims; i++) {
         double loss = before[i] > 0 && beside[i] < before[i] ? 1 - beside[i] / before[i] : 0;
         if (loss <= most) continue;
         most = loss;
         worst = i;
     }
-    if (!good) return;
-    snprintf(subject, sizeof subject, "goodput lost beside an incast of %u, the worst of %u flows to others",
-             parties.senders, parties.victims);
-    snprintf(why, sizeof why, "%.80s to %.80s has %s without the incast and %s with it: pauses spread to it",
-             endpoint_name(of->fabric, parties.from[worst], name[0]),
-             endpoint_name(of->fabric, parties.to[worst], name[1]), validate_number(VALIDATE_RATE, before[worst], a),
-             validate_number(VALIDATE_RATE, beside[worst], b));
-    validate_judge(
-        of, &(struct validate_finding){
-                .subject = subject, .criterion = CRITERION_VICTIM, .unit = VALIDATE_RATIO, .value = most, .why = why});
+    const char *subject = case_text(of, "goodput lost beside an incast of %u, the worst of %u flows to others",
+                                    parties.senders, parties.victims);
+    const char *why =
+        case_text(of, "%.80s to %.80s has %s without the incast and %s with it: pauses spread to it",
+                  case_endpoint(of, parties.from[worst]), case_endpoint(of, parties.to[worst]),
+                  case_number(of, VALIDATE_RATE, before[worst]), case_number(of, VALIDATE_RATE, beside[worst]));
+    JUDGE(of, .subject = subject, .criterion = CRITERION_VICTIM, .unit = VALIDATE_RATIO, .value = most, .why = why);
 }

@@ -4,10 +4,8 @@
  * bytes are in a class of others.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "fabric/fabric.h"
 #include "fabric/switches.h"
 #include "validate/case.h"
@@ -44,22 +42,20 @@ static void judge_outside(struct validate_case *of, const struct variant *varian
 {
     uint8_t own = queues_of_rdma(of->fabric);
     uint64_t bytes = 0;
-    char why[VALIDATE_TEXT] = "", port[FABRIC_NAME];
+    const char *why = "";
 
     for (uint32_t i = 0; i < variant->result.ports; i++) {
         const struct sim_port *as = &variant->result.port[i];
         for (int q = 0; as->sw && q < FABRIC_PRIOS; q++) {
             if (own >> q & 1 || as->sw->prio[q].tx_bytes == 0) continue;
             if (bytes == 0)
-                snprintf(why, sizeof why, "%.90s sends RDMA in queue %d: a map or a DSCP differs there or before",
-                         fabric_port_name(of->fabric, as->port, port), q);
+                why = case_text(of, "%.90s sends RDMA in queue %d: a map or a DSCP differs there or before",
+                                case_port(of, as->port), q);
             bytes += as->sw->prio[q].tx_bytes;
         }
     }
-    validate_judge(of, &(struct validate_finding){.subject = "RDMA alone: bytes outside its class, over all ports",
-                                                  .criterion = CRITERION_OUTSIDE,
-                                                  .value = (double)bytes,
-                                                  .why = why});
+    JUDGE(of, .subject = "RDMA alone: bytes outside its class, over all ports", .criterion = CRITERION_OUTSIDE,
+          .value = (double)bytes, .why = why);
 }
 
 /* What a queue drains at for certain: the line where it goes first, its share of it else. */
@@ -80,7 +76,7 @@ static void judge_cnp(struct validate_case *of, const struct variant *variant)
     const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[0].nic];
     uint64_t sent = 0;
     double most = 0;
-    char why[VALIDATE_TEXT] = "", name[FABRIC_NAME];
+    const char *why = "";
 
     for (uint32_t i = 0; i < variant->result.nics; i++)
         if (variant->result.nic[i].counters) sent += variant->result.nic[i].counters->np_cnp_sent;
@@ -96,13 +92,10 @@ static void judge_cnp(struct validate_case *of, const struct variant *variant)
                       drain_bps(fabric, port->port, fabric->classes[class].priority);
         if (time <= most) continue;
         most = time;
-        snprintf(why, sizeof why, "at %.90s they wait behind others: give CNPs a strict class of their own",
-                 fabric_port_name(fabric, port->port, name));
+        why = case_text(of, "at %.90s they wait behind others: give CNPs a strict class of their own",
+                        case_port(of, port->port));
     }
-    validate_judge(
-        of,
-        &(struct validate_finding){
-            .subject = subject, .criterion = CRITERION_CNP_DELAY, .unit = VALIDATE_TIME, .value = most, .why = why});
+    JUDGE(of, .subject = subject, .criterion = CRITERION_CNP_DELAY, .unit = VALIDATE_TIME, .value = most, .why = why);
 }
 
 static bool run_jobs(struct validate_case *of, const char *jobs, struct variant *variant)
@@ -114,48 +107,39 @@ static bool run_jobs(struct validate_case *of, const char *jobs, struct variant 
 
 static void judge_p99(struct validate_case *of, double alone, double beside, uint32_t ranks, const char *others)
 {
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT];
-
-    snprintf(subject, sizeof subject, "RDMA flows at 20%% load on %u adapters beside %s: p99 of slowdown", ranks,
-             others);
-    snprintf(words, sizeof words, "their p99 alone, %.2f", alone);
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_MIXED_P99,
-                                                  .unit = VALIDATE_RATIO,
-                                                  .value = beside,
-                                                  .base = alone,
-                                                  .of = words,
-                                                  .why = "another class takes from RDMA what the shares give it"});
+    const char *subject =
+        case_text(of, "RDMA flows at 20%% load on %u adapters beside %s: p99 of slowdown", ranks, others);
+    const char *words = case_text(of, "their p99 alone, %.2f", alone);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_MIXED_P99, .unit = VALIDATE_RATIO, .value = beside,
+          .base = alone, .of = words, .why = "another class takes from RDMA what the shares give it");
 }
 
-struct others { /* what RDMA runs beside: a lossy class and, where there is another, a lossless one */
-    char *jobs; /* ", {...}": to be put behind RDMA's; "" where there is no other class */
-    char words[128];
+struct others {       /* what RDMA runs beside: a lossy class and, where there is another, a lossless one */
+    const char *jobs; /* ", {...}": to be put behind RDMA's; "" where there is no other class */
+    const char *words;
 };
 
-static void write_others(const struct validate_case *of, const char *ranks, const char *until, struct others *ret)
+static struct others write_others(struct validate_case *of, const char *ranks, const char *until)
 {
     const char *lossy = other_class(of->fabric, false), *lossless = other_class(of->fabric, true);
-    size_t length = 0;
-    FILE *to = open_memstream(&ret->jobs, &length);
+    FILE *to = case_open(of);
 
-    CHECK(to);
     if (lossy)
         fprintf(to, ", {name: tcp, poisson: {sizes: hadoop, load: 5%%, until: %s}, ranks: %s, class: \"%s\"}", until,
                 ranks, lossy);
     if (lossless)
         fprintf(to, ", {name: disks, poisson: {sizes: storage, load: 5%%, until: %s}, ranks: %s, class: \"%s\"}", until,
                 ranks, lossless);
-    CHECK(fclose(to) == 0);
-    snprintf(ret->words, sizeof ret->words, "%s%s%s", lossy ? "5% in a lossy class" : "",
-             lossy && lossless ? " and " : "", lossless ? "5% of storage in a lossless one" : "");
+    return (struct others){.jobs = case_close(of),
+                           .words = case_text(of, "%s%s%s", lossy ? "5% in a lossy class" : "",
+                                              lossy && lossless ? " and " : "",
+                                              lossless ? "5% of storage in a lossless one" : "")};
 }
 
 static void judge_beside(struct validate_case *of, const struct variant *alone, const char *rdma,
                          const struct others *others, uint32_t count)
 {
     struct variant beside = {0};
-    char *jobs = NULL;
 
     if (isnan(variant_p99(alone, 0))) {
         validate_skip(of, "RDMA beside other traffic", "no flow of it begins in the time of a %s run",
@@ -170,36 +154,30 @@ static void judge_beside(struct validate_case *of, const struct variant *alone, 
         validate_skip(of, "RDMA beside other traffic", "there is no other class");
         return;
     }
-    CHECK(asprintf(&jobs, "[%s%s]", rdma, others->jobs) > 0);
-    if (run_jobs(of, jobs, &beside)) {
+    if (run_jobs(of, case_text(of, "[%s%s]", rdma, others->jobs), &beside)) {
         judge_p99(of, variant_p99(alone, 0), variant_p99(&beside, 0), count, others->words);
         variant_close(&beside);
     }
-    free(jobs);
 }
 
 void test_mixed(struct validate_case *of)
 {
     static const uint32_t flows_us[VALIDATE_LEVELS] = {500, 2000, 20000}; /* of as many adapters as there may be */
     uint32_t count;
-    char until[32], *ranks = choose_ranks(of->fabric, RANKS_MOST, &count), *rdma = NULL, *jobs = NULL,
-                    name[FABRIC_NAME];
+    const char *ranks = choose_ranks(of, RANKS_MOST, &count);
     struct variant run = {0};
-    struct others others = {NULL, ""};
 
     if (count < 3) {
         validate_skip(of, "", "fewer than three endpoints reach each other");
-        free(ranks);
         return;
     }
-    snprintf(until, sizeof until, "%uus", flows_us[of->plan->level] * RANKS_MOST / count);
-    CHECK(asprintf(&rdma,
-                   "{name: rdma, poisson: {sizes: [[10KB, 50%%], [100KB, 90%%], [1MB, 100%%]], load: 20%%, until: %s}, "
-                   "ranks: %s}",
-                   until, ranks) > 0);
-    write_others(of, ranks, until, &others);
-    CHECK(asprintf(&jobs, "[%s]", rdma) > 0);
-    if (run_jobs(of, jobs, &run)) {
+    const char *until = case_text(of, "%uus", flows_us[of->plan->level] * RANKS_MOST / count);
+    const char *rdma = case_text(
+        of,
+        "{name: rdma, poisson: {sizes: [[10KB, 50%%], [100KB, 90%%], [1MB, 100%%]], load: 20%%, until: %s}, ranks: %s}",
+        until, ranks);
+    const struct others others = write_others(of, ranks, until);
+    if (run_jobs(of, case_text(of, "[%s]", rdma), &run)) {
         if (is_roce(of->fabric))
             judge_outside(of, &run);
         else
@@ -208,15 +186,10 @@ void test_mixed(struct validate_case *of)
         judge_beside(of, &run, rdma, &others, count);
         variant_close(&run);
     }
-    free(jobs);
-    CHECK(asprintf(&jobs, "[{incast: %u, size: 4MB, to: \"%s\", ranks: %s}%s]", count > 8 ? 8 : count - 1,
-                   endpoint_name(of->fabric, 0, name), ranks, others.jobs) > 0);
+    const char *jobs = case_text(of, "[{incast: %u, size: 4MB, to: \"%s\", ranks: %s}%s]", count > 8 ? 8 : count - 1,
+                                 case_endpoint(of, 0), ranks, others.jobs);
     if (run_jobs(of, jobs, &run)) {
         judge_cnp(of, &run);
         variant_close(&run);
     }
-    free(jobs);
-    free(rdma);
-    free(ranks);
-    free(others.jobs);
 }

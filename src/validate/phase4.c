@@ -3,10 +3,8 @@
  * Phase 4, AI workload: collectives over all GPUs, a training step, two tenants.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "fabric/fabric.h"
 #include "fabric/routing.h"
 #include "validate/case.h"
@@ -28,7 +26,7 @@ static double busbw(const struct sim_job *job, ps_t time)
 
 /* Which GPUs take part: all hosts of a small fabric, of a large one so many, or as many as have so many GPUs, spread
  * over its leaves. */
-static uint32_t choose_gpus(const struct validate_case *of, char ranks[64])
+static uint32_t choose_gpus(const struct validate_case *of, const char **ret_ranks)
 {
     static const uint32_t most[VALIDATE_LEVELS] = {8, 32, UINT32_MAX}, enough[VALIDATE_LEVELS] = {64, 256, UINT32_MAX};
     uint32_t hosts = 0, gpus = 0;
@@ -40,22 +38,20 @@ static uint32_t choose_gpus(const struct validate_case *of, char ranks[64])
         hosts++;
         gpus += count;
     }
-    if (gpus == of->fabric->gpus)
-        ranks[0] = '\0';
-    else
-        snprintf(ranks, 64, ", ranks: %u, placement: spread, order: topology", gpus);
+    *ret_ranks = gpus == of->fabric->gpus ? "" : case_text(of, ", ranks: %u, placement: spread, order: topology", gpus);
     return gpus;
 }
 
 static void judge_collective(struct validate_case *of, const struct kind *kind, uint64_t size)
 {
-    char subject[VALIDATE_TEXT], jobs[192], words[VALIDATE_TEXT], number[VALIDATE_NUMBER], ranks[64];
-    uint32_t gpus = choose_gpus(of, ranks);
+    const char *words, *ranks;
+    uint32_t gpus = choose_gpus(of, &ranks);
     struct variant variant = {0};
+    const char *subject = case_text(of, "%s of %s over %u GPUs: bus bandwidth", kind->name,
+                                    case_number(of, VALIDATE_BYTES, (double)size), gpus);
+    const char *jobs =
+        case_text(of, "[{%s: %s, size: %lluB%s}]", kind->name, kind->value, (unsigned long long)size, ranks);
 
-    snprintf(subject, sizeof subject, "%s of %s over %u GPUs: bus bandwidth", kind->name,
-             validate_number(VALIDATE_BYTES, (double)size, number), gpus);
-    snprintf(jobs, sizeof jobs, "[{%s: %s, size: %lluB%s}]", kind->name, kind->value, (unsigned long long)size, ranks);
     if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, 100 * PS_S)) return;
     const struct sim_job *job = &variant.result.job[0];
     if (job->ideal_ps == PS_NEVER || job->ideal_ps == 0) {
@@ -63,26 +59,16 @@ static void judge_collective(struct validate_case *of, const struct kind *kind, 
     } else {
         bool ended = job->end != PS_NEVER && !job->failed, small = size < LEAST_BYTES;
         if (small)
-            snprintf(words, sizeof words, "of %s at line rate",
-                     validate_number(VALIDATE_RATE, busbw(job, job->ideal_ps), number));
+            words = case_text(of, "of %s at line rate", case_number(of, VALIDATE_RATE, busbw(job, job->ideal_ps)));
         else
-            snprintf(words, sizeof words, "the algorithm's limit at the adapters' line rate, %s for its bytes",
-                     validate_number(VALIDATE_TIME, (double)job->ideal_ps, number));
-        validate_judge(of,
-                       &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_BUSBW,
-                                                  .unit = VALIDATE_RATE,
-                                                  .value = ended ? busbw(job, job->end - job->start) : 0,
-                                                  .base = busbw(job, job->ideal_ps),
-                                                  .of = words,
-                                                  .why = "the fabric gives a collective less than its adapters "
-                                                         "could carry",
-                                                  .unjudged = small && ended ? "below 256 MB latency counts, which no "
-                                                                               "criterion is about: a baseline is"
-                                                                             : NULL,
-                                                  .job = kind->name,
-                                                  .ranks = job->ranks,
-                                                  .bytes = job->bytes});
+            words = case_text(of, "the algorithm's limit at the adapters' line rate, %s for its bytes",
+                              case_number(of, VALIDATE_TIME, (double)job->ideal_ps));
+        JUDGE(of, .subject = subject, .criterion = CRITERION_BUSBW, .unit = VALIDATE_RATE,
+              .value = ended ? busbw(job, job->end - job->start) : 0, .base = busbw(job, job->ideal_ps), .of = words,
+              .why = "the fabric gives a collective less than its adapters could carry",
+              .unjudged =
+                  small && ended ? "below 256 MB latency counts, which no criterion is about: a baseline is" : NULL,
+              .job = kind->name, .ranks = job->ranks, .bytes = job->bytes);
     }
     variant_close(&variant);
 }
@@ -92,13 +78,13 @@ void test_collectives(struct validate_case *of)
     static const struct kind kinds[] = {
         {"allreduce", "ring"}, {"allgather", "ring"}, {"reducescatter", "ring"}, {"alltoall", "auto"}};
     static const uint32_t counts[VALIDATE_LEVELS] = {1, 2, 3};
-    char ranks[64];
+    const char *ranks;
 
     if (of->fabric->gpus < 2 || of->fabric->hosts < 2) {
         validate_skip(of, "", "the fabric has no GPUs in two hosts");
         return;
     }
-    uint64_t least = PART_BYTES * choose_gpus(of, ranks);
+    uint64_t least = PART_BYTES * choose_gpus(of, &ranks);
     if (least < LEAST_BYTES) least = LEAST_BYTES;
     for (uint32_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         for (uint64_t size = SMALL_BYTES; of->plan->level == VALIDATE_FULL && size < LEAST_BYTES; size *= 4)
@@ -117,14 +103,13 @@ static void judge_synthetic(struct validate_case *of)
     } steps[] = {
         {"10 ms", "step-10ms", 10 * PS_MS}, {"50 ms", "step-50ms", 50 * PS_MS}, {"100 ms", "step-100ms", 100 * PS_MS}};
     uint32_t repeat = of->plan->level == VALIDATE_QUICK ? 1 : 3;
-    char jobs[192], ranks[64];
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], ideal[VALIDATE_NUMBER];
+    const char *subject, *words, *ranks;
     struct variant variant = {0};
     ps_t time = 0;
 
-    choose_gpus(of, ranks);
-    snprintf(jobs, sizeof jobs, "[{allreduce: ring, size: " STEP_BYTES_TEXT ", repeat: %u, gap: 1ms%s}]", repeat,
-             ranks);
+    choose_gpus(of, &ranks);
+    const char *jobs =
+        case_text(of, "[{allreduce: ring, size: " STEP_BYTES_TEXT ", repeat: %u, gap: 1ms%s}]", repeat, ranks);
     if (!variant_open(of, "a training step", jobs, &variant, NULL)) return;
     if (!variant_run(of, "a training step", &variant, 100 * PS_S)) return;
     const struct sim_job *job = variant.result.job;
@@ -133,23 +118,15 @@ static void judge_synthetic(struct validate_case *of)
             job[i].end == PS_NEVER || job[i].failed || time == PS_NEVER ? PS_NEVER : time + job[i].end - job[i].start;
     for (uint32_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         double mean = time == PS_NEVER ? INFINITY : (double)time / variant.result.jobs;
-        snprintf(subject, sizeof subject, "step of %s of compute and an AllReduce of %s, mean of %u", steps[i].text,
-                 STEP_BYTES_TEXT, repeat);
-        snprintf(words, sizeof words, "roofline, %s + %s of bytes at line rate", steps[i].text,
-                 validate_number(VALIDATE_TIME, (double)job->ideal_ps, ideal));
-        validate_judge(of,
-                       &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_JCT_RATIO,
-                                                  .warn = CRITERION_JCT_RATIO_WARN,
-                                                  .unit = VALIDATE_TIME,
-                                                  .value = mean + (double)steps[i].compute,
-                                                  .base = (double)(job->ideal_ps + steps[i].compute),
-                                                  .of = words,
-                                                  .why = time == PS_NEVER ? "the AllReduce does not complete"
-                                                                          : "communication is slower than its lines",
-                                                  .job = steps[i].name,
-                                                  .ranks = job->ranks,
-                                                  .bytes = job->bytes});
+        subject = case_text(of, "step of %s of compute and an AllReduce of %s, mean of %u", steps[i].text,
+                            STEP_BYTES_TEXT, repeat);
+        words = case_text(of, "roofline, %s + %s of bytes at line rate", steps[i].text,
+                          case_number(of, VALIDATE_TIME, (double)job->ideal_ps));
+        JUDGE(of, .subject = subject, .criterion = CRITERION_JCT_RATIO, .warn = CRITERION_JCT_RATIO_WARN,
+              .unit = VALIDATE_TIME, .value = mean + (double)steps[i].compute,
+              .base = (double)(job->ideal_ps + steps[i].compute), .of = words,
+              .why = time == PS_NEVER ? "the AllReduce does not complete" : "communication is slower than its lines",
+              .job = steps[i].name, .ranks = job->ranks, .bytes = job->bytes);
     }
     variant_close(&variant);
 }
@@ -171,7 +148,6 @@ static double line_time(const struct sim_result *result, const struct fabric *fa
 static void judge_training(struct validate_case *of, const struct variant *variant, const char *name, bool slice)
 {
     const struct sim_training *training = &variant->result.training[0];
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], compute[VALIDATE_NUMBER], bytes[VALIDATE_NUMBER];
 
     if (training->steps_ended == 0) {
         validate_tell(of, VALIDATE_FAIL, name, "its steps end", "none does within 100 s");
@@ -179,30 +155,18 @@ static void judge_training(struct validate_case *of, const struct variant *varia
     }
     uint64_t ranks = variant->result.job[training->job].ranks;
     double line = line_time(&variant->result, of->fabric, training->steps_ended);
-    snprintf(subject, sizeof subject, "job %.100s of the file: mean of %u steps%s", name, training->steps_ended,
-             slice ? " of its slice" : "");
-    snprintf(words, sizeof words, "roofline, %s of compute + %s of the busiest adapter's bytes at line rate",
-             validate_number(VALIDATE_TIME, (double)training->compute_ps, compute),
-             validate_number(VALIDATE_TIME, line, bytes));
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_JCT_RATIO,
-                                                  .warn = CRITERION_JCT_RATIO_WARN,
-                                                  .unit = VALIDATE_TIME,
-                                                  .value = (double)training->mean_ps,
-                                                  .base = (double)training->compute_ps + line,
-                                                  .of = words,
-                                                  .why = "the step waits longer than its bytes take",
-                                                  .job = name,
-                                                  .ranks = ranks});
-    snprintf(subject, sizeof subject, "job %.100s of the file: exposed share of a step%s", name,
-             slice ? " of its slice" : "");
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_EXPOSED_SHARE,
-                                                  .unit = VALIDATE_RATIO,
-                                                  .value = (double)training->exposed_ps / (double)training->mean_ps,
-                                                  .why = "steps wait for the network for longer than is stated",
-                                                  .job = name,
-                                                  .ranks = ranks});
+    const char *subject = case_text(of, "job %.100s of the file: mean of %u steps%s", name, training->steps_ended,
+                                    slice ? " of its slice" : "");
+    const char *words =
+        case_text(of, "roofline, %s of compute + %s of the busiest adapter's bytes at line rate",
+                  case_number(of, VALIDATE_TIME, (double)training->compute_ps), case_number(of, VALIDATE_TIME, line));
+    JUDGE(of, .subject = subject, .criterion = CRITERION_JCT_RATIO, .warn = CRITERION_JCT_RATIO_WARN,
+          .unit = VALIDATE_TIME, .value = (double)training->mean_ps, .base = (double)training->compute_ps + line,
+          .of = words, .why = "the step waits longer than its bytes take", .job = name, .ranks = ranks);
+    subject = case_text(of, "job %.100s of the file: exposed share of a step%s", name, slice ? " of its slice" : "");
+    JUDGE(of, .subject = subject, .criterion = CRITERION_EXPOSED_SHARE, .unit = VALIDATE_RATIO,
+          .value = (double)training->exposed_ps / (double)training->mean_ps,
+          .why = "steps wait for the network for longer than is stated", .job = name, .ranks = ranks);
 }
 
 void test_training(struct validate_case *of)
@@ -260,10 +224,9 @@ void test_tenants(struct validate_case *of)
     const char *size = of->plan->level == VALIDATE_QUICK     ? "8MB"
                        : of->plan->level == VALIDATE_DEFAULT ? "32MB"
                                                              : "256MB";
-    char *job[2] = {NULL, NULL}, *both = NULL, *one = NULL, subject[VALIDATE_TEXT];
-    double alone[2] = {0, 0}, beside[2] = {0, 0};
+    const char *job[2];
+    double alone[2], beside[2] = {0, 0};
     struct tenants tenants;
-    bool good = true;
 
     choose_tenants(of->fabric, &tenants);
     if (tenants.count[0] < 2 || tenants.count[1] < 2 || of->fabric->hosts < 4) {
@@ -271,36 +234,21 @@ void test_tenants(struct validate_case *of)
         return;
     }
     for (int t = 0; t < 2; t++) {
-        char *ranks = endpoint_list(of->fabric, tenants.endpoint[t], tenants.count[t]);
-        CHECK(ranks &&
-              asprintf(&job[t], "{name: tenant%d, all-to-all: pairwise, size: %s, ranks: %s}", t, size, ranks) > 0);
-        free(ranks);
-    }
-    CHECK(asprintf(&both, "[%s, %s]", job[0], job[1]) > 0);
-    for (int t = 0; t < 2 && good; t++) {
         double time[2] = {0, 0};
-        CHECK(asprintf(&one, "[%s]", job[t]) > 0);
-        good = tenant_times(of, one, time);
+        job[t] = case_text(of, "{name: tenant%d, all-to-all: pairwise, size: %s, ranks: %s}", t, size,
+                           case_list(of, tenants.endpoint[t], tenants.count[t]));
+        if (!tenant_times(of, case_text(of, "[%s]", job[t]), time)) return;
         alone[t] = time[0];
-        free(one);
     }
-    if (good && isinf(alone[0] + alone[1])) {
+    if (isinf(alone[0] + alone[1])) {
         validate_tell(of, VALIDATE_FAIL, "a tenant alone", "its all-to-all completes within 10 s", "it does not");
-        good = false;
+        return;
     }
-    good = good && tenant_times(of, both, beside);
-    int worst = good && beside[1] / alone[1] > beside[0] / alone[0];
-    snprintf(subject, sizeof subject, "all-to-all of %s among %u adapters beside another among %u: time over alone",
-             size, tenants.count[worst], tenants.count[!worst]);
-    if (good)
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_INTERFERENCE,
-                                                      .warn = CRITERION_INTERFERENCE_WARN,
-                                                      .unit = VALIDATE_RATIO,
-                                                      .value = beside[worst] / alone[worst],
-                                                      .why = "tenants that share no adapter slow each other down on "
-                                                             "the links between switches"});
-    free(job[0]);
-    free(job[1]);
-    free(both);
+    if (!tenant_times(of, case_text(of, "[%s, %s]", job[0], job[1]), beside)) return;
+    int worst = beside[1] / alone[1] > beside[0] / alone[0];
+    const char *subject = case_text(of, "all-to-all of %s among %u adapters beside another among %u: time over alone",
+                                    size, tenants.count[worst], tenants.count[!worst]);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_INTERFERENCE, .warn = CRITERION_INTERFERENCE_WARN,
+          .unit = VALIDATE_RATIO, .value = beside[worst] / alone[worst],
+          .why = "tenants that share no adapter slow each other down on the links between switches");
 }

@@ -5,7 +5,6 @@
  *
  * Failures that cut an endpoint off are not run: an adapter without a path cannot go on, and the row says so.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "fabric/fabric.h"
@@ -74,35 +73,25 @@ static struct worst find_worst(const struct each *each)
 static void judge_each(struct validate_case *of, const struct each *each, const char *noun, uint32_t all)
 {
     struct worst worst = find_worst(each);
-    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "", words[VALIDATE_TEXT], time[VALIDATE_NUMBER];
+    const char *why = "", *words;
 
-    snprintf(subject, sizeof subject, "each %s down, %u of %u: jobs that do not complete though a path is left", noun,
-             each->count - 1, all);
-    if (worst.stop) snprintf(why, sizeof why, "%.64s: %.200s", worst.stop->name, worst.stop->why);
-    validate_judge(of,
-                   &(struct validate_finding){
-                       .subject = subject, .criterion = CRITERION_FAILURE_STOPS, .value = worst.stopped, .why = why});
+    const char *subject = case_text(of, "each %s down, %u of %u: jobs that do not complete though a path is left", noun,
+                                    each->count - 1, all);
+    if (worst.stop) why = case_text(of, "%.64s: %.200s", worst.stop->name, worst.stop->why);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_FAILURE_STOPS, .value = worst.stopped, .why = why);
     if (worst.slow) {
-        snprintf(subject, sizeof subject, "each %s down: the slowest, %.64s", noun, worst.slow->name);
-        snprintf(words, sizeof words, "%s explained: %s without it, times capacity before over after, plus new routes",
-                 validate_number(VALIDATE_TIME, (double)worst.slow->predicted_ps, time),
-                 validate_number(VALIDATE_TIME, (double)each->one[0].time_ps, why));
-        snprintf(why, sizeof why, "%.200s; retransmission timers (nics: timeout) and 'converge' are where it goes",
-                 worst.slow->why[0] ? worst.slow->why : "slower than explained");
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_FAILURE_TIME,
-                                                      .unit = VALIDATE_TIME,
-                                                      .value = (double)worst.slow->time_ps,
-                                                      .base = (double)worst.slow->predicted_ps,
-                                                      .of = words,
-                                                      .why = why});
+        subject = case_text(of, "each %s down: the slowest, %.64s", noun, worst.slow->name);
+        words = case_text(of, "%s explained: %s without it, times capacity before over after, plus new routes",
+                          case_number(of, VALIDATE_TIME, (double)worst.slow->predicted_ps),
+                          case_number(of, VALIDATE_TIME, (double)each->one[0].time_ps));
+        why = case_text(of, "%.200s; retransmission timers (nics: timeout) and 'converge' are where it goes",
+                        worst.slow->why[0] ? worst.slow->why : "slower than explained");
+        JUDGE(of, .subject = subject, .criterion = CRITERION_FAILURE_TIME, .unit = VALIDATE_TIME,
+              .value = (double)worst.slow->time_ps, .base = (double)worst.slow->predicted_ps, .of = words, .why = why);
     }
-    snprintf(subject, sizeof subject, "each %s down: runs that deliver other bytes than without", noun);
-    why[0] = '\0';
-    if (worst.differs) snprintf(why, sizeof why, "%.64s", worst.differs->name);
-    validate_judge(of,
-                   &(struct validate_finding){
-                       .subject = subject, .criterion = CRITERION_FAILURE_BYTES, .value = worst.different, .why = why});
+    subject = case_text(of, "each %s down: runs that deliver other bytes than without", noun);
+    why = worst.differs ? case_text(of, "%.64s", worst.differs->name) : "";
+    JUDGE(of, .subject = subject, .criterion = CRITERION_FAILURE_BYTES, .value = worst.different, .why = why);
 }
 
 static void run_each(struct validate_case *of, const struct failures *failures, enum each_what what, uint32_t all)
@@ -115,25 +104,22 @@ static void run_each(struct validate_case *of, const struct failures *failures, 
                                          .sim = {.seed = of->plan->seed, .until = PS_NEVER, .threads = 1},
                                          .quiet = true,
                                          .stopped = of->plan->stopped};
-    char *jobs = failures_jobs(of, failures, 0), subject[64];
+    const char *subject = case_text(of, "each %s down", each_names[what]);
     struct study_error error = {0};
     struct variant variant = {0};
 
-    snprintf(subject, sizeof subject, "each %s down", each_names[what]);
-    if (jobs && variant_open(of, subject, jobs, &variant, NULL)) {
-        struct each each = {
-            .options = &options, .fabric = variant.fabric, .cache = &of->plan->cache, .seeds = 1, .error = &error};
-        if (each_run(&each))
-            judge_each(of, &each, each_names[what], all);
-        else
-            validate_tell(of, VALIDATE_FAIL, subject, "the traffic completes without a failure", "%s",
-                          each.one && each.one[0].why[0] ? each.one[0].why
-                          : error.count                  ? error.text[0]
-                                                         : "it was stopped");
-        each_release(&each);
-        variant_close(&variant);
-    }
-    free(jobs);
+    if (!variant_open(of, subject, failures_jobs(of, failures), &variant, NULL)) return;
+    struct each each = {
+        .options = &options, .fabric = variant.fabric, .cache = &of->plan->cache, .seeds = 1, .error = &error};
+    if (each_run(&each))
+        judge_each(of, &each, each_names[what], all);
+    else
+        validate_tell(of, VALIDATE_FAIL, subject, "the traffic completes without a failure", "%s",
+                      each.one && each.one[0].why[0] ? each.one[0].why
+                      : error.count                  ? error.text[0]
+                                                     : "it was stopped");
+    each_release(&each);
+    variant_close(&variant);
 }
 
 static void test_each(struct validate_case *of, enum each_what what)

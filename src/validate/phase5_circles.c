@@ -7,10 +7,8 @@
  * without congestion control, because the proof does not count on it, with the file's watchdog, and with several
  * hashes: flows need not go the circle's way.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "check/deadlock.h"
 #include "fabric/fabric.h"
 #include "fabric/override.h"
@@ -66,76 +64,59 @@ static void find_circle(const struct validate_case *of, struct circle *ret)
 }
 
 /* All hosts of each pair of edges, each to each, together as long as one host sends a message. */
-static char *circle_jobs(const struct fabric *fabric, const struct circle *circle, const struct failures *failures)
+static const char *circle_jobs(struct validate_case *of, const struct circle *circle, const struct failures *failures)
 {
-    char *jobs = NULL, a[FABRIC_NAME], b[FABRIC_NAME];
-    size_t length = 0;
-    FILE *to = open_memstream(&jobs, &length);
     ps_t at = circle->fails ? ps_add(failures_routes_ps(failures), 100 * PS_US) : 0;
+    FILE *to = case_open(of);
 
-    CHECK(to);
     fputs("[{flows: \"", to);
     for (uint32_t i = 0; i < circle->pairs; i++) {
         uint32_t src[HOSTS_MOST], dst[HOSTS_MOST];
-        uint32_t from = choose_of_edge(fabric, circle->src[i], src, HOSTS_MOST);
-        uint32_t into = choose_of_edge(fabric, circle->dst[i], dst, HOSTS_MOST);
+        uint32_t from = choose_of_edge(of->fabric, circle->src[i], src, HOSTS_MOST);
+        uint32_t into = choose_of_edge(of->fabric, circle->dst[i], dst, HOSTS_MOST);
         for (uint32_t f = 0; f < from * into; f++)
-            fprintf(to, "%s %s %lluB %lluns\\n", endpoint_name(fabric, src[f % from], a),
-                    endpoint_name(fabric, dst[f / from], b), (unsigned long long)(failures->bytes / into + 1),
-                    (unsigned long long)(at / PS_NS));
+            fprintf(to, "%s %s %lluB %lluns\\n", case_endpoint(of, src[f % from]), case_endpoint(of, dst[f / from]),
+                    (unsigned long long)(failures->bytes / into + 1), (unsigned long long)(at / PS_NS));
     }
     fputs("\"}]", to);
-    CHECK(fclose(to) == 0);
-    return jobs;
+    return case_close(of);
 }
 
-static char *flood_jobs(const struct fabric *fabric, const struct failures *failures)
+static const char *flood_jobs(const struct validate_case *of, const struct failures *failures)
 {
-    char *ranks = endpoint_list(fabric, failures->rank, failures->ranks), *jobs = NULL;
-
-    CHECK(ranks && asprintf(&jobs, "[{all-to-all: at-once, size: %lluB, ranks: %s}]",
-                            (unsigned long long)failures->bytes, ranks) > 0);
-    free(ranks);
-    return jobs;
-}
-
-static const char *failure_name(const struct fabric *fabric, const struct deadlock_failure *failed,
-                                char buf[FABRIC_NAME])
-{
-    if (failed->port != FABRIC_NONE) return fabric_port_name(fabric, failed->port, buf);
-    snprintf(buf, FABRIC_NAME, "%s", fabric->node[failed->node].name);
-    return buf;
+    return case_text(of, "[{all-to-all: at-once, size: %lluB, ranks: %s}]", (unsigned long long)failures->bytes,
+                     case_list(of, failures->rank, failures->ranks));
 }
 
 struct stress {
-    char fault[256], subject[VALIDATE_TEXT];
-    char *jobs;
+    const char *fault, *subject, *jobs; /* fault "": none */
 };
 
-static void write_stress(const struct validate_case *of, const struct circle *circle, const struct failures *failures,
-                         struct stress *ret)
+static struct stress write_stress(struct validate_case *of, const struct circle *circle,
+                                  const struct failures *failures)
 {
-    char name[FABRIC_NAME], first[FABRIC_NAME];
+    struct stress stress = {.fault = ""};
 
-    *ret = (struct stress){.jobs = circle->pairs ? circle_jobs(of->fabric, circle, failures)
-                                                 : flood_jobs(of->fabric, failures)};
     if (circle->pairs) {
-        if (circle->fails)
-            snprintf(ret->fault, sizeof ret->fault, "down %.90s at 1us",
-                     failure_name(of->fabric, &circle->failed, name));
-        snprintf(
-            ret->subject, sizeof ret->subject,
-            "the circle of %u links from %.64s on that `check` finds%s%.64s, with its traffic: deadlocks that hold",
-            circle->cycle.hops, fabric_port_name(of->fabric, circle->cycle.hop[0], first),
-            circle->fails ? " without " : "", circle->fails ? name : "");
-        return;
+        const struct deadlock_failure *failed = &circle->failed;
+        const char *name = !circle->fails                ? ""
+                           : failed->port != FABRIC_NONE ? case_port(of, failed->port)
+                                                         : of->fabric->node[failed->node].name;
+        if (circle->fails) stress.fault = case_text(of, "down %.90s at 1us", name);
+        stress.subject = case_text(
+            of, "the circle of %u links from %.64s on that `check` finds%s%.64s, with its traffic: deadlocks that hold",
+            circle->cycle.hops, case_port(of, circle->cycle.hop[0]), circle->fails ? " without " : "", name);
+        stress.jobs = circle_jobs(of, circle, failures);
+        return stress;
     }
     if (failures->link != FABRIC_NONE)
-        snprintf(ret->fault, sizeof ret->fault, "down %.90s at 100us",
-                 fabric_port_name(of->fabric, failures->link, name));
-    snprintf(ret->subject, sizeof ret->subject, "%s; all to all%s: deadlocks that hold",
-             circle->found ? "no traffic goes by the circle that `check` finds" : "`check` finds no circle",
-             ret->fault[0] ? " with a link down" : "");
+        stress.fault = case_text(of, "down %.90s at 100us", case_port(of, failures->link));
+    stress.subject =
+        case_text(of, "%s; all to all%s: deadlocks that hold",
+                  circle->found ? "no traffic goes by the circle that `check` finds" : "`check` finds no circle",
+                  stress.fault[0] ? " with a link down" : "");
+    stress.jobs = flood_jobs(of, failures);
+    return stress;
 }
 
 struct outcome {
@@ -193,27 +174,20 @@ void test_circles(struct validate_case *of)
     static const ps_t times[VALIDATE_LEVELS] = {
         [VALIDATE_QUICK] = PS_MS, [VALIDATE_DEFAULT] = 3 * PS_MS, [VALIDATE_FULL] = 300 * PS_MS};
     static const uint32_t hashes[VALIDATE_LEVELS] = {1, 3, 3};
-    char why[VALIDATE_TEXT] = "", subject[VALIDATE_TEXT];
+    const char *why = "", *subject;
     struct outcome outcome = {0};
     struct failures failures;
     struct circle circle;
-    struct stress stress;
-    bool ran = true;
 
     if (!failures_choose(of, times[of->plan->level], &failures)) return;
     find_circle(of, &circle);
-    write_stress(of, &circle, &failures, &stress);
+    const struct stress stress = write_stress(of, &circle, &failures);
     uint32_t runs = circle.pairs ? hashes[of->plan->level] : 1;
-    for (uint32_t i = 0; i < runs && ran && outcome.closed == 0; i++)
-        ran = run_stress(of, &stress, &failures, of->plan->seed + i, &outcome);
-    if (ran) {
-        if (outcome.closed)
-            snprintf(why, sizeof why, "%u queues from %.90s on wait for each other", outcome.waits, outcome.where);
-        snprintf(subject, sizeof subject, "%.280s%s", stress.subject,
-                 outcome.closed > outcome.held ? " (broken by the watchdog)" : "");
-        validate_judge(of,
-                       &(struct validate_finding){
-                           .subject = subject, .criterion = CRITERION_DEADLOCKS, .value = outcome.held, .why = why});
-    }
-    free(stress.jobs);
+    for (uint32_t i = 0; i < runs && outcome.closed == 0; i++)
+        if (!run_stress(of, &stress, &failures, of->plan->seed + i, &outcome)) return;
+    if (outcome.closed)
+        why = case_text(of, "%u queues from %.90s on wait for each other", outcome.waits, outcome.where);
+    subject =
+        case_text(of, "%.280s%s", stress.subject, outcome.closed > outcome.held ? " (broken by the watchdog)" : "");
+    JUDGE(of, .subject = subject, .criterion = CRITERION_DEADLOCKS, .value = outcome.held, .why = why);
 }

@@ -2,7 +2,6 @@
 /*
  * Phase 5, what is over soon: a link that flaps, a switch that is reset, drained or routed around.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/wide.h"
@@ -18,16 +17,11 @@ static const ps_t lengths[VALIDATE_LEVELS] = {
 
 struct passing { /* a fault, and what it explains */
     const char *name;
-    char fault[256];
+    const char *fault;
     uint32_t node, port;
     ps_t outage_ps;
     bool no_loss; /* announced: nothing may be lost */
 };
-
-static unsigned long long in_ns(ps_t time)
-{
-    return (unsigned long long)(time / PS_NS);
-}
 
 static ps_t explained(const struct fabric *fabric, const struct passing *as, ps_t base)
 {
@@ -40,26 +34,21 @@ static ps_t explained(const struct fabric *fabric, const struct passing *as, ps_
 static void judge_time(struct validate_case *of, const char *name, ps_t time, ps_t base, ps_t most,
                        const struct variant *variant)
 {
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], one[VALIDATE_NUMBER], two[VALIDATE_NUMBER], why[VALIDATE_TEXT];
     struct variant_counts counts = variant_count(variant);
 
-    snprintf(subject, sizeof subject, "%s: time of the traffic across it", name);
-    snprintf(words, sizeof words, "%s explained: %s without, capacity that is gone, outages",
-             validate_number(VALIDATE_TIME, (double)most, one), validate_number(VALIDATE_TIME, (double)base, two));
+    const char *subject = case_text(of, "%s: time of the traffic across it", name);
+    const char *words =
+        case_text(of, "%s explained: %s without, capacity that is gone, outages",
+                  case_number(of, VALIDATE_TIME, (double)most), case_number(of, VALIDATE_TIME, (double)base));
     if (time == PS_NEVER) {
         validate_tell(of, VALIDATE_FAIL, subject, "it completes", "%llu work requests failed, %llu timeouts",
                       (unsigned long long)variant->result.work_failed, (unsigned long long)counts.timeouts);
         return;
     }
-    snprintf(why, sizeof why, "%llu timeouts, %llu packets sent again", (unsigned long long)counts.timeouts,
-             (unsigned long long)counts.again);
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_FAILURE_TIME,
-                                                  .unit = VALIDATE_TIME,
-                                                  .value = (double)time,
-                                                  .base = (double)most,
-                                                  .of = words,
-                                                  .why = why});
+    const char *why = case_text(of, "%llu timeouts, %llu packets sent again", (unsigned long long)counts.timeouts,
+                                (unsigned long long)counts.again);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_FAILURE_TIME, .unit = VALIDATE_TIME, .value = (double)time,
+          .base = (double)most, .of = words, .why = why);
 }
 
 static ps_t time_without(struct validate_case *of, const struct failures *failures, const char *jobs,
@@ -76,35 +65,33 @@ static ps_t time_without(struct validate_case *of, const struct failures *failur
     return base;
 }
 
-static uint32_t write_passing(const struct failures *failures, const struct fabric *fabric, ps_t base,
+static uint32_t write_passing(const struct validate_case *of, const struct failures *failures, ps_t base,
                               struct passing ret[4])
 {
+    const struct fabric *fabric = of->fabric;
     ps_t routes = failures_routes_ps(failures), at = base / 4, down = base / 10;
     const char *spine = failures->spine == FABRIC_NONE ? NULL : fabric->node[failures->spine].name;
-    char link[FABRIC_NAME];
     uint32_t count = 0;
 
     if (failures->link != FABRIC_NONE) {
-        fabric_port_name(fabric, failures->link, link);
-        ret[count] = (struct passing){.name = "flap of a link",
-                                      .node = fabric->port[failures->link].node,
-                                      .port = failures->link,
-                                      .outage_ps = FLAPS * ps_add(2 * routes, down)};
-        snprintf(ret[count++].fault, sizeof ret->fault, "flap %.90s at %lluns every %lluns down %lluns times %u", link,
-                 in_ns(at), in_ns(ps_add(2 * routes, 2 * down)), in_ns(down), FLAPS);
+        ret[count++] = (struct passing){.name = "flap of a link",
+                                        .fault = case_text(of, "flap %.90s at %lluns every %lluns down %lluns times %u",
+                                                           case_port(of, failures->link), in_ns(at),
+                                                           in_ns(ps_add(2 * routes, 2 * down)), in_ns(down), FLAPS),
+                                        .node = fabric->port[failures->link].node,
+                                        .port = failures->link,
+                                        .outage_ps = FLAPS * ps_add(2 * routes, down)};
     }
     for (int i = 0; spine && i < 3; i++) {
         static const char *const names[] = {"reset of a spine", "drain of a spine", "routes that avoid a spine"};
         struct passing *as = &ret[count++];
         *as = (struct passing){
             .name = names[i], .node = failures->spine, .port = FABRIC_NONE, .outage_ps = 2 * routes, .no_loss = i > 0};
-        if (i == 0)
-            snprintf(as->fault, sizeof as->fault, "reset %.64s at %lluns for %lluns", spine, in_ns(at),
-                     in_ns(base / 2));
+        if (i == 0) as->fault = case_text(of, "reset %.64s at %lluns for %lluns", spine, in_ns(at), in_ns(base / 2));
         if (i == 1)
-            snprintf(as->fault, sizeof as->fault, "drain %.64s at %lluns for %lluns ahead %lluns", spine, in_ns(at),
-                     in_ns(base / 2), in_ns(2 * routes));
-        if (i == 2) snprintf(as->fault, sizeof as->fault, "withdraw %.64s at %lluns", spine, in_ns(at));
+            as->fault = case_text(of, "drain %.64s at %lluns for %lluns ahead %lluns", spine, in_ns(at),
+                                  in_ns(base / 2), in_ns(2 * routes));
+        if (i == 2) as->fault = case_text(of, "withdraw %.64s at %lluns", spine, in_ns(at));
     }
     return count;
 }
@@ -117,9 +104,9 @@ void test_passing(struct validate_case *of)
     uint64_t lost = 0;
 
     if (!failures_choose(of, lengths[of->plan->level], &failures)) return;
-    char *jobs = failures_jobs(of, &failures, 0);
+    const char *jobs = failures_jobs(of, &failures);
     ps_t base = time_without(of, &failures, jobs, &lost);
-    uint32_t count = base == PS_NEVER ? 0 : write_passing(&failures, of->fabric, base, passing);
+    uint32_t count = base == PS_NEVER ? 0 : write_passing(of, &failures, base, passing);
     if (base != PS_NEVER && count == 0)
         validate_skip(of, "", "no link and no switch can go without an adapter being cut off");
     for (uint32_t i = 0; i < count; i++) {
@@ -130,5 +117,4 @@ void test_passing(struct validate_case *of)
         if (passing[i].no_loss) failures_judge_lost(of, passing[i].name, &variant, lost);
         variant_close(&variant);
     }
-    free(jobs);
 }

@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/check.h"
 #include "fabric/fabric.h"
 #include "fabric/override.h"
 #include "study/each.h"
@@ -35,18 +34,16 @@ static bool run_iterations(struct validate_case *of, const struct failures *fail
 {
     const struct sim_options options = {.threads = 1, .seed = seed};
     const char *const faults[] = {fault};
-    char *ranks = endpoint_list(of->fabric, failures->rank, failures->ranks), *jobs = NULL;
+    const char *jobs =
+        case_text(of, "[{permutation: 1, size: %lluB, ranks: %s, repeat: %u}]", (unsigned long long)failures->bytes,
+                  case_list(of, failures->rank, failures->ranks), count);
 
-    CHECK(ranks && asprintf(&jobs, "[{permutation: 1, size: %lluB, ranks: %s, repeat: %u}]",
-                            (unsigned long long)failures->bytes, ranks, count) > 0);
     *variant = (struct variant){.fault = faults, .faults = 1};
     if (!of->fabric->converge.on)
         variant->override[variant->overrides++] = (struct fabric_override){"converge", failures->converge_text};
     bool good = variant_open(of, name, jobs, variant, &options);
     variant->fault = NULL; /* they are in the fabric by now, and the list is not to outlive this */
     variant->faults = 0;
-    free(ranks);
-    free(jobs);
     return good && variant_run(of, name, variant, LONGEST_PS);
 }
 
@@ -84,23 +81,17 @@ static bool steady_iterations(struct validate_case *of, const struct failures *f
 static void judge_impact(struct validate_case *of, const char *name, const struct iterations *steady, double slowest,
                          const struct failures *failures)
 {
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], time[VALIDATE_NUMBER];
     double p99 = steady->time[(uint64_t)steady->count * 99 / 100];
     uint64_t num = 1, den = 1;
 
     each_loss(of->fabric, failures->spine, FABRIC_NONE, &num, &den);
-    snprintf(subject, sizeof subject, "%s: slowest iteration%s", name, slowest <= p99 ? " (no impact)" : "");
-    snprintf(words, sizeof words, "P99 of %u steady iterations, %s, x capacity before over after, %.3f", steady->count,
-             validate_number(VALIDATE_TIME, p99, time), (double)num / (double)den);
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_IMPACT,
-                                                  .warn = CRITERION_IMPACT_WARN,
-                                                  .unit = VALIDATE_TIME,
-                                                  .value = slowest,
-                                                  .base = p99 * (double)num / (double)den,
-                                                  .of = words,
-                                                  .why = "what moved to other links is in the way of others there, or "
-                                                         "packets that came out of order were sent again"});
+    const char *subject = case_text(of, "%s: slowest iteration%s", name, slowest <= p99 ? " (no impact)" : "");
+    const char *words = case_text(of, "P99 of %u steady iterations, %s, x capacity before over after, %.3f",
+                                  steady->count, case_number(of, VALIDATE_TIME, p99), (double)num / (double)den);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_IMPACT, .warn = CRITERION_IMPACT_WARN, .unit = VALIDATE_TIME,
+          .value = slowest, .base = p99 * (double)num / (double)den, .of = words,
+          .why = "what moved to other links is in the way of others there, or packets that came out of order were sent "
+                 "again");
 }
 
 void test_impact(struct validate_case *of)
@@ -109,7 +100,6 @@ void test_impact(struct validate_case *of)
     struct iterations steady;
     struct failures failures;
     struct variant variant;
-    char fault[256];
 
     if (!failures_choose(of, lengths[of->plan->level], &failures)) return;
     if (failures.spine == FABRIC_NONE) {
@@ -120,9 +110,8 @@ void test_impact(struct validate_case *of)
     ps_t at = BEFORE * (ps_t)steady.time[0], ahead = ps_add(failures_routes_ps(&failures), DOWN_PS);
     uint32_t count = BEFORE + (uint32_t)((double)ps_add(2 * ahead, DOWN_PS) / steady.time[0]) + 2;
     double slowest = 0;
-    snprintf(fault, sizeof fault, "drain %.64s at %lluns for %lluns ahead %lluns",
-             of->fabric->node[failures.spine].name, (unsigned long long)(at / PS_NS),
-             (unsigned long long)(DOWN_PS / PS_NS), (unsigned long long)(ahead / PS_NS));
+    const char *fault = case_text(of, "drain %.64s at %lluns for %lluns ahead %lluns",
+                                  of->fabric->node[failures.spine].name, in_ns(at), in_ns(DOWN_PS), in_ns(ahead));
     if (!run_iterations(of, &failures, name, count, fault, of->plan->seed, &variant)) return;
     for (uint32_t j = 0; j < variant.result.jobs; j++)
         if (variant.result.job[j].end > at) slowest = fmax(slowest, iteration_time(&variant.result.job[j]));

@@ -6,7 +6,6 @@
  * One host is bad and is being sent to; the others send to each other.  What they lose is held against the same traffic
  * with a good host.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "validate/failures.h"
@@ -21,34 +20,20 @@
 static const ps_t lengths[VALIDATE_LEVELS] = {
     [VALIDATE_QUICK] = PS_MS, [VALIDATE_DEFAULT] = 2 * PS_MS, [VALIDATE_FULL] = 10 * PS_MS};
 
-static unsigned long long in_ns(ps_t time)
-{
-    return (unsigned long long)(time / PS_NS);
-}
-
 /* The first rank is sent to by the last; the others go round among themselves.  A last message long after keeps the run
- * going for so long.  To be freed; NULL: no memory. */
-static char *write_jobs(const struct validate_case *of, const struct failures *failures, ps_t lasts)
+ * going for so long. */
+static const char *write_jobs(const struct validate_case *of, const struct failures *failures, ps_t lasts)
 {
-    char *others = endpoint_list(of->fabric, failures->rank + 1, failures->ranks - 1), *jobs = NULL;
-    char bad[FABRIC_NAME], from[FABRIC_NAME], to_other[FABRIC_NAME];
-    size_t length = 0;
-    FILE *to = others ? open_memstream(&jobs, &length) : NULL;
+    unsigned long long bytes = failures->bytes;
+    const char *others = case_list(of, failures->rank + 1, failures->ranks - 1), *last = "";
+    const char *from = case_endpoint(of, failures->rank[failures->ranks - 1]);
 
-    endpoint_name(of->fabric, failures->rank[failures->ranks - 1], from);
-    endpoint_name(of->fabric, failures->rank[1], to_other);
-    if (to) {
-        fprintf(to, "[{name: others, permutation: 1, size: %lluB, ranks: %s}", (unsigned long long)failures->bytes,
-                others);
-        fprintf(to, ", {name: to-it, flows: \"%s %s %lluB\"}", from, endpoint_name(of->fabric, failures->rank[0], bad),
-                (unsigned long long)failures->bytes / 4);
-        if (lasts) fprintf(to, ", {name: last, flows: \"%s %s 64B %lluns\"}", from, to_other, in_ns(lasts));
-        fputs("]", to);
-    }
-    free(others);
-    if (to && fclose(to) == 0) return jobs;
-    free(jobs);
-    return NULL;
+    if (lasts)
+        last = case_text(of, ", {name: last, flows: \"%s %s 64B %lluns\"}", from, case_endpoint(of, failures->rank[1]),
+                         in_ns(lasts));
+    return case_text(
+        of, "[{name: others, permutation: 1, size: %lluB, ranks: %s}, {name: to-it, flows: \"%s %s %lluB\"}%s]", bytes,
+        others, from, case_endpoint(of, failures->rank[0]), bytes / 4, last);
 }
 
 /* Of the others alone; PS_NEVER: they did not end. */
@@ -61,15 +46,10 @@ static ps_t others_time(const struct variant *variant)
 
 static void judge_others(struct validate_case *of, const char *name, ps_t time, ps_t base)
 {
-    char subject[VALIDATE_TEXT];
-
-    snprintf(subject, sizeof subject, "%s: rate of the other hosts, over that with a good one", name);
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_OTHERS_RATE,
-                                                  .unit = VALIDATE_RATIO,
-                                                  .value = time == PS_NEVER ? 0 : (double)base / (double)time,
-                                                  .why = "the bad host's pauses spread to those that have nothing to "
-                                                         "do with it"});
+    const char *subject = case_text(of, "%s: rate of the other hosts, over that with a good one", name);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_OTHERS_RATE, .unit = VALIDATE_RATIO,
+          .value = time == PS_NEVER ? 0 : (double)base / (double)time,
+          .why = "the bad host's pauses spread to those that have nothing to do with it");
 }
 
 /* The switch port that the bad host hangs on. */
@@ -90,34 +70,24 @@ static void judge_watchdog(struct validate_case *of, const struct variant *varia
     uint32_t priority = fabric->classes[choose_class(fabric)].priority;
     const struct fabric_watchdog *watchdog =
         &fabric->sw[fabric->edge_switch[fabric->edge_of[failures->rank[0]]]].watchdog;
-    char words[VALIDATE_TEXT], one[VALIDATE_NUMBER], two[VALIDATE_NUMBER];
 
     if (!port || !port->sw || port->sw->prio[priority].watchdog_detected == 0) {
         validate_tell(of, VALIDATE_FAIL, "NIC storm: the watchdog acts", "it acts within poll + detect",
                       "it did not act");
         return;
     }
-    snprintf(words, sizeof words, "poll %s + detect %s + 10us for the first pause",
-             validate_number(VALIDATE_TIME, (double)watchdog->poll_ps, one),
-             validate_number(VALIDATE_TIME, (double)watchdog->detect_ps, two));
-    validate_judge(
-        of, &(struct validate_finding){.subject = "NIC storm: from its begin to what the watchdog did",
-                                       .criterion = CRITERION_WATCHDOG_TIME,
-                                       .unit = VALIDATE_TIME,
-                                       .value = (double)port->sw->prio[priority].watchdog_acted_at_ps - (double)at,
-                                       .base = (double)(watchdog->poll_ps + watchdog->detect_ps + PAUSE_WAY_PS),
-                                       .of = words});
-    snprintf(words, sizeof words, "poll %s + restore %s",
-             validate_number(VALIDATE_TIME, (double)watchdog->poll_ps, one),
-             validate_number(VALIDATE_TIME, (double)watchdog->restore_ps, two));
+    const char *words = case_text(of, "poll %s + detect %s + 10us for the first pause",
+                                  case_number(of, VALIDATE_TIME, (double)watchdog->poll_ps),
+                                  case_number(of, VALIDATE_TIME, (double)watchdog->detect_ps));
+    JUDGE(of, .subject = "NIC storm: from its begin to what the watchdog did", .criterion = CRITERION_WATCHDOG_TIME,
+          .unit = VALIDATE_TIME, .value = (double)port->sw->prio[priority].watchdog_acted_at_ps - (double)at,
+          .base = (double)(watchdog->poll_ps + watchdog->detect_ps + PAUSE_WAY_PS), .of = words);
+    words = case_text(of, "poll %s + restore %s", case_number(of, VALIDATE_TIME, (double)watchdog->poll_ps),
+                      case_number(of, VALIDATE_TIME, (double)watchdog->restore_ps));
     if (port->sw->prio[priority].watchdog_restored)
-        validate_judge(of, &(struct validate_finding){
-                               .subject = "NIC storm: from its end to the queue being back",
-                               .criterion = CRITERION_WATCHDOG_TIME,
-                               .unit = VALIDATE_TIME,
-                               .value = (double)port->sw->prio[priority].watchdog_restored_at_ps - (double)end,
-                               .base = (double)(watchdog->poll_ps + watchdog->restore_ps),
-                               .of = words});
+        JUDGE(of, .subject = "NIC storm: from its end to the queue being back", .criterion = CRITERION_WATCHDOG_TIME,
+              .unit = VALIDATE_TIME, .value = (double)port->sw->prio[priority].watchdog_restored_at_ps - (double)end,
+              .base = (double)(watchdog->poll_ps + watchdog->restore_ps), .of = words);
     else
         validate_tell(of, VALIDATE_FAIL, "NIC storm: the watchdog restores the queue", "it does once the storm is over",
                       "it did not");
@@ -129,8 +99,6 @@ static void run_storm(struct validate_case *of, const struct failures *failures,
     const struct fabric_class *class = &fabric->classes[choose_class(fabric)];
     const struct fabric_watchdog *watchdog =
         &fabric->sw[fabric->edge_switch[fabric->edge_of[failures->rank[0]]]].watchdog;
-    char fault[256], name[FABRIC_NAME];
-    const char *faults[] = {fault};
     struct variant variant;
     ps_t at = base / 4, lasts = fabric_watchdog_runs(watchdog) ? 2 * (watchdog->poll_ps + watchdog->detect_ps) : PS_S;
 
@@ -138,13 +106,11 @@ static void run_storm(struct validate_case *of, const struct failures *failures,
         validate_skip(of, "NIC storm", "no class of this fabric is paused");
         return;
     }
-    snprintf(fault, sizeof fault, "pause %.90s priority %u at %lluns for %lluns",
-             endpoint_name(fabric, failures->rank[0], name), class->priority, in_ns(at), in_ns(lasts));
+    const char *fault = case_text(of, "pause %.90s priority %u at %lluns for %lluns",
+                                  case_endpoint(of, failures->rank[0]), class->priority, in_ns(at), in_ns(lasts));
     ps_t until = at + lasts + watchdog->poll_ps + 2 * watchdog->restore_ps + 10 * PS_MS;
-    char *jobs = write_jobs(of, failures, until);
-    bool ran = failures_run(of, "NIC storm", failures, jobs, faults, 1, until, &variant);
-    free(jobs);
-    if (!ran) return;
+    const char *jobs = write_jobs(of, failures, until);
+    if (!failures_run(of, "NIC storm", failures, jobs, &fault, 1, until, &variant)) return;
     judge_others(of, "NIC storm", others_time(&variant), base);
     if (fabric_watchdog_runs(watchdog))
         judge_watchdog(of, &variant, failures, at, at + lasts);
@@ -156,8 +122,6 @@ static void run_storm(struct validate_case *of, const struct failures *failures,
 
 static void run_slow(struct validate_case *of, const struct failures *failures, const char *jobs, ps_t base)
 {
-    char fault[256], name[FABRIC_NAME];
-    const char *faults[] = {fault};
     uint64_t rate = of->fabric->port[of->fabric->endpoint[failures->rank[0]].port].rate_bps;
     struct variant variant;
 
@@ -165,10 +129,9 @@ static void run_slow(struct validate_case *of, const struct failures *failures, 
         validate_skip(of, "slow receiver", "no class of this fabric is paused");
         return;
     }
-    snprintf(fault, sizeof fault, "receive %.90s rate %lluM at %lluns",
-             endpoint_name(of->fabric, failures->rank[0], name), (unsigned long long)(rate / 4 / 1000000),
-             in_ns(base / 4));
-    if (!failures_run(of, "slow receiver", failures, jobs, faults, 1, LONGEST_PS, &variant)) return;
+    const char *fault = case_text(of, "receive %.90s rate %lluM at %lluns", case_endpoint(of, failures->rank[0]),
+                                  (unsigned long long)(rate / 4 / 1000000), in_ns(base / 4));
+    if (!failures_run(of, "slow receiver", failures, jobs, &fault, 1, LONGEST_PS, &variant)) return;
     judge_others(of, "slow receiver, a quarter of its line", others_time(&variant), base);
     variant_close(&variant);
 }
@@ -177,33 +140,28 @@ static void run_slow(struct validate_case *of, const struct failures *failures, 
 static void run_ber(struct validate_case *of, const struct failures *failures)
 {
     static const char *const sizes[VALIDATE_LEVELS] = {"1GB", "1GB", "4GB"};
-    uint32_t port = of->fabric->endpoint[failures->rank[1]].port;
-    char subject[VALIDATE_TEXT], fault[256], name[FABRIC_NAME], to[FABRIC_NAME], why[VALIDATE_TEXT], jobs[512];
-    const char *faults[] = {fault};
+    const char *name = case_endpoint(of, failures->rank[1]);
+    const char *fault = case_text(of, "corrupt %.90s ber 1e-9", name);
+    const char *jobs =
+        case_text(of, "[{flows: \"%s %s %s\"}]", case_endpoint(of, failures->rank[2]), name, sizes[of->plan->level]);
     struct variant variant;
 
-    fabric_port_name(of->fabric, port, name);
-    snprintf(fault, sizeof fault, "corrupt %.90s ber 1e-9", name);
-    snprintf(jobs, sizeof jobs, "[{flows: \"%s %s %s\"}]", endpoint_name(of->fabric, failures->rank[2], to), name,
-             sizes[of->plan->level]);
-    snprintf(subject, sizeof subject, "bit error rate of 1e-9 on the cable of %.90s", name);
-    if (!failures_run(of, subject, failures, jobs, faults, 1, 10 * LONGEST_PS, &variant)) return;
+    const char *subject = case_text(of, "bit error rate of 1e-9 on the cable of %.90s", name);
+    if (!failures_run(of, subject, failures, jobs, &fault, 1, 10 * LONGEST_PS, &variant)) return;
     struct variant_counts counts = variant_count(&variant);
-    snprintf(subject + strlen(subject), sizeof subject - strlen(subject),
-             ", which loses %llu: share of packets that are sent again", (unsigned long long)counts.lost);
+    subject = case_text(of, "%s, which loses %llu: share of packets that are sent again", subject,
+                        (unsigned long long)counts.lost);
     uint64_t packets = 0;
     for (uint32_t i = 0; i < variant.result.nics; i++)
         packets += variant.result.nic[i].common.tx_packets;
-    snprintf(why, sizeof why, "%llu lost, %llu sent again, %llu timeouts: what is lost once is sent many times",
-             (unsigned long long)counts.lost, (unsigned long long)counts.again, (unsigned long long)counts.timeouts);
+    const char *why = case_text(of, "%llu lost, %llu sent again, %llu timeouts: what is lost once is sent many times",
+                                (unsigned long long)counts.lost, (unsigned long long)counts.again,
+                                (unsigned long long)counts.timeouts);
     if (failures_time(&variant) == PS_NEVER)
         validate_tell(of, VALIDATE_FAIL, subject, "every request completes", "%s", why);
     else
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_BER_AGAIN,
-                                                      .unit = VALIDATE_RATIO,
-                                                      .value = packets ? (double)counts.again / (double)packets : 0,
-                                                      .why = why});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_BER_AGAIN, .unit = VALIDATE_RATIO,
+              .value = packets ? (double)counts.again / (double)packets : 0, .why = why);
     variant_close(&variant);
 }
 
@@ -218,7 +176,7 @@ void test_bad_host(struct validate_case *of)
         validate_skip(of, "", "there are no two hosts besides the bad one");
         return;
     }
-    char *jobs = write_jobs(of, &failures, 0);
+    const char *jobs = write_jobs(of, &failures, 0);
     if (failures_run(of, "with a good host", &failures, jobs, NULL, 0, LONGEST_PS, &variant)) {
         base = others_time(&variant);
         if (base == PS_NEVER)
@@ -230,5 +188,4 @@ void test_bad_host(struct validate_case *of)
         run_slow(of, &failures, jobs, base);
         run_ber(of, &failures);
     }
-    free(jobs);
 }

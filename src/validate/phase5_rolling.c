@@ -9,10 +9,8 @@
  * The run without a drain is one turn long: flows are alike all the time.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "fabric/fabric.h"
 #include "fabric/routing.h"
 #include "study/each.h"
@@ -29,8 +27,8 @@
 #define DOWN_PS (200 * PS_US) /* that an update takes: long against a packet's way, and nothing else depends on it */
 
 struct rolling {
-    uint32_t *node; /* [count] in the order of their turns */
-    char **fault;   /* [count] */
+    uint32_t *node;     /* [count] in the order of their turns */
+    const char **fault; /* [count] */
     uint32_t count, cut_off, left_out;
     uint32_t rank[RANKS_MOST], ranks; /* endpoints that send and receive: one of an edge */
     uint32_t load;                    /* per cent of a line */
@@ -38,14 +36,6 @@ struct rolling {
     ps_t turn;
     uint64_t num, den; /* capacity before and after, of the switch that takes most */
 };
-
-static void rolling_release(struct rolling *rolling)
-{
-    for (uint32_t i = 0; i < rolling->count; i++)
-        free(rolling->fault[i]);
-    free(rolling->fault);
-    free(rolling->node);
-}
 
 /* Routes are away a convergence after they are told, and back another after the switch is up. */
 static void plan_rolling(struct validate_case *of, const struct failures *failures, struct rolling *ret)
@@ -55,8 +45,8 @@ static void plan_rolling(struct validate_case *of, const struct failures *failur
     uint32_t most = of->plan->level == VALIDATE_QUICK ? QUICK_SWITCHES : UINT32_MAX;
 
     *ret = (struct rolling){.turn = ps_add(2 * ahead, 2 * DOWN_PS), .num = 1, .den = 1};
-    CHECK(ret->node = calloc(fabric->switches + 1u, sizeof *ret->node));
-    CHECK(ret->fault = calloc(fabric->switches + 1u, sizeof *ret->fault));
+    ret->node = ARENA_NEW(of->arena, uint32_t, fabric->switches + 1u);
+    ret->fault = ARENA_NEW(of->arena, const char *, fabric->switches + 1u);
     for (uint32_t n = fabric->hosts; n < fabric->nodes; n++) {
         uint64_t num, den;
         if (each_loss(fabric, n, FABRIC_NONE, &num, &den)) {
@@ -64,9 +54,8 @@ static void plan_rolling(struct validate_case *of, const struct failures *failur
         } else if (ret->count == most) {
             ret->left_out++;
         } else {
-            unsigned long long at = (ret->turn * ret->count + DOWN_PS) / PS_NS;
-            CHECK(asprintf(&ret->fault[ret->count], "drain %s at %lluns for %lluns ahead %lluns", fabric->node[n].name,
-                           at, (unsigned long long)(DOWN_PS / PS_NS), (unsigned long long)(ahead / PS_NS)) > 0);
+            ret->fault[ret->count] = case_text(of, "drain %s at %lluns for %lluns ahead %lluns", fabric->node[n].name,
+                                               in_ns(ret->turn * ret->count + DOWN_PS), in_ns(DOWN_PS), in_ns(ahead));
             ret->node[ret->count++] = n;
             if (den && num * ret->den > ret->num * den) {
                 ret->num = num;
@@ -95,48 +84,38 @@ static void choose_load(const struct validate_case *of, const struct failures *f
 }
 
 /* Flows for so many turns: a job for each set of ranks that reach each other, which is one but for planes apart. */
-static char *write_jobs(const struct fabric *fabric, const struct rolling *rolling, uint32_t turns)
+static const char *write_jobs(struct validate_case *of, const struct rolling *rolling, uint32_t turns)
 {
     uint32_t set[RANKS_MOST];
     bool taken[RANKS_MOST] = {false};
-    char *jobs = NULL;
-    size_t length = 0;
-    FILE *to = open_memstream(&jobs, &length);
+    FILE *to = case_open(of);
 
-    CHECK(to);
     for (uint32_t first = 0; first < rolling->ranks; first++) {
         uint32_t count = 0;
         if (taken[first]) continue;
         for (uint32_t r = first; r < rolling->ranks; r++) {
-            if (taken[r] || (r > first && !fabric_reaches(fabric, rolling->rank[first], rolling->rank[r]))) continue;
+            if (taken[r] || (r > first && !fabric_reaches(of->fabric, rolling->rank[first], rolling->rank[r])))
+                continue;
             set[count++] = rolling->rank[r];
             taken[r] = true;
         }
         if (count < 2) continue;
-        char *ranks = endpoint_list(fabric, set, count);
-        CHECK(ranks);
         fprintf(to,
                 "%s{poisson: {sizes: [[%lluB, 50%%], [%lluB, 100%%]], load: %u%%, until: %lluns}, qps: 8, ranks: %s}",
                 ftell(to) > 0 ? ", " : "[", (unsigned long long)(rolling->flow_bytes * 255 / 256),
-                (unsigned long long)rolling->flow_bytes, rolling->load,
-                (unsigned long long)(rolling->turn * turns / PS_NS), ranks);
-        free(ranks);
+                (unsigned long long)rolling->flow_bytes, rolling->load, in_ns(rolling->turn * turns),
+                case_list(of, set, count));
     }
     fputs("]", to);
-    CHECK(fclose(to) == 0);
-    return jobs;
+    return case_close(of);
 }
 
 /* With these faults; false after a row. */
 static bool run_turns(struct validate_case *of, const struct failures *failures, const struct rolling *rolling,
                       const char *name, uint32_t turns, uint32_t faults, struct variant *variant)
 {
-    char *jobs = write_jobs(of->fabric, rolling, turns);
-    bool good =
-        failures_run(of, name, failures, jobs, (const char *const *)rolling->fault, faults, LONGEST_PS, variant);
-
-    free(jobs);
-    return good;
+    return failures_run(of, name, failures, write_jobs(of, rolling, turns), rolling->fault, faults, LONGEST_PS,
+                        variant);
 }
 
 static uint32_t not_ended(const struct variant *variant)
@@ -168,47 +147,41 @@ static uint32_t unused(const struct variant *variant, const struct rolling *roll
 static void judge_rolling(struct validate_case *of, const char *name, const struct rolling *rolling,
                           const struct variant *variant, double steady, uint64_t without)
 {
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], why[VALIDATE_TEXT] = "";
     uint32_t stopped = not_ended(variant), idle = unused(variant, rolling);
     struct variant_counts counts = variant_count(variant);
 
     if (idle)
         validate_skip(of, name, "%u of these switches carried none of the traffic: of them it says nothing", idle);
-    snprintf(subject, sizeof subject, "%.200s: flows of %u %% load that do not complete", name, rolling->load);
-    snprintf(why, sizeof why, "of %u flows; %llu work requests failed, %llu timeouts", variant->result.flows,
-             (unsigned long long)variant->result.work_failed, (unsigned long long)counts.timeouts);
-    validate_judge(of, &(struct validate_finding){
-                           .subject = subject, .criterion = CRITERION_FAILURE_STOPS, .value = stopped, .why = why});
+    const char *subject = case_text(of, "%.200s: flows of %u %% load that do not complete", name, rolling->load);
+    const char *why = case_text(of, "of %u flows; %llu work requests failed, %llu timeouts", variant->result.flows,
+                                (unsigned long long)variant->result.work_failed, (unsigned long long)counts.timeouts);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_FAILURE_STOPS, .value = stopped, .why = why);
     if (stopped == 0) {
-        snprintf(subject, sizeof subject, "%.200s: p99 of the flows' slowdown", name);
-        snprintf(words, sizeof words, "%.3f explained: %.3f without, times capacity before over after",
-                 steady * (double)rolling->num / (double)rolling->den, steady);
-        snprintf(why, sizeof why, "%llu timeouts, %llu packets sent again", (unsigned long long)counts.timeouts,
-                 (unsigned long long)counts.again);
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_FAILURE_TIME,
-                                                      .unit = VALIDATE_RATIO,
-                                                      .value = variant_p99(variant, FABRIC_NONE),
-                                                      .base = steady * (double)rolling->num / (double)rolling->den,
-                                                      .of = words,
-                                                      .why = why});
+        subject = case_text(of, "%.200s: p99 of the flows' slowdown", name);
+        const char *words = case_text(of, "%.3f explained: %.3f without, times capacity before over after",
+                                      steady * (double)rolling->num / (double)rolling->den, steady);
+        why = case_text(of, "%llu timeouts, %llu packets sent again", (unsigned long long)counts.timeouts,
+                        (unsigned long long)counts.again);
+        JUDGE(of, .subject = subject, .criterion = CRITERION_FAILURE_TIME, .unit = VALIDATE_RATIO,
+              .value = variant_p99(variant, FABRIC_NONE), .base = steady * (double)rolling->num / (double)rolling->den,
+              .of = words, .why = why);
     }
     failures_judge_lost(of, name, variant, without);
 }
 
 static void run_rolling(struct validate_case *of, const struct failures *failures, const struct rolling *rolling)
 {
-    char name[VALIDATE_TEXT];
+    const char *name;
     struct variant variant;
     double steady = NAN;
     uint64_t lost = 0;
 
     if (rolling->left_out)
-        snprintf(name, sizeof name, "%u of %u switches (without --quick: all) drained, down and back, one by one",
-                 rolling->count, rolling->count + rolling->left_out);
+        name = case_text(of, "%u of %u switches (without --quick: all) drained, down and back, one by one",
+                         rolling->count, rolling->count + rolling->left_out);
     else
-        snprintf(name, sizeof name, "all %u switches that leave hosts a path drained, down and back, one by one",
-                 rolling->count);
+        name =
+            case_text(of, "all %u switches that leave hosts a path drained, down and back, one by one", rolling->count);
     for (uint32_t turns = 1; turns <= rolling->count; turns += rolling->count - 1) {
         if (!run_turns(of, failures, rolling, "without a drain", turns, 0, &variant)) return;
         steady = not_ended(&variant) ? INFINITY : variant_p99(&variant, FABRIC_NONE);
@@ -243,5 +216,4 @@ void test_rolling(struct validate_case *of)
         choose_load(of, &failures, &rolling);
         run_rolling(of, &failures, &rolling);
     }
-    rolling_release(&rolling);
 }

@@ -3,7 +3,6 @@
  * Phase 5, what else is on the wires: traffic for storage, backup and management on a network of its own, in a class of
  * its own, and in the same class; links between two sites.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "validate/failures.h"
@@ -42,58 +41,40 @@ static struct other other_class(const struct fabric *fabric)
 /* Time of the RDMA traffic beside so many per cent of the line in this class; NULL: alone.  PS_NEVER after a row. */
 static ps_t time_beside(struct validate_case *of, const struct failures *failures, const char *class, uint32_t percent)
 {
-    char *ranks = endpoint_list(of->fabric, failures->rank, failures->ranks), *jobs = NULL;
-    size_t length = 0;
-    FILE *to = ranks ? open_memstream(&jobs, &length) : NULL;
+    const char *ranks = case_list(of, failures->rank, failures->ranks), *other = "";
+    const char *subject = class ? class : "RDMA alone";
     struct variant variant;
     ps_t time = PS_NEVER;
 
-    if (to) {
-        fprintf(to, "[{name: rdma, permutation: 1, size: %lluB, ranks: %s}", (unsigned long long)failures->bytes,
-                ranks);
-        if (class)
-            fprintf(to, ", {name: other, poisson: {sizes: storage, load: %u%%, until: %lluns}, class: %s, ranks: %s}",
-                    percent, (unsigned long long)(failures->length / PS_NS), class, ranks);
-        fputs("]", to);
-        if (fclose(to) != 0) {
-            free(jobs);
-            jobs = NULL;
-        }
-    }
-    if (failures_run(of, class ? class : "RDMA alone", failures, jobs, NULL, 0, LONGEST_PS, &variant)) {
-        const struct sim_job *job = &variant.result.job[0];
-        if (!job->failed && job->end != PS_NEVER) time = job->end - job->start;
-        if (time == PS_NEVER)
-            validate_tell(of, VALIDATE_FAIL, class ? class : "RDMA alone", "the RDMA traffic completes", "it does not");
-        variant_close(&variant);
-    }
-    free(ranks);
-    free(jobs);
+    if (class)
+        other =
+            case_text(of, ", {name: other, poisson: {sizes: storage, load: %u%%, until: %lluns}, class: %s, ranks: %s}",
+                      percent, in_ns(failures->length), class, ranks);
+    const char *jobs = case_text(of, "[{name: rdma, permutation: 1, size: %lluB, ranks: %s}%s]",
+                                 (unsigned long long)failures->bytes, ranks, other);
+    if (!failures_run(of, subject, failures, jobs, NULL, 0, LONGEST_PS, &variant)) return PS_NEVER;
+    const struct sim_job *job = &variant.result.job[0];
+    if (!job->failed && job->end != PS_NEVER) time = job->end - job->start;
+    if (time == PS_NEVER) validate_tell(of, VALIDATE_FAIL, subject, "the RDMA traffic completes", "it does not");
+    variant_close(&variant);
     return time;
 }
 
 static void judge_separated(struct validate_case *of, const struct other *other, double over)
 {
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT];
-
-    snprintf(subject, sizeof subject, "storage of %u %% of the line in class %.40s: time of RDMA, over alone",
-             other->share_percent, other->class);
-    snprintf(words, sizeof words, "what its share leaves, 1 / (1 - %u %%)", other->share_percent);
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_ISOLATION,
-                                                  .unit = VALIDATE_RATIO,
-                                                  .value = over,
-                                                  .base = 1 / (1 - other->share_percent / 100.0),
-                                                  .of = words,
-                                                  .why = "the class of its own does not keep it apart: shares, "
-                                                         "buffers, or a network of its own"});
+    const char *subject = case_text(of, "storage of %u %% of the line in class %.40s: time of RDMA, over alone",
+                                    other->share_percent, other->class);
+    const char *words = case_text(of, "what its share leaves, 1 / (1 - %u %%)", other->share_percent);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_ISOLATION, .unit = VALIDATE_RATIO, .value = over,
+          .base = 1 / (1 - other->share_percent / 100.0), .of = words,
+          .why = "the class of its own does not keep it apart: shares, buffers, or a network of its own");
 }
 
 void test_networks(struct validate_case *of)
 {
     const struct other other = other_class(of->fabric);
     const char *own = of->fabric->classes[choose_class(of->fabric)].name;
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], apart[VALIDATE_NUMBER] = "none";
+    const char *apart = "none";
     struct failures failures;
 
     if (!failures_choose(of, lengths[of->plan->level], &failures)) return;
@@ -105,16 +86,16 @@ void test_networks(struct validate_case *of)
         validate_skip(of, "separated", "every class is lossless or strict: nothing else has a class of its own");
     if (separated != PS_NEVER) {
         judge_separated(of, &other, (double)separated / (double)alone);
-        snprintf(apart, sizeof apart, "%.2f", (double)separated / (double)alone);
+        apart = case_text(of, "%.2f", (double)separated / (double)alone);
     }
     ps_t shared = time_beside(of, &failures, own, other.share_percent);
     if (shared == PS_NEVER) return;
-    snprintf(subject, sizeof subject,
-             "side by side: a network of its own 1.00, a class of its own %s, the same class %.2f", apart,
-             (double)shared / (double)alone);
-    snprintf(words, sizeof words,
-             "time of RDMA beside storage of %u %% of the line, over alone: a figure, no criterion",
-             other.share_percent);
+    const char *subject =
+        case_text(of, "side by side: a network of its own 1.00, a class of its own %s, the same class %.2f", apart,
+                  (double)shared / (double)alone);
+    const char *words =
+        case_text(of, "time of RDMA beside storage of %u %% of the line, over alone: a figure, no criterion",
+                  other.share_percent);
     validate_tell(of, VALIDATE_PASS, subject, words, "%s", "");
 }
 
@@ -153,29 +134,21 @@ static void judge_far(struct validate_case *of, const struct endpoint_pair *pair
     double bits = (double)flow->bytes * 8 * (double)PS_S, rate = bits / (double)flow->ideal_ps;
     double round_ps = 2 * (double)longest_link_ps(of->fabric, pair->src, pair->dst);
     double line = (double)of->fabric->port[of->fabric->endpoint[pair->src].port].rate_bps;
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], why[VALIDATE_TEXT], src[FABRIC_NAME], dst[FABRIC_NAME];
-    char one[VALIDATE_NUMBER], two[VALIDATE_NUMBER];
 
-    snprintf(subject, sizeof subject, "a message of %s from %.64s to %.64s, over a link of %s, alone",
-             validate_number(VALIDATE_BYTES, (double)flow->bytes, one), endpoint_name(of->fabric, pair->src, src),
-             endpoint_name(of->fabric, pair->dst, dst), validate_number(VALIDATE_TIME, round_ps / 2, two));
-    snprintf(words, sizeof words, "its rate by the closed form, %s", validate_number(VALIDATE_RATE, rate, one));
-    snprintf(why, sizeof why, "the way there and back holds %s (line rate x %s): a window that is smaller, or loss",
-             validate_number(VALIDATE_BYTES, line / 8 * round_ps / (double)PS_S, one),
-             validate_number(VALIDATE_TIME, round_ps, two));
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_SITES_RATE,
-                                                  .unit = VALIDATE_RATE,
-                                                  .value = flow->fct_ps == PS_NEVER ? 0 : bits / (double)flow->fct_ps,
-                                                  .base = rate,
-                                                  .of = words,
-                                                  .why = why});
+    const char *subject = case_text(of, "a message of %s from %.64s to %.64s, over a link of %s, alone",
+                                    case_number(of, VALIDATE_BYTES, (double)flow->bytes), case_endpoint(of, pair->src),
+                                    case_endpoint(of, pair->dst), case_number(of, VALIDATE_TIME, round_ps / 2));
+    const char *words = case_text(of, "its rate by the closed form, %s", case_number(of, VALIDATE_RATE, rate));
+    const char *why = case_text(
+        of, "the way there and back holds %s (line rate x %s): a window that is smaller, or loss",
+        case_number(of, VALIDATE_BYTES, line / 8 * round_ps / (double)PS_S), case_number(of, VALIDATE_TIME, round_ps));
+    JUDGE(of, .subject = subject, .criterion = CRITERION_SITES_RATE, .unit = VALIDATE_RATE,
+          .value = flow->fct_ps == PS_NEVER ? 0 : bits / (double)flow->fct_ps, .base = rate, .of = words, .why = why);
 }
 
 void test_sites(struct validate_case *of)
 {
     static const char subject[] = "a message from one site to the other, alone";
-    char src[FABRIC_NAME], dst[FABRIC_NAME], jobs[512];
     struct failures failures;
     struct endpoint_pair pair;
     struct variant variant;
@@ -185,20 +158,17 @@ void test_sites(struct validate_case *of)
         return;
     }
     if (!failures_choose(of, 5 * PS_MS, &failures)) return;
-    snprintf(jobs, sizeof jobs, "[{flows: \"%s %s %lluB\"}]", endpoint_name(of->fabric, pair.src, src),
-             endpoint_name(of->fabric, pair.dst, dst), (unsigned long long)failures.bytes);
+    const char *jobs = case_text(of, "[{flows: \"%s %s %lluB\"}]", case_endpoint(of, pair.src),
+                                 case_endpoint(of, pair.dst), (unsigned long long)failures.bytes);
     if (failures_run(of, subject, &failures, jobs, NULL, 0, LONGEST_PS, &variant)) {
         judge_far(of, &pair, &variant.result.flow[0]);
         variant_close(&variant);
     }
-    char *all = failures_jobs(of, &failures, 0);
+    const char *all = failures_jobs(of, &failures);
     if (failures_run(of, "between the sites", &failures, all, NULL, 0, LONGEST_PS, &variant)) {
-        validate_judge(of, &(struct validate_finding){
-                               .subject = "traffic between and within the sites: lossless packets that are lost",
-                               .criterion = CRITERION_DROPS,
-                               .value = (double)variant_count(&variant).lossless_drops,
-                               .why = "headroom for a cable of kilometres is megabytes: rocelab check says how many"});
+        JUDGE(of, .subject = "traffic between and within the sites: lossless packets that are lost",
+              .criterion = CRITERION_DROPS, .value = (double)variant_count(&variant).lossless_drops,
+              .why = "headroom for a cable of kilometres is megabytes: rocelab check says how many");
         variant_close(&variant);
     }
-    free(all);
 }

@@ -3,7 +3,6 @@
  * Phase 6, operational: a cause that is planted is found by `diagnose`, what operators watch is exported, and somebody
  * owns every threshold.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "diagnose/baseline.h"
@@ -93,20 +92,20 @@ static uint32_t judge_findings(struct validate_case *of, const struct planted *p
                                bool clean)
 {
     const struct diagnose_finding *first = diagnose->findings ? &diagnose->finding[0] : NULL;
-    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "nothing was found";
+    const char *subject, *why = "nothing was found";
     uint32_t wrong = count_wrong(diagnose, plant, clean);
 
     if (plant->good)
-        snprintf(subject, sizeof subject, "%s: warnings about a good run", plant->name);
+        subject = case_text(of, "%s: warnings about a good run", plant->name);
     else
-        snprintf(subject, sizeof subject, "%s, at %.100s: missing or wrong findings%s", plant->name,
-                 plant->cause[0].any_switch ? "a switch" : plant->cause[0].culprit[0],
-                 plant->acquits ? " (the network is not the cause)" : "");
+        subject = case_text(of, "%s, at %.100s: missing or wrong findings%s", plant->name,
+                            plant->cause[0].any_switch ? "a switch" : plant->cause[0].culprit[0],
+                            plant->acquits ? " (the network is not the cause)" : "");
     if (first)
-        snprintf(why, sizeof why, "%s, %.60s: %.200s", diagnose_rules[first->rule].id,
-                 first->culprit == EVIDENCE_NONE ? "" : diagnose->evidence->object[first->culprit].name, first->what);
-    validate_judge(of, &(struct validate_finding){
-                           .subject = subject, .criterion = CRITERION_DIAGNOSIS, .value = wrong, .why = why});
+        why = case_text(of, "%s, %.60s: %.200s", diagnose_rules[first->rule].id,
+                        first->culprit == EVIDENCE_NONE ? "" : diagnose->evidence->object[first->culprit].name,
+                        first->what);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_DIAGNOSIS, .value = wrong, .why = why);
     return wrong;
 }
 
@@ -149,24 +148,24 @@ static bool has_page(const char *runbook)
 static void judge_runbooks(struct validate_case *of)
 {
     static const char alert[] = "- alert: ", page[] = "runbook: \"docs/runbooks/";
-    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "", runbook[8];
+    char runbook[8];
+    const char *why = "";
     uint32_t missing = 0, alerts = 0;
 
     for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)
         if (!has_page(diagnose_rules[i].runbook) && missing++ == 0)
-            snprintf(why, sizeof why, "%s: no page for %s", diagnose_rules[i].id, diagnose_rules[i].runbook);
+            why = case_text(of, "%s: no page for %s", diagnose_rules[i].id, diagnose_rules[i].runbook);
     for (const char *at = alert_rules; (at = strstr(at, alert)); alerts++) {
         at += strlen(alert);
         const char *next = strstr(at, alert), *its = strstr(at, page);
         bool names = its && (!next || its < next);
         snprintf(runbook, sizeof runbook, "%.4s", names ? its + strlen(page) : "");
         if (!(names && has_page(runbook)) && missing++ == 0)
-            snprintf(why, sizeof why, "%.*s: no page for %s", (int)strcspn(at, "\n"), at, runbook);
+            why = case_text(of, "%.*s: no page for %s", (int)strcspn(at, "\n"), at, runbook);
     }
-    snprintf(subject, sizeof subject, "runbooks: of %u rules and %u alerts, those without a page",
-             (unsigned)DIAGNOSE_RULES, alerts);
-    validate_judge(of, &(struct validate_finding){
-                           .subject = subject, .criterion = CRITERION_DIAGNOSIS, .value = missing, .why = why});
+    const char *subject =
+        case_text(of, "runbooks: of %u rules and %u alerts, those without a page", (unsigned)DIAGNOSE_RULES, alerts);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_DIAGNOSIS, .value = missing, .why = why);
 }
 
 void test_diagnosis(struct validate_case *of)
@@ -195,7 +194,6 @@ void test_diagnosis(struct validate_case *of)
             clean = false;
         variant_close(&variant);
     }
-    free(plant);
 }
 
 /* --- metrics, owners --- */
@@ -227,23 +225,16 @@ static const struct {
 
 void test_metrics(struct validate_case *of)
 {
-    char *text = NULL, why[VALIDATE_TEXT] = "", subject[VALIDATE_TEXT];
-    size_t length = 0;
+    const char *why = "";
     uint32_t missing = 0;
-    FILE *to = open_memstream(&text, &length);
 
-    if (to) metrics_list_text(to);
-    if (!to || fclose(to) != 0) {
-        validate_tell(of, VALIDATE_FAIL, "metrics", "they can be listed", "not enough memory");
-        return;
-    }
+    metrics_list_text(case_open(of));
+    const char *text = case_close(of);
     for (size_t i = 0; i < WATCHED; i++)
         if (!strstr(text, watched[i].metric) && missing++ == 0)
-            snprintf(why, sizeof why, "%s: no %s", watched[i].what, watched[i].metric);
-    snprintf(subject, sizeof subject, "of %zu things that operators watch, those that are not exported", WATCHED);
-    validate_judge(of, &(struct validate_finding){
-                           .subject = subject, .criterion = CRITERION_METRICS, .value = missing, .why = why});
-    free(text);
+            why = case_text(of, "%s: no %s", watched[i].what, watched[i].metric);
+    const char *subject = case_text(of, "of %zu things that operators watch, those that are not exported", WATCHED);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_METRICS, .value = missing, .why = why);
 }
 
 static void judge_signature(struct validate_case *of)
@@ -267,18 +258,15 @@ static void judge_signature(struct validate_case *of)
 
 void test_ownership(struct validate_case *of)
 {
-    char why[VALIDATE_TEXT] = "";
+    const char *why = "";
     uint32_t missing = 0;
 
     for (int i = 0; fabric_owned[i]; i++) {
         const char *owner = fabric_owner(of->fabric, fabric_owned[i]);
         if (owner && owner[0]) continue;
-        size_t used = strlen(why);
-        snprintf(why + used, sizeof why - used, "%s%s", missing++ ? ", " : "nobody owns ", fabric_owned[i]);
+        why = case_text(of, "%s%s%s", why, missing++ ? ", " : "nobody owns ", fabric_owned[i]);
     }
-    validate_judge(
-        of, &(struct validate_finding){
-                .subject = "settings that nobody owns", .criterion = CRITERION_UNOWNED, .value = missing, .why = why});
+    JUDGE(of, .subject = "settings that nobody owns", .criterion = CRITERION_UNOWNED, .value = missing, .why = why);
     judge_signature(of);
     if (of->plan->measured)
         measured_versions(of);

@@ -9,7 +9,6 @@
  */
 #include <malloc.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "validate/failures.h"
 
@@ -57,7 +56,6 @@ static bool run_round(struct validate_case *of, const char *subject, const char 
 
 static void judge_memory(struct validate_case *of, const struct soak *soak)
 {
-    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT];
     double more = (double)soak->bytes - (double)soak->warm_bytes - SLACK_BYTES;
 
     if (soak->bytes == 0 || soak->rounds < ROUNDS_LEAST) {
@@ -67,23 +65,18 @@ static void judge_memory(struct validate_case *of, const struct soak *soak)
                       soak->rounds);
         return;
     }
-    snprintf(subject, sizeof subject,
-             "memory held after %u rounds beyond that after %u and 256 KiB, for an hour of such rounds", soak->rounds,
-             WARM_ROUNDS);
-    snprintf(why, sizeof why, "%.0f bytes more: the program keeps something of each round", more);
-    validate_judge(of, &(struct validate_finding){
-                           .subject = subject,
-                           .criterion = CRITERION_MEMORY_SLOPE,
-                           .unit = VALIDATE_BYTES,
-                           .value = more > 0 ? more * (double)HOUR_PS / (double)(soak->ran - soak->warm_at) : 0,
-                           .why = why});
+    const char *subject =
+        case_text(of, "memory held after %u rounds beyond that after %u and 256 KiB, for an hour of such rounds",
+                  soak->rounds, WARM_ROUNDS);
+    const char *why = case_text(of, "%.0f bytes more: the program keeps something of each round", more);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_MEMORY_SLOPE, .unit = VALIDATE_BYTES,
+          .value = more > 0 ? more * (double)HOUR_PS / (double)(soak->ran - soak->warm_at) : 0, .why = why);
 }
 
 void test_soak(struct validate_case *of)
 {
     static const char subject[] = "soak: rounds whose traffic does not complete";
     struct soak soak = {.least = PS_NEVER};
-    char rounds[VALIDATE_TEXT], why[VALIDATE_TEXT];
     struct failures failures;
 
     if (of->plan->soak_ps == 0) {
@@ -91,15 +84,13 @@ void test_soak(struct validate_case *of)
         return;
     }
     if (!failures_choose(of, PS_MS, &failures)) return;
-    char *jobs = failures_jobs(of, &failures, 0);
-    while (jobs && soak.ran < of->plan->soak_ps && run_round(of, subject, jobs, &soak))
+    const char *jobs = failures_jobs(of, &failures);
+    while (soak.ran < of->plan->soak_ps && run_round(of, subject, jobs, &soak))
         ;
-    free(jobs);
     if (soak.ran < of->plan->soak_ps) return; /* after a row that says why */
-    snprintf(rounds, sizeof rounds, "%s, of %u with a seed each; the slowest took %.2f times the fastest", subject,
-             soak.rounds, soak.most ? (double)soak.most / (double)soak.least : 0.0);
-    snprintf(why, sizeof why, "%u of %u rounds", soak.failed, soak.rounds);
-    validate_judge(of, &(struct validate_finding){
-                           .subject = rounds, .criterion = CRITERION_SOAK, .value = soak.failed, .why = why});
+    const char *rounds = case_text(of, "%s, of %u with a seed each; the slowest took %.2f times the fastest", subject,
+                                   soak.rounds, soak.most ? (double)soak.most / (double)soak.least : 0.0);
+    const char *why = case_text(of, "%u of %u rounds", soak.failed, soak.rounds);
+    JUDGE(of, .subject = rounds, .criterion = CRITERION_SOAK, .value = soak.failed, .why = why);
     judge_memory(of, &soak);
 }

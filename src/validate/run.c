@@ -47,9 +47,12 @@ static bool make_rows(const void *context, FILE *to)
     const struct validate_test *test = &validate_tests[making->test];
     struct validate_case of = {.plan = making->validate, .fabric = making->validate->fabric};
     uint64_t begun = clock_now_ns();
+    struct arena arena;
     char *rows = NULL;
     size_t length = 0;
 
+    arena_init_or_end(&arena, 0);
+    of.arena = &arena;
     of.rows = open_memstream(&rows, &length);
     CHECK(of.rows); /* a process of its own: its parent says what became of it */
     if (making->validate->measured)
@@ -64,6 +67,7 @@ static bool make_rows(const void *context, FILE *to)
     CHECK(fclose(of.rows) == 0);
     fprintf(to, "%" PRIu64 "\n%s", clock_now_ns() - begun, rows);
     free(rows);
+    arena_release(&arena);
     /* what a machine does now, and what is in a folder now, is not kept */
     return of.count > 0 && !is_live(making->validate, making->test) && !making->validate->measured;
 }

@@ -114,8 +114,8 @@ bool validate_run(struct validate *validate);
 void validate_release(struct validate *validate);
 
 /* What phase 4 measured, with digests and who signs: for a baseline.  Names in it are the rows', the list
- * is the arena's.  False: no memory. */
-bool validate_baseline(const struct validate *validate, struct arena *arena, struct diagnose_baseline *ret);
+ * is the arena's. */
+void validate_baseline(const struct validate *validate, struct arena *arena, struct diagnose_baseline *ret);
 
 uint32_t validate_count(const struct validate *validate, enum validate_verdict verdict);
 /* Of the values and verdicts of all rows: the same for any number of processes. */

@@ -256,7 +256,7 @@ int verb_validate(int argc, char **argv, FILE *out)
     answer = cli_options(&command, argc, argv, out, &common, &settings, &first);
     if (answer != CLI_GO) return answer;
     if (!sensible(&settings, &common, argc - first) || !spares_inputs(&settings, argv[first])) return CLI_WRONG;
-    arena_init(&settings.arena, (size_t)1 << 30);
+    arena_init_or_end(&settings.arena, (size_t)1 << 30);
     if (settings.quick || settings.full) settings.plan.level = settings.full ? VALIDATE_FULL : VALIDATE_QUICK;
     settings.plan.quiet = common.quiet;
     settings.path = argv[first];

@@ -27,15 +27,14 @@ bool live_skip_busy(struct validate_case *of, const char *subject, double others
     return true;
 }
 
-const char *live_unsteady(const struct validate_case *of, const struct machine_steady *steady, char buf[VALIDATE_TEXT])
+const char *live_unsteady(const struct validate_case *of, const struct machine_steady *steady)
 {
     double deviation = machine_deviation(steady);
 
     if (of->plan->live_fault || deviation <= LIVE_UNSTEADY) return NULL;
-    snprintf(buf, VALIDATE_TEXT,
-             "the machine is not steady: copies in memory on its processors deviated by %.0f %% between the runs",
-             deviation * 100);
-    return buf;
+    return case_text(
+        of, "the machine is not steady: copies in memory on its processors deviated by %.0f %% between the runs",
+        deviation * 100);
 }
 
 static bool same_machine(const struct baseline_machine *one, const struct baseline_machine *other)
@@ -44,46 +43,36 @@ static bool same_machine(const struct baseline_machine *one, const struct baseli
            one->processors == other->processors;
 }
 
-/* Why nothing of the baseline holds for this machine; false: something may. */
-static bool is_useless(const struct validate *plan, char why[VALIDATE_TEXT])
+/* Why nothing of the baseline holds for this machine; NULL: something may. */
+static const char *is_useless(const struct validate_case *of)
 {
+    const struct validate *plan = of->plan;
     struct machine_name here;
     struct baseline_machine own;
 
-    if (!plan->baseline) {
-        snprintf(why, VALIDATE_TEXT, "%s",
-                 plan->signer ? "a baseline is written with it, and none was given to hold it against"
-                              : "no baseline: --live --write-baseline FILE --by NAME writes one, --baseline FILE "
-                                "holds it against that");
-        return true;
-    }
-    if (plan->baseline->lives == 0) {
-        snprintf(why, VALIDATE_TEXT, "the baseline has no figures of live programs: write it with --live");
-        return true;
-    }
+    if (!plan->baseline)
+        return plan->signer ? "a baseline is written with it, and none was given to hold it against"
+                            : "no baseline: --live --write-baseline FILE --by NAME writes one, --baseline FILE holds "
+                              "it against that";
+    if (plan->baseline->lives == 0) return "the baseline has no figures of live programs: write it with --live";
     const struct baseline_machine *there = &plan->baseline->machine;
     own = machine_name(&here);
-    if (same_machine(&own, there)) return false;
-    snprintf(why, VALIDATE_TEXT,
-             "the baseline is of another machine: %llu x %.60s, Linux %.40s; this one is %llu x %.60s, Linux %.40s",
-             (unsigned long long)there->processors, there->cpu, there->kernel, (unsigned long long)own.processors,
-             own.cpu, own.kernel);
-    return true;
+    if (same_machine(&own, there)) return NULL;
+    return case_text(
+        of, "the baseline is of another machine: %llu x %.60s, Linux %.40s; this one is %llu x %.60s, Linux %.40s",
+        (unsigned long long)there->processors, there->cpu, there->kernel, (unsigned long long)own.processors, own.cpu,
+        own.kernel);
 }
 
 uint32_t live_runs(const struct validate_case *of)
 {
-    char why[VALIDATE_TEXT];
-
     if (of->plan->live_fault) return 1; /* what is lost is waited for, and no median is needed to find it */
-    return of->plan->signer || !is_useless(of->plan, why) ? RUNS : 1;
+    return of->plan->signer || !is_useless(of) ? RUNS : 1;
 }
 
-const char *live_runs_text(const struct validate_case *of, char buf[LIVE_RUNS_TEXT])
+const char *live_runs_text(const struct validate_case *of)
 {
-    buf[0] = '\0';
-    if (live_runs(of) > 1) snprintf(buf, LIVE_RUNS_TEXT, ", median of %u runs", live_runs(of));
-    return buf;
+    return live_runs(of) > 1 ? case_text(of, ", median of %u runs", live_runs(of)) : "";
 }
 
 bool live_more(const struct validate_case *of, const struct live_figures *figures, uint32_t tried)
@@ -134,42 +123,38 @@ static double median(struct live_figures *figures)
 void live_hold(struct validate_case *of, struct validate_finding *finding, struct live_figures *figures)
 {
     const struct diagnose_baseline *baseline = of->plan->baseline;
-    char why[VALIDATE_TEXT], unsteady[VALIDATE_TEXT];
-    bool useless = is_useless(of->plan, why);
+    const char *useless = is_useless(of);
     double base = 0;
 
     if (figures->count < live_runs(of)) { /* a baseline of another machine says nothing at any other time either */
         if (baseline && useless)
-            validate_skip(of, finding->subject, "%s", why);
+            validate_skip(of, finding->subject, "%s", useless);
         else
             live_skip_busy(of, finding->subject, figures->others, "its figure is neither judged nor kept");
         return;
     }
-    finding->excuse = live_unsteady(of, &figures->steady, unsteady);
+    finding->excuse = live_unsteady(of, &figures->steady);
     if (finding->excuse && of->plan->signer) {
         validate_skip(of, finding->subject, "%s; its figure is not kept", finding->excuse);
         return;
     }
     finding->value = median(figures);
-    if (!useless) {
-        base = baseline_figure(baseline->live, baseline->lives, finding);
-        snprintf(why, sizeof why, "the baseline has no figure of it");
-    }
+    if (!useless) base = baseline_figure(baseline->live, baseline->lives, finding);
     finding->why = "it was better when the baseline was signed: another version of rocelab, a slower processor clock, "
                    "or faults on the wire";
-    baseline_hold(of, finding, base, why);
+    baseline_hold(of, finding, base, useless ? useless : "the baseline has no figure of it");
 }
 
 void live_hold_program(struct validate_case *of, const struct live_program *program)
 {
     bool time = live_is_time(program);
-    char subject[VALIDATE_TEXT], name[VALIDATE_TEXT], runs[LIVE_RUNS_TEXT], why[VALIDATE_TEXT];
     struct live_figures figures = {0};
+    const char *useless = is_useless(of);
+    const char *subject = case_text(of, "%.200s: %s%s", live_pair_name(of, program, program->many),
+                                    time ? "latency" : "bandwidth", live_runs_text(of));
 
-    snprintf(subject, sizeof subject, "%.200s: %s%s", live_pair_name(program, program->many, name),
-             time ? "latency" : "bandwidth", live_runs_text(of, runs));
-    if (of->plan->live_fault && is_useless(of->plan, why)) {
-        validate_skip(of, subject, "with --fault it is only held against a baseline; %.250s", why);
+    if (of->plan->live_fault && useless) {
+        validate_skip(of, subject, "with --fault it is only held against a baseline; %.250s", useless);
         return;
     }
     for (uint32_t tried = 0; live_more(of, &figures, tried) && live_wait_idle(&figures); tried++) {

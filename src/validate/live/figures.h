@@ -18,12 +18,11 @@ struct live_figures { /* of runs while the machine was idle */
     struct machine_steady steady;
 };
 /* What a row says where the yardstick deviates too much; NULL: it does not, or a fault is looked for. */
-const char *live_unsteady(const struct validate_case *of, const struct machine_steady *steady, char buf[VALIDATE_TEXT]);
+const char *live_unsteady(const struct validate_case *of, const struct machine_steady *steady);
 /* How many runs a figure is the median of: one with --fault, and where it is only printed. */
 uint32_t live_runs(const struct validate_case *of);
 /* ", median of 9 runs"; "": of one. */
-#define LIVE_RUNS_TEXT 40
-const char *live_runs_text(const struct validate_case *of, char buf[LIVE_RUNS_TEXT]);
+const char *live_runs_text(const struct validate_case *of);
 /* Whether more runs are due: until there are enough, or twice as many were tried. */
 bool live_more(const struct validate_case *of, const struct live_figures *figures, uint32_t tried);
 void live_add(struct live_figures *figures, double value, double others);

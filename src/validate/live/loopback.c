@@ -67,7 +67,6 @@ static const struct live_program ucx[] = {
 /* Nothing is sent again, marked or out of order, and every byte arrives. */
 static void judge_program(struct validate_case *of, const struct live_program *program)
 {
-    char subject[VALIDATE_TEXT], name[VALIDATE_TEXT];
     struct live_pair pair;
 
     for (uint32_t i = 0; i < RUNS; i++) {
@@ -75,31 +74,25 @@ static void judge_program(struct validate_case *of, const struct live_program *p
         if (!live_pair_run(of, &pair)) return;
         if (pair.events == 0 || of->plan->live_fault || pair.others <= LIVE_BUSY_MOST) break;
     }
-    snprintf(subject, sizeof subject, "%.200s: packets sent again, refused, marked or out of order",
-             live_pair_name(program, program->few, name));
+    const char *subject = case_text(of, "%.200s: packets sent again, refused, marked or out of order",
+                                    live_pair_name(of, program, program->few));
     if (pair.events == 0 || of->plan->live_fault ||
         !live_skip_busy(of, subject, pair.others, "a timer may run out though nothing is lost"))
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_IDLE_EVENTS,
-                                                      .value = pair.events,
-                                                      .why = "a pair that is alone loses or reorders packets"});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_IDLE_EVENTS, .value = pair.events,
+              .why = "a pair that is alone loses or reorders packets");
     if (program->counted)
-        validate_judge(of, &(struct validate_finding){.subject = "bytes that arrived, each once, over those sent",
-                                                      .criterion = CRITERION_LIVE_BYTES,
-                                                      .unit = VALIDATE_RATIO,
-                                                      .value = pair.goodput,
-                                                      .why = "bytes are missing"});
+        JUDGE(of, .subject = "bytes that arrived, each once, over those sent", .criterion = CRITERION_LIVE_BYTES,
+              .unit = VALIDATE_RATIO, .value = pair.goodput, .why = "bytes are missing");
     live_hold_program(of, program);
 }
 
 void test_live_reproducible(struct validate_case *of)
 {
-    char subject[VALIDATE_TEXT], name[VALIDATE_TEXT], unsteady[VALIDATE_TEXT];
     double sum = 0, squares = 0, others = 0;
     struct machine_steady steady = {0};
 
-    snprintf(subject, sizeof subject, "%.200s, %u runs: deviation of its bandwidth over the mean",
-             live_pair_name(&write_bw, write_bw.many, name), RUNS);
+    const char *subject = case_text(of, "%.200s, %u runs: deviation of its bandwidth over the mean",
+                                    live_pair_name(of, &write_bw, write_bw.many), RUNS);
     for (uint32_t i = 0; i < RUNS; i++) {
         struct live_pair pair = {.program = &write_bw, .fault = of->plan->live_fault};
         machine_steady_look(&steady);
@@ -111,12 +104,9 @@ void test_live_reproducible(struct validate_case *of)
     }
     if (live_skip_busy(of, subject, others, "bandwidth would say nothing")) return;
     double mean = sum / RUNS, variance = squares / RUNS - mean * mean;
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_LIVE_SPREAD,
-                                                  .unit = VALIDATE_RATIO,
-                                                  .value = sqrt(variance > 0 ? variance : 0) / mean,
-                                                  .excuse = live_unsteady(of, &steady, unsteady),
-                                                  .why = "packets are lost, or processors change their speed"});
+    JUDGE(of, .subject = subject, .criterion = CRITERION_LIVE_SPREAD, .unit = VALIDATE_RATIO,
+          .value = sqrt(variance > 0 ? variance : 0) / mean, .excuse = live_unsteady(of, &steady),
+          .why = "packets are lost, or processors change their speed");
 }
 
 void test_live_point(struct validate_case *of)
@@ -140,21 +130,18 @@ void test_live_ucx(struct validate_case *of)
 void test_live_faults(struct validate_case *of)
 {
     static const char *const faults[] = {"loss=1%", "reorder=1%", "corrupt=1%", "mark=5%"};
-    char subject[VALIDATE_TEXT], name[VALIDATE_TEXT];
+    const char *subject;
 
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         struct live_pair pair = {.program = &write_bw, .fault = faults[i], .capture = true};
         struct live_pair other = {.program = &ucx[1], .fault = faults[i], .capture = true};
         if (!live_pair_run(of, &pair)) return;
-        snprintf(subject, sizeof subject, "%.200s with %s: bytes that arrived, each once, over those sent",
-                 live_pair_name(&write_bw, write_bw.few, name), faults[i]);
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_LIVE_BYTES,
-                                                      .unit = VALIDATE_RATIO,
-                                                      .value = pair.goodput,
-                                                      .why = "bytes are missing"});
+        subject = case_text(of, "%.200s with %s: bytes that arrived, each once, over those sent",
+                            live_pair_name(of, &write_bw, write_bw.few), faults[i]);
+        JUDGE(of, .subject = subject, .criterion = CRITERION_LIVE_BYTES, .unit = VALIDATE_RATIO, .value = pair.goodput,
+              .why = "bytes are missing");
         if (!live_pair_run(of, &other)) continue;
-        snprintf(subject, sizeof subject, "%.200s with %s", live_pair_name(&ucx[1], ucx[1].few, name), faults[i]);
+        subject = case_text(of, "%.200s with %s", live_pair_name(of, &ucx[1], ucx[1].few), faults[i]);
         validate_tell(of, VALIDATE_PASS, subject, "every request completes, exit status 0", "%s", "");
     }
 }

@@ -334,13 +334,11 @@ static bool run_once(struct validate_case *of, const struct launch *launch, stru
 /* False: a row says that it failed, and figures would say nothing. */
 static bool judge_run(struct validate_case *of, const char *name, const struct outcome *outcome)
 {
-    char subject[VALIDATE_TEXT];
-
     if (outcome->why[0]) {
         validate_tell(of, VALIDATE_FAIL, name, "it completes, exit status 0", "%s", outcome->why);
         return false;
     }
-    snprintf(subject, sizeof subject, "%.200s: the network that NCCL used", name);
+    const char *subject = case_text(of, "%.200s: the network that NCCL used", name);
     if (outcome->bad_line[0] || !outcome->on_ours) {
         validate_tell(of, VALIDATE_FAIL, subject, "NET/IB on rocelab0 between all ranks", "%s",
                       outcome->bad_line[0] ? outcome->bad_line
@@ -348,12 +346,10 @@ static bool judge_run(struct validate_case *of, const char *name, const struct o
         return false;
     }
     validate_tell(of, VALIDATE_PASS, subject, "NET/IB on rocelab0 between all ranks", "%s", "");
-    snprintf(subject, sizeof subject, "%.200s: wrong values", name);
+    subject = case_text(of, "%.200s: wrong values", name);
     if (outcome->checked)
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_LIVE_WRONG,
-                                                      .value = (double)outcome->wrong,
-                                                      .why = "a collective gave other values than nccl-tests expects"});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_LIVE_WRONG, .value = (double)outcome->wrong,
+              .why = "a collective gave other values than nccl-tests expects");
     else
         validate_tell(of, VALIDATE_FAIL, subject, "every value is checked", "its output has no '#wrong' of any size");
     return outcome->checked && outcome->wrong == 0;
@@ -361,12 +357,12 @@ static bool judge_run(struct validate_case *of, const char *name, const struct o
 
 static void judge_collective(struct validate_case *of, const struct launch *launch)
 {
-    char name[VALIDATE_TEXT], subject[VALIDATE_TEXT], job[64], size[VALIDATE_NUMBER], runs[LIVE_RUNS_TEXT];
     struct live_figures figures = {0};
     struct outcome outcome = {0};
 
-    snprintf(name, sizeof name, "%.80s over %u ranks on %u GPU%s", strrchr(launch->path, '/') + 1, launch->ranks,
-             launch->gpus < launch->ranks ? launch->gpus : launch->ranks, launch->gpus == 1 ? "" : "s");
+    const char *name =
+        case_text(of, "%.80s over %u ranks on %u GPU%s", strrchr(launch->path, '/') + 1, launch->ranks,
+                  launch->gpus < launch->ranks ? launch->gpus : launch->ranks, launch->gpus == 1 ? "" : "s");
     for (uint32_t tried = 0; live_more(of, &figures, tried) && (!tried || live_wait_idle(&figures)); tried++) {
         if (!run_once(of, launch, &outcome)) {
             validate_tell(of, VALIDATE_FAIL, name, "it can be run", "no folder can be made in /tmp");
@@ -376,9 +372,9 @@ static void judge_collective(struct validate_case *of, const struct launch *laun
         live_add(&figures, outcome.busbw_bps, outcome.others);
     }
     if (!judge_run(of, name, &outcome)) return;
-    snprintf(job, sizeof job, "%s, %u ranks", launch->kind, launch->ranks);
-    snprintf(subject, sizeof subject, "%.200s: bus bandwidth of %s%s", name,
-             validate_number(VALIDATE_BYTES, (double)outcome.bytes, size), live_runs_text(of, runs));
+    const char *job = case_text(of, "%s, %u ranks", launch->kind, launch->ranks);
+    const char *subject = case_text(of, "%.200s: bus bandwidth of %s%s", name,
+                                    case_number(of, VALIDATE_BYTES, (double)outcome.bytes), live_runs_text(of));
     live_hold(of,
               &(struct validate_finding){.subject = subject,
                                          .criterion = CRITERION_LIVE_RATE,

@@ -170,13 +170,12 @@ static const char *run_both(const char *folder, struct live_pair *pair)
     return NULL;
 }
 
-const char *live_pair_name(const struct live_program *program, const char *times, char buf[VALIDATE_TEXT])
+const char *live_pair_name(const struct validate_case *of, const struct live_program *program, const char *times)
 {
     bool kilo = program->bytes % 1024 == 0;
 
-    snprintf(buf, VALIDATE_TEXT, "%s of %s times %llu %s", program->name, times,
-             (unsigned long long)(kilo ? program->bytes / 1024 : program->bytes), kilo ? "KiB" : "B");
-    return buf;
+    return case_text(of, "%s of %s times %llu %s", program->name, times,
+                     (unsigned long long)(kilo ? program->bytes / 1024 : program->bytes), kilo ? "KiB" : "B");
 }
 
 bool live_pair_installed(struct validate_case *of, const struct live_program *program)

@@ -40,7 +40,7 @@ static inline bool live_is_time(const struct live_program *program)
 }
 
 /* "ib_write_bw of 500 times 64 KiB" */
-const char *live_pair_name(const struct live_program *program, const char *times, char buf[VALIDATE_TEXT]);
+const char *live_pair_name(const struct validate_case *of, const struct live_program *program, const char *times);
 /* Whether it is installed; false after a row. */
 bool live_pair_installed(struct validate_case *of, const struct live_program *program);
 /* NULL, or why it did not come to figures; `others` is known all the same. */

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/check.h"
 #include "fabric/fabric.h"
 #include "study/clock.h"
 #include "validate/live/machine.h"
@@ -163,31 +162,24 @@ static bool run_up(struct validate_case *of, const struct pair *pair, const char
 
 static void judge_events(struct validate_case *of, const char *name, double events)
 {
-    char subject[VALIDATE_TEXT];
-
-    snprintf(subject, sizeof subject, "%.200s: pauses, marks, drops, packets lost and sent again", name);
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_IDLE_EVENTS,
-                                                  .value = events,
-                                                  .why = "a pair that is alone loses packets, or is paused"});
+    const char *subject = case_text(of, "%.200s: pauses, marks, drops, packets lost and sent again", name);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_IDLE_EVENTS, .value = events,
+          .why = "a pair that is alone loses packets, or is paused");
 }
 
 /* 64 KiB messages, a thousand and two thousand of them, alone: the closed form of their way. */
 static double way_rate(struct validate_case *of, const struct endpoint_pair *ends)
 {
-    char src[FABRIC_NAME], dst[FABRIC_NAME], *jobs = NULL;
+    const char *src = case_endpoint(of, ends->src), *dst = case_endpoint(of, ends->dst);
+    const char *jobs = case_text(of, "[{flows: \"%s %s 8MB\\n%s %s 16MB 10ms\"}]", src, dst, src, dst);
     struct variant variant = {0};
     double rate = 0;
 
-    endpoint_name(of->fabric, ends->src, src);
-    endpoint_name(of->fabric, ends->dst, dst);
-    CHECK(asprintf(&jobs, "[{flows: \"%s %s 8MB\\n%s %s 16MB 10ms\"}]", src, dst, src, dst) > 0);
     if (variant_open(of, "the way of the pair", jobs, &variant, NULL) &&
         variant_run(of, "the way of the pair", &variant, PS_S)) {
         rate = payload_rate(&variant.result.flow[0], &variant.result.flow[1]);
         variant_close(&variant);
     }
-    free(jobs);
     return rate;
 }
 
@@ -202,37 +194,29 @@ static uint32_t nic_of(const struct fabric *fabric, uint32_t endpoint)
 
 static void judge_bandwidth(struct validate_case *of, struct pair *pair, const struct endpoint_pair *ends)
 {
-    char name[VALIDATE_TEXT], words[VALIDATE_TEXT], rate[VALIDATE_NUMBER];
     struct heard heard;
 
     pair->program = "ib_write_bw";
     pair->words = "-F --report_gbits -s 65536 -n 1000";
-    snprintf(name, sizeof name, "ib_write_bw from %.64s to %.64s", pair->src, pair->dst);
+    const char *name = case_text(of, "ib_write_bw from %.64s to %.64s", pair->src, pair->dst);
     if (!run_up(of, pair, name, 3, &heard)) return;
     double payload = way_rate(of, ends);
     if (payload <= 0) return;
-    snprintf(words, sizeof words, "payload rate of the way, %s", validate_number(VALIDATE_RATE, payload, rate));
-    validate_judge(of,
-                   &(struct validate_finding){.subject = name,
-                                              .criterion = CRITERION_POINT_RATE,
-                                              .unit = VALIDATE_RATE,
-                                              .value = heard.figure * 1e9,
-                                              .base = payload,
-                                              .of = words,
-                                              .why = "what the simulation of this pair reaches, a program does not"});
+    const char *words = case_text(of, "payload rate of the way, %s", case_number(of, VALIDATE_RATE, payload));
+    JUDGE(of, .subject = name, .criterion = CRITERION_POINT_RATE, .unit = VALIDATE_RATE, .value = heard.figure * 1e9,
+          .base = payload, .of = words, .why = "what the simulation of this pair reaches, a program does not");
     judge_events(of, name, heard.events);
 }
 
 static void judge_latency(struct validate_case *of, struct pair *pair)
 {
-    char name[VALIDATE_TEXT], subject[VALIDATE_TEXT];
     struct heard heard;
 
     pair->program = "ib_write_lat";
     pair->words = "-F -s 8 -n 100";
-    snprintf(name, sizeof name, "ib_write_lat from %.64s to %.64s", pair->src, pair->dst);
+    const char *name = case_text(of, "ib_write_lat from %.64s to %.64s", pair->src, pair->dst);
     if (!run_up(of, pair, name, 4, &heard)) return;
-    snprintf(subject, sizeof subject, "%.200s, typically %.2f us", name, heard.figure);
+    const char *subject = case_text(of, "%.200s, typically %.2f us", name, heard.figure);
     judge_events(of, subject, heard.events);
 }
 

@@ -48,7 +48,7 @@ static void judge_links(struct validate_case *of)
 {
     static const char subject[] = "cables and ports that are not as the file has them";
     const struct walk *walk = &of->plan->measured->walk;
-    char why[VALIDATE_TEXT] = "", source[VALIDATE_TEXT] = "";
+    const char *why = "", *source = "";
     uint32_t wrong = 0;
 
     for (uint32_t i = 0; i < walk->problems; i++) {
@@ -57,18 +57,15 @@ static void judge_links(struct validate_case *of)
             problem->kind != WALK_PFC && problem->kind != WALK_NEIGHBOUR)
             continue;
         if (wrong++) continue;
-        snprintf(why, sizeof why, "%s: %.250s", walk_kind_names[problem->kind], problem->what);
-        measured_at(of, problem->file, problem->line, source);
+        why = case_text(of, "%s: %.250s", walk_kind_names[problem->kind], problem->what);
+        source = measured_at(of, problem->file, problem->line);
     }
     const struct evidence_value *seen = MEASURED_ANY(of, false, EVIDENCE_RATE, EVIDENCE_LINK_UP);
-    if (!wrong && seen) measured_at(of, seen->file, seen->line, source);
+    if (!wrong && seen) source = measured_at(of, seen->file, seen->line);
     if (!wrong && !seen)
         validate_skip(of, subject, "no output says state and rate of ports: show interfaces status, ethtool DEV");
     else
-        validate_judge(
-            of,
-            &(struct validate_finding){
-                .subject = subject, .criterion = CRITERION_DIFFERENCES, .value = wrong, .why = why, .source = source});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_DIFFERENCES, .value = wrong, .why = why, .source = source);
 }
 
 void measured_inputs(struct validate_case *of)
@@ -129,7 +126,7 @@ void measured_idle(struct validate_case *of)
 {
     static const char subject[] = "between two looks without load: pauses, marks, drops, packets sent again";
     const struct evidence *evidence = &of->plan->measured->evidence;
-    char why[VALIDATE_TEXT] = "", source[VALIDATE_TEXT] = "";
+    const char *why = "", *source = "";
     double share = busiest(of);
     uint64_t events = 0, worst = 0;
 
@@ -149,15 +146,12 @@ void measured_idle(struct validate_case *of)
         events += value->grown;
         if (value->grown <= worst) continue;
         worst = value->grown;
-        snprintf(why, sizeof why, "%.100s: %s %llu", evidence->object[value->object].name,
-                 evidence_counters[value->counter].name, (unsigned long long)value->grown);
-        measured_at(of, value->file, value->line, source);
+        why = case_text(of, "%.100s: %s %llu", evidence->object[value->object].name,
+                        evidence_counters[value->counter].name, (unsigned long long)value->grown);
+        source = measured_at(of, value->file, value->line);
     }
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_IDLE_EVENTS,
-                                                  .value = (double)events,
-                                                  .why = why,
-                                                  .source = source});
+    JUDGE(of, .subject = subject, .criterion = CRITERION_IDLE_EVENTS, .value = (double)events, .why = why,
+          .source = source);
 }
 
 /* --- under load --- */
@@ -166,7 +160,7 @@ struct worst { /* of what is looked at */
     double value;
     bool known, bound; /* bound: at most this much */
     const struct evidence_value *from;
-    char name[FABRIC_NAME + 16], source[VALIDATE_TEXT];
+    const char *name, *source;
 };
 
 static void keep_worst(const struct validate_case *of, struct worst *worst, double value, bool bound,
@@ -179,8 +173,8 @@ static void keep_worst(const struct validate_case *of, struct worst *worst, doub
     worst->value = value;
     worst->bound = bound;
     worst->from = from;
-    snprintf(worst->name, sizeof worst->name, "%.90s priority %u", evidence->object[port].name, from->priority & 7u);
-    measured_at(of, from->file, from->line, worst->source);
+    worst->name = case_text(of, "%.90s priority %u", evidence->object[port].name, from->priority & 7u);
+    worst->source = measured_at(of, from->file, from->line);
 }
 
 #define EACH_LOSSLESS(of, evidence, port, prio) /* of ports of switches, with their lossless priorities */             \
@@ -207,7 +201,6 @@ static void judge_drops(struct validate_case *of)
     static const enum evidence_counter drops[] = {EVIDENCE_QUEUE_DROPS, EVIDENCE_GROUP_DROPS, EVIDENCE_WRED_DROPS};
     const struct evidence *evidence = &of->plan->measured->evidence;
     static const char subject[] = "packets of lossless classes dropped by switches, whatever load ran";
-    char why[VALIDATE_TEXT];
     struct worst worst = {.value = -1};
     double sum = 0;
 
@@ -224,16 +217,14 @@ static void judge_drops(struct validate_case *of)
                        "interfaces counters queue detail, show queuing interface");
         return;
     }
-    snprintf(why, sizeof why, "most at %.100s: %.0f", worst.name, worst.value);
-    validate_judge(
-        of, &(struct validate_finding){
-                .subject = subject, .criterion = CRITERION_DROPS, .value = sum, .why = why, .source = worst.source});
+    const char *why = case_text(of, "most at %.100s: %.0f", worst.name, worst.value);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_DROPS, .value = sum, .why = why, .source = worst.source);
 }
 
 static void judge_headroom(struct validate_case *of)
 {
     const struct evidence *evidence = &of->plan->measured->evidence;
-    char subject[VALIDATE_TEXT] = "headroom used, over what the port has";
+    const char *subject = "headroom used, over what the port has";
     struct worst worst = {0};
 
     EACH_LOSSLESS(of, evidence, port, prio)
@@ -247,14 +238,9 @@ static void judge_headroom(struct validate_case *of)
         validate_skip(of, subject, "no output has it: show priority-group watermark headroom");
         return;
     }
-    snprintf(subject, sizeof subject, "headroom used, over what the port has, most at %.100s", worst.name);
-    validate_judge(of, &(struct validate_finding){
-                           .subject = subject,
-                           .criterion = CRITERION_HEADROOM,
-                           .unit = VALIDATE_RATIO,
-                           .value = worst.value,
-                           .why = "the headroom is too small for this cable and MTU, or the peer does not obey",
-                           .source = worst.source});
+    subject = case_text(of, "headroom used, over what the port has, most at %.100s", worst.name);
+    JUDGE(of, .subject = subject, .criterion = CRITERION_HEADROOM, .unit = VALIDATE_RATIO, .value = worst.value,
+          .why = "the headroom is too small for this cable and MTU, or the peer does not obey", .source = worst.source);
 }
 
 /* Share of the time that the other end paused it: by durations of either end, else at most what frames allow. */
@@ -287,7 +273,7 @@ static bool is_between_switches(const struct validate_case *of, uint32_t object)
 static void judge_spread(struct validate_case *of)
 {
     const struct evidence *evidence = &of->plan->measured->evidence;
-    char subject[VALIDATE_TEXT] = "share of the time that a link between switches is paused";
+    const char *subject = "share of the time that a link between switches is paused";
     double limit = (double)of->fabric->operations.criteria.value[CRITERION_PAUSE_SPREAD] / 1e6;
     struct worst worst = {0};
 
@@ -298,8 +284,7 @@ static void judge_spread(struct validate_case *of)
                       "no two looks at pauses: show pfc counters (--history), show interface priority-flow-control");
         return;
     }
-    snprintf(subject, sizeof subject, "share of the time that a link between switches is paused, most at %.100s",
-             worst.name);
+    subject = case_text(of, "share of the time that a link between switches is paused, most at %.100s", worst.name);
     if (worst.bound && worst.value > limit) {
         validate_skip(of, subject,
                       "this system counts frames, not time: they allow at most %.3f; SONiC's show pfc counters "
@@ -307,12 +292,8 @@ static void judge_spread(struct validate_case *of)
                       worst.value);
         return;
     }
-    validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                  .criterion = CRITERION_PAUSE_SPREAD,
-                                                  .unit = VALIDATE_RATIO,
-                                                  .value = worst.value,
-                                                  .why = "pauses spread beyond the leaf of who caused them",
-                                                  .source = worst.source});
+    JUDGE(of, .subject = subject, .criterion = CRITERION_PAUSE_SPREAD, .unit = VALIDATE_RATIO, .value = worst.value,
+          .why = "pauses spread beyond the leaf of who caused them", .source = worst.source);
 }
 
 void measured_load(struct validate_case *of)

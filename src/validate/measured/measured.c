@@ -11,18 +11,16 @@
 
 #define FINDINGS_NAMED 3
 
-const char *measured_at(const struct validate_case *of, uint32_t file, uint32_t line, char buf[VALIDATE_TEXT])
+const char *measured_at(const struct validate_case *of, uint32_t file, uint32_t line)
 {
     const struct measured *measured = of->plan->measured;
     size_t folder = strlen(measured->path);
 
-    buf[0] = '\0';
-    if (file >= measured->evidence.files) return buf;
+    if (file >= measured->evidence.files) return "";
     const char *path = measured->evidence.file[file];
     if (strncmp(path, measured->path, folder) == 0 && path[folder] == '/') path += folder + strspn(path + folder, "/");
     size_t length = strlen(path);
-    snprintf(buf, VALIDATE_TEXT, "%s%s:%u", length > 160 ? "..." : "", path + (length > 160 ? length - 160 : 0), line);
-    return buf;
+    return case_text(of, "%s%s:%u", length > 160 ? "..." : "", path + (length > 160 ? length - 160 : 0), line);
 }
 
 const struct evidence_value *measured_any(const struct validate_case *of, bool twice, const uint8_t *counter,
@@ -42,50 +40,47 @@ static bool counts(const struct diagnose_finding *finding, const char *rules)
 }
 
 /* Of what was worked out of many counters: the first of the culprit, or of a port of it. */
-static const char *culprit_at(const struct validate_case *of, uint32_t culprit, char buf[VALIDATE_TEXT])
+static const char *culprit_at(const struct validate_case *of, uint32_t culprit)
 {
     const struct evidence *evidence = &of->plan->measured->evidence;
 
     for (uint32_t i = 0; i < evidence->values && culprit != EVIDENCE_NONE; i++) {
         const struct evidence_value *value = &evidence->value[i];
         if (value->object == culprit || evidence->object[value->object].parent == culprit)
-            return measured_at(of, value->file, value->line, buf);
+            return measured_at(of, value->file, value->line);
     }
-    return buf;
+    return "";
 }
 
-static const char *finding_at(const struct validate_case *of, const struct diagnose_finding *finding,
-                              char buf[VALIDATE_TEXT])
+static const char *finding_at(const struct validate_case *of, const struct diagnose_finding *finding)
 {
-    buf[0] = '\0';
-    for (uint32_t i = 0; i < finding->evidences && buf[0] == '\0'; i++)
-        measured_at(of, finding->evidence[i].file, finding->evidence[i].line, buf);
-    return buf[0] ? buf : culprit_at(of, finding->culprit, buf);
+    for (uint32_t i = 0; i < finding->evidences; i++) {
+        const char *at = measured_at(of, finding->evidence[i].file, finding->evidence[i].line);
+        if (at[0]) return at;
+    }
+    return culprit_at(of, finding->culprit);
 }
 
 void measured_rules(struct validate_case *of, const char *subject, const char *rules, enum criterion criterion,
                     const struct evidence_value *seen, const char *lacking)
 {
     const struct diagnose *diagnose = &of->plan->measured->diagnose;
-    char why[VALIDATE_TEXT] = "", at[VALIDATE_TEXT], source[VALIDATE_TEXT] = "";
+    const char *why = "", *source = "";
     uint32_t found = 0;
 
     for (uint32_t i = 0; i < diagnose->findings; i++) {
         const struct diagnose_finding *finding = &diagnose->finding[i];
         if (!counts(finding, rules)) continue;
-        if (found++ == 0) snprintf(source, sizeof source, "%s", finding_at(of, finding, at));
-        size_t used = strlen(why);
+        if (found++ == 0) source = finding_at(of, finding);
         if (found <= FINDINGS_NAMED)
-            snprintf(why + used, sizeof why - used, "%s%s: %.120s", used ? "; " : "", diagnose_rules[finding->rule].id,
-                     finding->what);
+            why = case_text(of, "%s%s%s: %.120s", why, why[0] ? "; " : "", diagnose_rules[finding->rule].id,
+                            finding->what);
     }
-    if (found == 0 && seen) measured_at(of, seen->file, seen->line, source);
+    if (found == 0 && seen) source = measured_at(of, seen->file, seen->line);
     if (found == 0 && !seen)
         validate_skip(of, subject, "%s", lacking);
     else
-        validate_judge(of,
-                       &(struct validate_finding){
-                           .subject = subject, .criterion = criterion, .value = found, .why = why, .source = source});
+        JUDGE(of, .subject = subject, .criterion = criterion, .value = found, .why = why, .source = source);
 }
 
 static void measured_sustained(struct validate_case *of)
@@ -139,7 +134,7 @@ static void measured_passing(struct validate_case *of)
 static void judge_again(struct validate_case *of)
 {
     const struct evidence *evidence = &of->plan->measured->evidence;
-    char subject[VALIDATE_TEXT] = "packets sent again, the worst adapter", source[VALIDATE_TEXT] = "";
+    const char *source = "", *subject = "packets sent again, the worst adapter";
     double worst = -1;
 
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
@@ -153,9 +148,8 @@ static void judge_again(struct validate_case *of)
             if (!sent) sent = evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_PACKETS);
             if (!again || !sent || (double)again->grown / (double)sent <= worst) continue;
             worst = (double)again->grown / (double)sent;
-            snprintf(subject, sizeof subject, "packets sent again, the worst adapter, %.100s",
-                     evidence->object[port].name);
-            measured_at(of, again->file, again->line, source);
+            subject = case_text(of, "packets sent again, the worst adapter, %.100s", evidence->object[port].name);
+            source = measured_at(of, again->file, again->line);
         }
     }
     if (worst < 0)
@@ -163,12 +157,8 @@ static void judge_again(struct validate_case *of)
                        MEASURED_ANY(of, true, EVIDENCE_SEQUENCE_NAKS),
                        "no two looks at the adapters' counters: rdma statistic show, ethtool -S");
     else
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_BER_AGAIN,
-                                                      .unit = VALIDATE_RATIO,
-                                                      .value = worst,
-                                                      .why = "packets are lost, or taken for lost",
-                                                      .source = source});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_BER_AGAIN, .unit = VALIDATE_RATIO, .value = worst,
+              .why = "packets are lost, or taken for lost", .source = source);
 }
 
 static void measured_bad(struct validate_case *of)
@@ -230,17 +220,15 @@ static void measured_metrics(struct validate_case *of)
                    {"wait in collectives", EVIDENCE_RANK_WAIT_NS, EVIDENCE_RANK_COLLECTIVE_NS},
                    {"step time", EVIDENCE_STEP_NS, EVIDENCE_STEP_NS}};
     static const char subject[] = "things that operators watch and no output has";
-    char lacking[VALIDATE_TEXT] = "";
+    const char *lacking = "";
 
-    for (size_t i = 0; i < sizeof watched / sizeof watched[0]; i++) {
-        size_t used = strlen(lacking);
+    for (size_t i = 0; i < sizeof watched / sizeof watched[0]; i++)
         if (!MEASURED_ANY(of, false, watched[i].either, watched[i].other))
-            snprintf(lacking + used, sizeof lacking - used, "%s%s", used ? ", " : "", watched[i].what);
-    }
+            lacking = case_text(of, "%s%s%s", lacking, lacking[0] ? ", " : "", watched[i].what);
     if (lacking[0])
         validate_skip(of, subject, "%s: of these nothing can be said here", lacking);
     else
-        validate_judge(of, &(struct validate_finding){.subject = subject, .criterion = CRITERION_METRICS, .value = 0});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_METRICS, .value = 0);
 }
 
 static const struct {

@@ -27,13 +27,13 @@ void measured_release(struct measured *measured);
 /* The rows of a test. */
 void measured_run(struct validate_case *of, uint32_t test);
 
-/* What perftest reached on its hosts, for a baseline; the list is the arena's.  False: no memory. */
-bool measured_programs(const struct measured *measured, struct arena *arena, struct diagnose_baseline *ret);
+/* What perftest reached on its hosts, for a baseline; the list is the arena's. */
+void measured_programs(const struct measured *measured, struct arena *arena, struct diagnose_baseline *ret);
 
 /* --- for the files of this folder --- */
 
-/* "leaf0/show_pfc_counters.txt:12", below DIR; "": it is not known.  Answers buf. */
-const char *measured_at(const struct validate_case *of, uint32_t file, uint32_t line, char buf[VALIDATE_TEXT]);
+/* "leaf0/show_pfc_counters.txt:12", below DIR; "": it is not known. */
+const char *measured_at(const struct validate_case *of, uint32_t file, uint32_t line);
 /* Some object's value of one of these counters; of two looks where `twice`.  NULL: nobody says it. */
 #define MEASURED_ANY(of, twice, ...)                                                                                   \
     measured_any(of, twice, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))

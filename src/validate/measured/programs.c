@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "diagnose/baseline.h"
 #include "fabric/fabric.h"
 #include "validate/measured/measured.h"
@@ -83,47 +82,41 @@ static void take_median(const struct evidence *evidence, struct group *group, co
     group->median = (in_rows_unit(group->from) + in_rows_unit(figure[(group->outputs - 1) / 2])) / 2;
 }
 
-/* False: no memory.  To be freed. */
-static bool find_groups(const struct evidence *evidence, struct groups *ret)
+static struct groups find_groups(const struct evidence *evidence, struct arena *arena)
 {
     uint32_t jobs = 0;
 
-    *ret = (struct groups){0};
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, job) jobs++;
-    const struct evidence_value **figure = calloc(jobs + 1u, sizeof *figure);
-    ret->of = calloc(jobs + 1u, sizeof *ret->of);
+    const struct evidence_value **figure = ARENA_NEW(arena, const struct evidence_value *, jobs + 1u);
+    struct groups groups = {.of = ARENA_NEW(arena, struct group, jobs + 1u)};
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
     {
         const struct evidence_object *object = &evidence->object[job];
         const struct evidence_value *one = figure_of(evidence, job);
         uint32_t at = 0;
-        if (!figure || !ret->of || !one) continue;
-        while (at < ret->count && !is_in(evidence, job, &ret->of[at]))
+        if (!one) continue;
+        while (at < groups.count && !is_in(evidence, job, &groups.of[at]))
             at++;
-        if (at < ret->count) continue;
-        ret->of[ret->count++] =
+        if (at < groups.count) continue;
+        groups.of[groups.count++] =
             (struct group){.job = job,
                            .program = object->program,
                            .host = object->host == EVIDENCE_NONE ? NULL : evidence->object[object->host].name,
                            .bytes = bytes_of(evidence, job),
                            .time = one->counter == EVIDENCE_JOB_NS};
     }
-    for (uint32_t i = 0; i < ret->count; i++)
-        take_median(evidence, &ret->of[i], figure);
-    bool good = figure && ret->of;
-    free(figure);
-    if (!good) free(ret->of);
-    return good;
+    for (uint32_t i = 0; i < groups.count; i++)
+        take_median(evidence, &groups.of[i], figure);
+    return groups;
 }
 
-bool measured_programs(const struct measured *measured, struct arena *arena, struct diagnose_baseline *ret)
+void measured_programs(const struct measured *measured, struct arena *arena, struct diagnose_baseline *ret)
 {
-    struct groups groups;
-
-    if (!find_groups(&measured->evidence, &groups)) return false;
+    struct groups groups = find_groups(&measured->evidence, arena);
     struct diagnose_baseline_program *program =
         ARENA_NEW(arena, struct diagnose_baseline_program, groups.count ? groups.count : 1);
-    for (uint32_t i = 0; program && i < groups.count; i++) {
+
+    for (uint32_t i = 0; i < groups.count; i++) {
         const struct group *group = &groups.of[i];
         program[ret->measureds++] =
             (struct diagnose_baseline_program){.program = group->program,
@@ -133,8 +126,6 @@ bool measured_programs(const struct measured *measured, struct arena *arena, str
                                                .latency_ns = group->time ? group->median / (double)PS_NS : 0};
     }
     ret->measured = program;
-    free(groups.of);
-    return program != NULL;
 }
 
 /* --- rows: one for each program and message size, of the worst host --- */
@@ -154,20 +145,16 @@ static struct validate_finding finding_of(const struct group *group)
                                      .bytes = group->bytes};
 }
 
-static const char *size_of(const struct group *group, char buf[VALIDATE_NUMBER])
-{
-    return validate_number(VALIDATE_BYTES, (double)group->bytes, buf);
-}
-
 /* "ib_write_lat of 8B, the worst of 2 hosts, h1: latency" */
-static void write_subject(const struct group *group, uint32_t hosts, const char *what, char subject[VALIDATE_TEXT])
+static const char *subject_of(const struct validate_case *of, const struct group *group, uint32_t hosts,
+                              const char *what)
 {
-    char size[VALIDATE_NUMBER], many[48] = "", runs[48] = "";
+    const char *many = hosts > 1 ? case_text(of, "the worst of %u hosts, ", hosts) : "";
+    const char *runs = group->outputs > 1 ? case_text(of, ", median of %u outputs", group->outputs) : "";
 
-    if (hosts > 1) snprintf(many, sizeof many, "the worst of %u hosts, ", hosts);
-    if (group->outputs > 1) snprintf(runs, sizeof runs, ", median of %u outputs", group->outputs);
-    snprintf(subject, VALIDATE_TEXT, "%s of %s, %s%.100s: %s%s", group->program, size_of(group, size), many,
-             group->host ? group->host : "a host that is not known", what, runs);
+    return case_text(of, "%s of %s, %s%.100s: %s%s", group->program,
+                     case_number(of, VALIDATE_BYTES, (double)group->bytes), many,
+                     group->host ? group->host : "a host that is not known", what, runs);
 }
 
 static double stored_of(const struct validate_case *of, const struct group *group)
@@ -181,7 +168,6 @@ static double stored_of(const struct validate_case *of, const struct group *grou
 /* Of those that the baseline has, the one that is worst against it. */
 static void judge_stored(struct validate_case *of, const struct groups *groups, const struct group *like)
 {
-    char subject[VALIDATE_TEXT], source[VALIDATE_TEXT], size[VALIDATE_NUMBER];
     const struct group *worst = NULL, *unknown = NULL;
     uint32_t known = 0, missing = 0;
     double most = 0;
@@ -199,17 +185,17 @@ static void judge_stored(struct validate_case *of, const struct groups *groups, 
     }
     if (worst) {
         struct validate_finding finding = finding_of(worst);
-        write_subject(worst, known, worst->time ? "latency against the baseline" : "bandwidth against the baseline",
-                      subject);
-        finding.subject = subject;
+        finding.subject = subject_of(of, worst, known,
+                                     worst->time ? "latency against the baseline" : "bandwidth against the baseline");
         finding.why = worst->time ? "it was better when the baseline was signed; figures that are thousands of times "
                                     "larger are cycles (-C of perftest)"
                                   : "it was better when the baseline was signed";
-        finding.source = measured_at(of, worst->from->file, worst->from->line, source);
+        finding.source = measured_at(of, worst->from->file, worst->from->line);
         baseline_hold(of, &finding, stored_of(of, worst), "");
     }
     if (!missing) return;
-    snprintf(subject, sizeof subject, "%s of %s against the baseline", like->program, size_of(like, size));
+    const char *subject = case_text(of, "%s of %s against the baseline", like->program,
+                                    case_number(of, VALIDATE_BYTES, (double)like->bytes));
     validate_skip(of, subject,
                   "the baseline has no figure of it on %.100s%s: --measured DIR --write-baseline FILE "
                   "--by NAME keeps it",
@@ -231,7 +217,6 @@ static double least_time(const struct validate_case *of, const struct group *gro
 /* Of all hosts the one nearest to the bound; then the largest, which only a baseline can judge. */
 static void judge_latency(struct validate_case *of, const struct groups *groups, const struct group *like)
 {
-    char subject[VALIDATE_TEXT], source[VALIDATE_TEXT];
     const struct group *nearest = NULL, *slowest = NULL;
     double least = INFINITY;
     uint32_t hosts = 0, bounded = 0;
@@ -250,8 +235,7 @@ static void judge_latency(struct validate_case *of, const struct groups *groups,
     }
     if (nearest) {
         struct validate_finding finding = finding_of(nearest);
-        write_subject(nearest, bounded, "latency against what light and bits take", subject);
-        finding.subject = subject;
+        finding.subject = subject_of(of, nearest, bounded, "latency against what light and bits take");
         finding.criterion = CRITERION_LATENCY_LEAST;
         finding.base = least_time(of, nearest);
         finding.of = "light in the host's cable and the message's bits at line rate";
@@ -259,14 +243,13 @@ static void judge_latency(struct validate_case *of, const struct groups *groups,
             "no adapter is that fast: the file has a longer cable or a lower rate than there is, or the output "
             "is of another host";
         finding.job = NULL;
-        finding.source = measured_at(of, nearest->from->file, nearest->from->line, source);
+        finding.source = measured_at(of, nearest->from->file, nearest->from->line);
         validate_judge(of, &finding);
     }
     if (of->plan->baseline) return;
     struct validate_finding finding = finding_of(slowest);
-    write_subject(slowest, hosts, "latency", subject);
-    finding.subject = subject;
-    finding.source = measured_at(of, slowest->from->file, slowest->from->line, source);
+    finding.subject = subject_of(of, slowest, hosts, "latency");
+    finding.source = measured_at(of, slowest->from->file, slowest->from->line);
     baseline_hold(of, &finding, 0,
                   of->plan->signer ? "a baseline is written with it, and none was given to hold it against"
                                    : "how fast adapters and processors are no fabric file says: --measured DIR "
@@ -277,10 +260,9 @@ static void judge_latency(struct validate_case *of, const struct groups *groups,
 void measured_figures(struct validate_case *of)
 {
     const struct evidence *evidence = &of->plan->measured->evidence;
-    struct groups groups;
+    struct groups groups = find_groups(evidence, of->arena);
     uint32_t unnamed = 0;
 
-    CHECK(find_groups(evidence, &groups)); /* a process of its own: its parent says what became of it */
     for (uint32_t i = 0; i < groups.count; i++) {
         uint32_t first = 0;
         while (!alike(&groups.of[first], &groups.of[i]))
@@ -294,5 +276,4 @@ void measured_figures(struct validate_case *of)
     if (unnamed)
         validate_skip(of, "other outputs of perftest",
                       "which program it was the output does not say: keep its title, as 'RDMA_Write Latency Test'");
-    free(groups.of);
 }

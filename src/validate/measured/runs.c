@@ -6,7 +6,6 @@
  * collective from its bytes at line rate.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "validate/measured/measured.h"
@@ -62,7 +61,6 @@ uint32_t measured_endpoint(const struct validate_case *of, uint32_t job)
 /* What a long message can have from this endpoint to another host; 0: not known, after a row. */
 static double payload_of(struct validate_case *of, const char *subject, uint32_t endpoint)
 {
-    char jobs[512], src[FABRIC_NAME], dst[FABRIC_NAME];
     uint32_t other = 0;
     struct variant variant = {0};
 
@@ -70,9 +68,8 @@ static double payload_of(struct validate_case *of, const char *subject, uint32_t
                                              !fabric_reaches(of->fabric, endpoint, other)))
         other++;
     if (other == of->fabric->endpoints) return 0;
-    endpoint_name(of->fabric, endpoint, src);
-    endpoint_name(of->fabric, other, dst);
-    snprintf(jobs, sizeof jobs, "[{flows: \"%s %s 1MB\\n%s %s 4MB 10us after 0\\n\"}]", src, dst, src, dst);
+    const char *src = case_endpoint(of, endpoint), *dst = case_endpoint(of, other);
+    const char *jobs = case_text(of, "[{flows: \"%s %s 1MB\\n%s %s 4MB 10us after 0\\n\"}]", src, dst, src, dst);
     if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, PS_S)) return 0;
     double rate = payload_rate(&variant.result.flow[0], &variant.result.flow[1]);
     variant_close(&variant);
@@ -112,28 +109,21 @@ static struct slowest slowest_of(const struct validate_case *of, const char *pro
 static bool judge_writer(struct validate_case *of, const char *program)
 {
     struct slowest slowest = slowest_of(of, program);
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], line[VALIDATE_NUMBER], number[VALIDATE_NUMBER],
-        source[VALIDATE_TEXT];
 
     if (!slowest.outputs) return false;
     double rate = (double)of->fabric->port[of->fabric->endpoint[slowest.endpoint].port].rate_bps;
-    snprintf(subject, sizeof subject, "%s of %s, the slowest of %u output%s: %.100s", program,
-             validate_number(VALIDATE_BYTES, (double)slowest.bytes, number), slowest.outputs,
-             slowest.outputs == 1 ? "" : "s", of->plan->measured->evidence.object[slowest.job].name);
+    const char *subject =
+        case_text(of, "%s of %s, the slowest of %u output%s: %.100s", program,
+                  case_number(of, VALIDATE_BYTES, (double)slowest.bytes), slowest.outputs,
+                  slowest.outputs == 1 ? "" : "s", of->plan->measured->evidence.object[slowest.job].name);
     double payload = payload_of(of, subject, slowest.endpoint);
     if (payload <= 0) return true;
-    snprintf(words, sizeof words, "payload rate of the way, %s of a line of %s",
-             validate_number(VALIDATE_RATE, payload, number), validate_number(VALIDATE_RATE, rate, line));
-    validate_judge(
-        of, &(struct validate_finding){.subject = subject,
-                                       .criterion = CRITERION_POINT_RATE,
-                                       .unit = VALIDATE_RATE,
-                                       .value = slowest.rate->real * 8,
-                                       .base = payload,
-                                       .of = words,
-                                       .why = "one pair does not fill its line: PCIe, NUMA, a slow receiver, "
-                                              "loss, or congestion control",
-                                       .source = measured_at(of, slowest.rate->file, slowest.rate->line, source)});
+    const char *words = case_text(of, "payload rate of the way, %s of a line of %s",
+                                  case_number(of, VALIDATE_RATE, payload), case_number(of, VALIDATE_RATE, rate));
+    JUDGE(of, .subject = subject, .criterion = CRITERION_POINT_RATE, .unit = VALIDATE_RATE,
+          .value = slowest.rate->real * 8, .base = payload, .of = words,
+          .why = "one pair does not fill its line: PCIe, NUMA, a slow receiver, loss, or congestion control",
+          .source = measured_at(of, slowest.rate->file, slowest.rate->line));
     return true;
 }
 
@@ -174,7 +164,7 @@ static double deviation_of(const struct validate_case *of, uint32_t like, const 
 void measured_spread(struct validate_case *of)
 {
     const struct evidence *evidence = &of->plan->measured->evidence;
-    char subject[VALIDATE_TEXT] = "bandwidth of the same program, run again and again", source[VALIDATE_TEXT] = "";
+    const char *source = "", *subject = "bandwidth of the same program, run again and again";
     double worst = -1;
 
     EACH_JOB(evidence, job)
@@ -184,19 +174,15 @@ void measured_spread(struct validate_case *of)
         if (deviation <= worst) continue;
         const struct evidence_value *value = value_of(of, job, EVIDENCE_BUSBW);
         worst = deviation;
-        snprintf(subject, sizeof subject, "bandwidth of %u runs of %s: deviation over mean, %.100s", runs, writers[w],
-                 evidence->object[job].name);
-        measured_at(of, value->file, value->line, source);
+        subject = case_text(of, "bandwidth of %u runs of %s: deviation over mean, %.100s", runs, writers[w],
+                            evidence->object[job].name);
+        source = measured_at(of, value->file, value->line);
     }
     if (worst < 0)
         validate_skip(of, subject, "fewer than three outputs of one ib_write_bw on one host: give each run a file");
     else
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_LIVE_SPREAD,
-                                                      .unit = VALIDATE_RATIO,
-                                                      .value = worst,
-                                                      .why = "runs of one program differ: other load, or power saving",
-                                                      .source = source});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_LIVE_SPREAD, .unit = VALIDATE_RATIO, .value = worst,
+              .why = "runs of one program differ: other load, or power saving", .source = source);
 }
 
 /* --- nccl-tests --- */
@@ -209,12 +195,12 @@ static double busbw(const struct sim_job *job, ps_t time)
 /* Bits a second that the algorithm can have on this fabric; 0 after a row. */
 static double limit_of(struct validate_case *of, const char *subject, const char *kind, uint64_t bytes, uint64_t ranks)
 {
-    char jobs[192];
+    const char *jobs =
+        case_text(of, "[{%s: %s, size: %lluB, ranks: %llu}]", kind, strcmp(kind, "alltoall") == 0 ? "auto" : "ring",
+                  (unsigned long long)bytes, (unsigned long long)ranks);
     struct variant variant = {0};
     double limit = 0;
 
-    snprintf(jobs, sizeof jobs, "[{%s: %s, size: %lluB, ranks: %llu}]", kind,
-             strcmp(kind, "alltoall") == 0 ? "auto" : "ring", (unsigned long long)bytes, (unsigned long long)ranks);
     if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, 1)) return 0;
     const struct sim_job *job = &variant.result.job[0];
     if (job->ideal_ps != PS_NEVER && job->ideal_ps > 0)
@@ -231,10 +217,8 @@ static void judge_collective(struct validate_case *of, uint32_t job, const char 
     const struct evidence_value *rate = value_of(of, job, EVIDENCE_BUSBW);
     uint64_t bytes = evidence_get(evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_MESSAGE_BYTES);
     uint64_t ranks = evidence_get(evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_RANKS);
-    char subject[VALIDATE_TEXT], words[VALIDATE_TEXT], size[VALIDATE_NUMBER], source[VALIDATE_TEXT];
-
-    snprintf(subject, sizeof subject, "%s of %s over %llu GPUs: bus bandwidth", kind,
-             validate_number(VALIDATE_BYTES, (double)bytes, size), (unsigned long long)ranks);
+    const char *subject = case_text(of, "%s of %s over %llu GPUs: bus bandwidth", kind,
+                                    case_number(of, VALIDATE_BYTES, (double)bytes), (unsigned long long)ranks);
     if (bytes < LEAST_BYTES) {
         validate_skip(of, subject, "messages of 256 MB and more are judged: run it with -e 1G");
         return;
@@ -245,26 +229,17 @@ static void judge_collective(struct validate_case *of, uint32_t job, const char 
     }
     double limit = limit_of(of, subject, kind, bytes, ranks);
     if (limit <= 0) return;
-    snprintf(words, sizeof words, "the algorithm's limit at the adapters' line rate");
-    validate_judge(of,
-                   &(struct validate_finding){.subject = subject,
-                                              .criterion = CRITERION_BUSBW,
-                                              .unit = VALIDATE_RATE,
-                                              .value = rate->real * 8,
-                                              .base = limit,
-                                              .of = words,
-                                              .why = "the fabric gives a collective less than its adapters could carry",
-                                              .job = kind,
-                                              .ranks = ranks,
-                                              .bytes = bytes,
-                                              .source = measured_at(of, rate->file, rate->line, source)});
+    JUDGE(of, .subject = subject, .criterion = CRITERION_BUSBW, .unit = VALIDATE_RATE, .value = rate->real * 8,
+          .base = limit, .of = "the algorithm's limit at the adapters' line rate",
+          .why = "the fabric gives a collective less than its adapters could carry", .job = kind, .ranks = ranks,
+          .bytes = bytes, .source = measured_at(of, rate->file, rate->line));
 }
 
 /* What nccl-tests itself found wrong; nothing where no output was checked. */
 static void judge_values(struct validate_case *of)
 {
     const struct evidence *evidence = &of->plan->measured->evidence;
-    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "", source[VALIDATE_TEXT] = "";
+    const char *why = "", *source = "";
     const struct evidence_value *worst = NULL;
     uint32_t outputs = 0;
     double sum = 0;
@@ -277,15 +252,13 @@ static void judge_values(struct validate_case *of)
         sum += (double)wrong->last;
         if (worst && wrong->last <= worst->last) continue;
         worst = wrong;
-        snprintf(why, sizeof why, "most in %.100s: the network, or a GPU, gives other bytes than were sent",
-                 evidence->object[job].name);
-        measured_at(of, wrong->file, wrong->line, source);
+        why = case_text(of, "most in %.100s: the network, or a GPU, gives other bytes than were sent",
+                        evidence->object[job].name);
+        source = measured_at(of, wrong->file, wrong->line);
     }
     if (!worst) return;
-    snprintf(subject, sizeof subject, "wrong values in %u output%s of nccl-tests", outputs, outputs == 1 ? "" : "s");
-    validate_judge(
-        of, &(struct validate_finding){
-                .subject = subject, .criterion = CRITERION_LIVE_WRONG, .value = sum, .why = why, .source = source});
+    const char *subject = case_text(of, "wrong values in %u output%s of nccl-tests", outputs, outputs == 1 ? "" : "s");
+    JUDGE(of, .subject = subject, .criterion = CRITERION_LIVE_WRONG, .value = sum, .why = why, .source = source);
 }
 
 void measured_collectives(struct validate_case *of)
@@ -317,7 +290,7 @@ void measured_collectives(struct validate_case *of)
 void measured_training(struct validate_case *of)
 {
     const struct evidence *evidence = &of->plan->measured->evidence;
-    char subject[VALIDATE_TEXT], source[VALIDATE_TEXT];
+    const char *subject, *source;
     bool any = false;
 
     EACH_JOB(evidence, job)
@@ -328,8 +301,8 @@ void measured_training(struct validate_case *of)
         const char *name = evidence->object[job].name;
         if (!step || step->real <= 0) continue;
         any = true;
-        snprintf(subject, sizeof subject, "job %.100s: mean step", name);
-        measured_at(of, step->file, step->line, source);
+        subject = case_text(of, "job %.100s: mean step", name);
+        source = measured_at(of, step->file, step->line);
         struct validate_finding finding = {.subject = subject,
                                            .criterion = CRITERION_JCT_RATIO,
                                            .unit = VALIDATE_TIME,
@@ -344,15 +317,10 @@ void measured_training(struct validate_case *of)
                            "what its bytes take at line rate no output says: hold it against a signed baseline "
                            "(--baseline FILE)");
         if (!exposed) continue;
-        snprintf(subject, sizeof subject, "job %.100s: exposed share of a step", name);
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_EXPOSED_SHARE,
-                                                      .unit = VALIDATE_RATIO,
-                                                      .value = exposed->real / step->real,
-                                                      .why = "steps wait for the network for longer than is stated",
-                                                      .job = name,
-                                                      .ranks = ranks,
-                                                      .source = source});
+        subject = case_text(of, "job %.100s: exposed share of a step", name);
+        JUDGE(of, .subject = subject, .criterion = CRITERION_EXPOSED_SHARE, .unit = VALIDATE_RATIO,
+              .value = exposed->real / step->real, .why = "steps wait for the network for longer than is stated",
+              .job = name, .ranks = ranks, .source = source);
     }
     if (!any)
         validate_skip(of, "",

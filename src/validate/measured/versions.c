@@ -30,7 +30,7 @@ static uint32_t said_as(uint32_t part)
 struct tally {
     uint32_t asked, wrong, silent, silent_part;
     const char *silent_node;
-    char why[VALIDATE_TEXT], source[VALIDATE_TEXT];
+    const char *why, *source;
 };
 
 /* A device's versions of a part. */
@@ -44,15 +44,14 @@ static void judge_part(const struct validate_case *of, struct tally *tally, cons
     for (uint32_t v = evidence->object[device].version; v; v = evidence->version[v - 1].next) {
         const struct evidence_version *version = &evidence->version[v - 1];
         if (version->part != said_as(part)) continue;
-        if (tally->asked + said == 0) measured_at(of, version->file, version->line, tally->source);
+        if (tally->asked + said == 0) tally->source = measured_at(of, version->file, version->line);
         said++;
         if (version_is_approved(approved, part, version->text)) continue;
-        if (tally->wrong++ == 0) measured_at(of, version->file, version->line, tally->source);
-        size_t used = strlen(tally->why);
+        if (tally->wrong++ == 0) tally->source = measured_at(of, version->file, version->line);
         if (tally->wrong > NAMED_MOST) continue;
-        snprintf(tally->why + used, sizeof tally->why - used, "%s%.60s%s%.30s: %s %.40s, approved is %.40s",
-                 used ? "; " : "", node->name, version->where[0] ? " " : "", version->where, fabric_part_names[part],
-                 version->text, approved->version[part][0]);
+        tally->why = case_text(of, "%s%s%.60s%s%.30s: %s %.40s, approved is %.40s", tally->why,
+                               tally->why[0] ? "; " : "", node->name, version->where[0] ? " " : "", version->where,
+                               fabric_part_names[part], version->text, approved->version[part][0]);
     }
     tally->asked += said;
     if (said || tally->silent++) return;
@@ -64,7 +63,7 @@ void measured_versions(struct validate_case *of)
 {
     static const char subject[] = "parts without an approved version";
     const struct evidence *evidence = &of->plan->measured->evidence;
-    struct tally tally = {0};
+    struct tally tally = {.why = ""};
 
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device) /* every node of the file is one */
     {
@@ -76,11 +75,8 @@ void measured_versions(struct validate_case *of)
     if (!tally.asked && !tally.silent)
         validate_skip(of, subject, "no version is approved; say roles: {leaf: {approved: {nos: ...}}}");
     if (tally.asked)
-        validate_judge(of, &(struct validate_finding){.subject = subject,
-                                                      .criterion = CRITERION_UNAPPROVED,
-                                                      .value = tally.wrong,
-                                                      .why = tally.why,
-                                                      .source = tally.source});
+        JUDGE(of, .subject = subject, .criterion = CRITERION_UNAPPROVED, .value = tally.wrong, .why = tally.why,
+              .source = tally.source);
     if (tally.silent)
         validate_skip(of, "parts whose version no output says", "%u, as %s of %.100s: %s", tally.silent,
                       fabric_part_names[tally.silent_part], tally.silent_node, outputs[tally.silent_part]);

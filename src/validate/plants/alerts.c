@@ -111,28 +111,27 @@ static void keep_own(struct alerts *alerts, const char *got)
 /* Out of what promtool printed: `{alertname="PauseStorm", severity="critical"}`. */
 static void judge_fired(const struct alerts *alerts, const struct planted *plant, const char *got)
 {
-    char subject[VALIDATE_TEXT], why[VALIDATE_TEXT] = "fired: ";
+    const char *name = plant->name, *subject, *why = "fired: ";
     uint32_t wrong = 0, fired = 0;
 
     for (const char *at = got; (at = strstr(at, ALERT)); fired++) {
         at += strlen(ALERT);
-        size_t length = strcspn(at, "\""), used = strlen(why);
+        size_t length = strcspn(at, "\"");
         const char *end = at + strcspn(at, "}"), *critical = strstr(at, "severity=\"critical\"");
-        snprintf(why + used, sizeof why - used, "%s%.*s", fired ? ", " : "", (int)(length < 64 ? length : 64), at);
+        why = case_text(alerts->of, "%s%s%.*s", why, fired ? ", " : "", (int)(length < 64 ? length : 64), at);
         wrong += plant->good || ((critical && critical < end) && !is_expected(alerts, plant, at, length));
     }
-    if (fired == 0) snprintf(why, sizeof why, "nothing fired");
+    if (fired == 0) why = "nothing fired";
     if (plant->good)
-        snprintf(subject, sizeof subject, "%s: alerts about a good run", plant->name);
+        subject = case_text(alerts->of, "%s: alerts about a good run", name);
     else if (!plant->alerts[0][0])
-        snprintf(subject, sizeof subject, "%s: critical alerts", plant->name);
+        subject = case_text(alerts->of, "%s: critical alerts", name);
     else
-        snprintf(subject, sizeof subject, "%s: raises %s%s%s; missing alerts and other critical ones", plant->name,
-                 plant->alerts[0], plant->alerts[1] ? " and " : "", plant->alerts[1] ? plant->alerts[1] : "");
-    validate_judge(alerts->of, &(struct validate_finding){.subject = subject,
-                                                          .criterion = CRITERION_ALERTS,
-                                                          .value = wrong + count_silent(plant, got),
-                                                          .why = why});
+        subject =
+            case_text(alerts->of, "%s: raises %s%s%s; missing alerts and other critical ones", name, plant->alerts[0],
+                      plant->alerts[1] ? " and " : "", plant->alerts[1] ? plant->alerts[1] : "");
+    JUDGE(alerts->of, .subject = subject, .criterion = CRITERION_ALERTS, .value = wrong + count_silent(plant, got),
+          .why = why);
 }
 
 static void ask_promtool(struct alerts *alerts, const struct planted *plant)
@@ -239,7 +238,6 @@ void test_alerts(struct validate_case *of)
         for (uint32_t i = 0; i < count; i++)
             if (plant[i].alerts[0] && !plant[i].lacks && (of->plan->level != VALIDATE_QUICK || plant[i].quick))
                 judge_plant(&alerts, &failures, &plant[i]);
-        free(plant);
     }
     remove_all(&alerts);
 }

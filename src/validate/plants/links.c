@@ -22,15 +22,15 @@ static struct planted *add_link(struct planting *planting, const char *name, con
 void plants_of_links(struct planting *planting)
 {
     unsigned long long flap = planting->failures->length / 10 / PS_NS;
-    char at[96], flaps[96];
 
     if (planting->failures->link == FABRIC_NONE) {
         plant_add(planting, "causes at links between switches", "", NULL, PLANT_ALWAYS)->lacks =
             "none can go without an adapter being cut off";
         return;
     }
-    snprintf(at, sizeof at, "at %lluns", planting->at);
-    snprintf(flaps, sizeof flaps, "at %lluns every %lluns down %lluns times %u", planting->at, flap, flap / 4, FLAPS);
+    const char *at = case_text(planting->of, "at %lluns", planting->at);
+    const char *flaps =
+        case_text(planting->of, "at %lluns every %lluns down %lluns times %u", planting->at, flap, flap / 4, FLAPS);
     add_link(planting, "cable between switches with wrong bits", "D13", "LinkErrors", PLANT_LOST, "corrupt",
              "ber 1e-7");
     add_link(planting, "hot optic", "D13", "LinkErrors|OpticsHot", PLANT_LOST, "hot-optics",
@@ -42,7 +42,7 @@ void plants_of_links(struct planting *planting)
     plant_set(plant, "8", "nics.timeout"); /* 1 ms */
     plant->until = 5 * PS_MS;
     add_link(planting, "link that comes and goes", "D19", "LinkFlaps", PLANT_ALWAYS, "flap", flaps);
-    snprintf(at, sizeof at, "lost 2 of 4 at %lluns", planting->at);
+    at = case_text(planting->of, "lost 2 of 4 at %lluns", planting->at);
     add_link(planting, "link with half of its lanes", "D06", "LinkDegraded", PLANT_ALWAYS, "lanes", at);
 }
 

@@ -4,7 +4,6 @@
  * message from a host of each leaf to the next, or what a cause needs to show.
  */
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -111,13 +110,12 @@ struct planted *plants_choose(const struct validate_case *of, const struct failu
     struct planting planting = {.of = of,
                                 .fabric = of->fabric,
                                 .failures = failures,
-                                .plant = calloc(PLANTS_MOST, sizeof(struct planted)),
+                                .plant = ARENA_NEW(of->arena, struct planted, PLANTS_MOST),
                                 .class = choose_class(of->fabric),
                                 .host = of->fabric->endpoint[failures->rank[1]].port,
                                 .at = failures->length / 4 / PS_NS};
     bool pauses = of->fabric->system == FABRIC_ROCEV2 && of->fabric->classes[planting.class].lossless;
 
-    CHECK(planting.plant);
     if (of->fabric->faults == 0)
         plant_add(&planting, "no fault", "", "", PLANT_ALWAYS)->good = true;
     else
@@ -143,15 +141,12 @@ struct planted *plants_choose(const struct validate_case *of, const struct failu
 
 /* --- a run --- */
 
-static void write_flows(FILE *to, const struct fabric *fabric, const struct failures *failures,
+static void write_flows(FILE *to, const struct validate_case *of, const struct failures *failures,
                         const struct planted *plant)
 {
-    char from[FABRIC_NAME], into[FABRIC_NAME];
-
     fputs("flows: \"", to);
     for (uint32_t i = 0; i < plant->flows; i++)
-        fprintf(to, "%s %s %lluB\\n", endpoint_name(fabric, plant->flow[i].from, from),
-                endpoint_name(fabric, plant->flow[i].to, into),
+        fprintf(to, "%s %s %lluB\\n", case_endpoint(of, plant->flow[i].from), case_endpoint(of, plant->flow[i].to),
                 (unsigned long long)failures->bytes * (plant->times ? plant->times : 1));
     fputs("\"", to);
 }
@@ -168,76 +163,48 @@ static void write_training(FILE *to, const struct fabric *fabric, const struct f
     fputc(']', to);
 }
 
-/* To be freed; NULL: no memory. */
-static char *write_jobs(const struct fabric *fabric, const struct failures *failures, const struct planted *plant)
+static const char *write_jobs(struct validate_case *of, const struct failures *failures, const struct planted *plant)
 {
-    char *ranks = endpoint_list(fabric, failures->rank, failures->ranks), *jobs = NULL;
-    size_t length = 0;
-    FILE *to = ranks ? open_memstream(&jobs, &length) : NULL;
-
-    if (to) {
-        fputs("[{name: across, ", to);
-        if (plant->traffic == PLANT_FLOWS_OF_ITS_OWN)
-            write_flows(to, fabric, failures, plant);
-        else if (plant->traffic == PLANT_ALL_TO_ALL)
-            fprintf(to, "all-to-all: at-once, size: %lluB, ranks: %s", (unsigned long long)failures->bytes, ranks);
-        else
-            write_training(to, fabric, failures);
-        fputs("}]", to);
-    }
-    free(ranks);
-    if (to && fclose(to) == 0) return jobs;
-    free(jobs);
-    return NULL;
+    if (plant->traffic == PLANT_ROUND) return failures_jobs(of, failures);
+    FILE *to = case_open(of);
+    fputs("[{name: across, ", to);
+    if (plant->traffic == PLANT_FLOWS_OF_ITS_OWN)
+        write_flows(to, of, failures, plant);
+    else if (plant->traffic == PLANT_ALL_TO_ALL)
+        fprintf(to, "all-to-all: at-once, size: %lluB, ranks: %s", (unsigned long long)failures->bytes,
+                case_list(of, failures->rank, failures->ranks));
+    else
+        write_training(to, of->fabric, failures);
+    fputs("}]", to);
+    return case_close(of);
 }
 
 /* The faults of a plant in the words of a fabric file: read when it is opened. */
-struct plant_words {
-    char way[PLANT_WAYS][2 * FABRIC_NAME + 16];
-    const char *fault[PLANT_WAYS + 1];
-};
-
-static void write_faults(const struct fabric *fabric, const struct planted *plant, struct plant_words *planted,
-                         struct variant *variant)
+static void write_faults(const struct validate_case *of, const struct planted *plant, struct variant *variant)
 {
-    char port[FABRIC_NAME], to[FABRIC_NAME];
+    const char **fault = ARENA_NEW(of->arena, const char *, plant->ways + 1u);
 
-    for (uint32_t i = 0; i < plant->ways; i++) {
-        snprintf(planted->way[i], sizeof planted->way[i], "misroute %s to %s",
-                 fabric_port_name(fabric, plant->way[i].from, port), endpoint_name(fabric, plant->way[i].to, to));
-        planted->fault[variant->faults++] = planted->way[i];
-    }
-    planted->fault[variant->faults++] = plant->fault;
-    variant->fault = planted->fault;
+    for (uint32_t i = 0; i < plant->ways; i++)
+        fault[variant->faults++] =
+            case_text(of, "misroute %s to %s", case_port(of, plant->way[i].from), case_endpoint(of, plant->way[i].to));
+    fault[variant->faults++] = plant->fault;
+    variant->fault = fault;
 }
 
 bool plant_open(struct validate_case *of, const struct failures *failures, const struct planted *plant,
                 struct variant *variant)
 {
     const struct sim_options options = {.threads = 1, .keep_going = true}; /* after a deadlock, for alerts to fire */
-    char *jobs =
-        plant->traffic == PLANT_ROUND ? failures_jobs(of, failures, 0) : write_jobs(of->fabric, failures, plant);
-    struct plant_words *planted = calloc(1, sizeof *planted);
-    bool good = false;
+    bool says = false;
 
     *variant = (struct variant){0};
-    if (jobs && planted) {
-        bool says = false;
-        for (unsigned i = 0; i < PLANT_OVERRIDES; i++) {
-            if (!plant->path[i][0]) continue;
-            says |= strcmp(plant->path[i], "converge") == 0;
-            variant->override[variant->overrides++] = (struct fabric_override){plant->path[i], plant->value[i]};
-        }
-        if (!of->fabric->converge.on && !says)
-            variant->override[variant->overrides++] = (struct fabric_override){"converge", failures->converge_text};
-        write_faults(of->fabric, plant, planted, variant);
-        good = variant_open(of, plant->name, jobs, variant, &options);
-        variant->fault = NULL;
-        variant->faults = 0;
-    } else {
-        validate_tell(of, VALIDATE_FAIL, plant->name, "it can be simulated", "not enough memory");
+    for (unsigned i = 0; i < PLANT_OVERRIDES; i++) {
+        if (!plant->path[i][0]) continue;
+        says |= strcmp(plant->path[i], "converge") == 0;
+        variant->override[variant->overrides++] = (struct fabric_override){plant->path[i], plant->value[i]};
     }
-    free(planted);
-    free(jobs);
-    return good;
+    if (!of->fabric->converge.on && !says)
+        variant->override[variant->overrides++] = (struct fabric_override){"converge", failures->converge_text};
+    write_faults(of, plant, variant);
+    return variant_open(of, plant->name, write_jobs(of, failures, plant), variant, &options);
 }

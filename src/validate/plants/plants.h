@@ -71,7 +71,7 @@ struct planted {
 /* The traffic of failures among hosts of one line rate: who sends to a slower one fills a queue, and that is no fault.
  * False, after a row that is skipped: there are no two hosts. */
 bool plants_traffic(struct validate_case *of, struct failures *ret);
-/* All of them, *ret_count; to be freed.  CHECKs that there is memory: a test is a process of its own. */
+/* All of them, *ret_count. */
 struct planted *plants_choose(const struct validate_case *of, const struct failures *failures, uint32_t *ret_count);
 /* effects.c: whether it did what it is planted for; else words for that. */
 bool plant_works(const struct planted *plant, const struct variant *variant, const char **ret_why);

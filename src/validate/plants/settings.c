@@ -13,10 +13,10 @@ static void plant_mtu(struct planting *planting, uint32_t port)
 {
     const struct fabric *fabric = planting->fabric;
     struct planted *plant = plant_add(planting, "small MTU at a port", "D16", "MtuDrop", PLANT_ALWAYS);
-    char value[32];
+    const char *value =
+        case_text(planting->of, "%u", fabric->nic[fabric->endpoint[planting->failures->rank[1]].nic].mtu_bytes);
 
     blame_port(fabric, &plant->cause[0], port);
-    snprintf(value, sizeof value, "%u", fabric->nic[fabric->endpoint[planting->failures->rank[1]].nic].mtu_bytes);
     plant_set(plant, value, "devices.%.90s.ports.%u.mtu", fabric->node[fabric->port[port].node].name,
               fabric->port[port].index);
     plant->until = 5 * PS_MS;
@@ -26,11 +26,10 @@ static void plant_map(struct planting *planting, uint32_t leaf)
 {
     const struct fabric *fabric = planting->fabric;
     struct planted *plant = plant_add(planting, "old class map on a leaf", "D15", "WrongClass", PLANT_ALWAYS);
-    char value[32];
 
     blame_node(fabric, &plant->cause[0], leaf);
-    snprintf(value, sizeof value, "{%u: 0}", fabric->classes[planting->class].dscp);
-    plant_set(plant, value, "devices.%.90s.dscp-map", fabric->node[leaf].name);
+    plant_set(plant, case_text(planting->of, "{%u: 0}", fabric->classes[planting->class].dscp),
+              "devices.%.90s.dscp-map", fabric->node[leaf].name);
 }
 
 /* Packets over all links, to adapters that take a gap for a loss. */
