@@ -38,6 +38,7 @@ struct jout *jout_begin(FILE *out, const char *kind)
 {
     struct jout *jout = malloc(sizeof *jout);
 
+    if (jout == NULL) return NULL;
     jout_init(jout, out);
     jout_open(jout, NULL, '{');
     if (kind == NULL) return jout;

@@ -35,7 +35,8 @@ struct jout {
 };
 
 void jout_init(struct jout *jout, FILE *out);
-/* A document: the outermost object, with what each begins with; NULL: it says by itself what it is. */
+/* A document: the outermost object, with what each begins with; `kind` NULL: it says by itself what it is.  NULL: there
+ * is no memory; only the library comes back from that, the program ends (cli/memory.c). */
 struct jout *jout_begin(FILE *out, const char *kind);
 bool jout_end(struct jout *jout); /* closes and frees it; false: something is not in it */
 /* key is NULL inside an array and at the top.  bracket: '{' or '['. */

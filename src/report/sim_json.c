@@ -237,6 +237,7 @@ bool sim_json_write(FILE *out, const struct sim_report *report)
     const struct fabric *fabric = report->fabric;
     char digest[17];
 
+    if (jout == NULL) return false;
     snprintf(digest, sizeof(digest), "%016" PRIx64, result->digest);
 #include "report/rows/sim.def"
     if (report->real) jout_u64(jout, "stood_still_ns", report->stood_still_ns);
