@@ -7,7 +7,7 @@ import alerts
 import runbooks
 
 COLUMNS = 100
-MADE = "Made by `monitoring/make.py` from `src/diagnose/runbooks.def` and `monitoring/runbooks.py`"
+MADE = "Made, in the sources, by `monitoring/make.py` from `src/diagnose/runbooks.def` and `monitoring/runbooks.py`"
 
 
 def wrapped(text, first="", rest=""):

@@ -28,7 +28,7 @@ def commands():
     for where, text in texts:
         for found in COMMAND.finditer(re.sub(r"\\\n *", "", text)):
             line = END.sub("", found[1])
-            if re.search(r"\.yaml\b", line) and not re.search(r"[\[\]A-Z]{2}", line.split(".yaml")[0]) and line not in seen:
+            if re.search(r"\.yaml\b|\bexample:", line) and not re.search(r"[\[\]A-Z]{2}", line.split(".yaml")[0]) and line not in seen:
                 seen.add(line)
                 yield where, shlex.split(line)
 

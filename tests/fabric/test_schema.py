@@ -82,6 +82,21 @@ ACCEPTED = [
 ]
 
 
+def bare(schema):
+    """With all parts where they are used, and without what is for people."""
+    def look(part):
+        if isinstance(part, list):
+            return [look(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        if "$ref" in part:
+            return look(schema["definitions"][part["$ref"].split("/")[-1]])
+        return {key: {name: look(value) for name, value in one.items()} if key == "properties" else look(one)
+                for key, one in part.items() if key not in ("description", "title", "definitions")}
+
+    return look(schema)
+
+
 class Schema(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -98,8 +113,9 @@ class Schema(unittest.TestCase):
             return subprocess.run([PROGRAM, "check", "--quiet", file.name], capture_output=True, text=True, check=False)
 
     def test_it_is_what_the_reader_makes_of_it(self):
+        """But for descriptions: a page that says something in other words does not make it wrong."""
         made = subprocess.run([sys.executable, HERE / "schema.py", ASKED, SOURCE / "docs"], stdout=subprocess.PIPE, check=True).stdout
-        self.assertEqual(made.decode(), self.text, "run tests/fabric/schema.py BUILD/tests/fabric/fabric-asked docs > fabric.schema.json")
+        self.assertEqual(bare(json.loads(made)), bare(json.loads(self.text)), "run tests/fabric/schema.py BUILD/tests/fabric/fabric-asked docs > fabric.schema.json")
 
     def test_it_is_a_schema(self):
         jsonschema.Draft7Validator.check_schema(json.loads(self.text))

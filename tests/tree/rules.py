@@ -96,6 +96,8 @@ CLOCKS = ("clock_gettime", "gettimeofday", "time", "clock", "nanosleep", "usleep
 ALLOCATORS = ("malloc", "calloc", "realloc", "free", "mmap", "arena_alloc", "strdup")
 # How many sources may see a header, through others too: a line in it compiles all of them again.  They only get smaller.
 SEEN_BY = {"fabric/fabric.h": 239, "switch/config.h": 232}
+# Files of the tree that are not installed.
+NOT_INSTALLED = r"(?<![\w/.-])((?:bench|completions|fuzz|lib|man|src|tests|web)/[\w*][\w./*-]*[\w*])"
 # In how many files a function of one word may be called the same: take() in twenty says nothing.  Only ever less.
 CALLED_ALIKE = 16
 FUNCTION_LINES = 80
@@ -447,6 +449,28 @@ def rule_links(root):
     for page in sorted([*(root / "docs").glob("*.md"), *(root / "docs" / "internals").glob("*.md")]):
         if page != index and f"({name(root / 'docs', page)})" not in listed:
             yield f"docs/README.md: does not list {name(root / 'docs', page)}"
+
+
+def rule_installed(root):
+    """What is installed names what is installed: a page, manual, option or verb that names a file of the tree says so ("of
+    the sources"); docs/internals is about them.  And what is named of docs/, examples/ and experiments/ is there."""
+    there = r"(?<![\w/.-])((?:docs|examples|experiments)/[\w*][\w./*-]*[\w*])"
+    for path in files(root):
+        where, parts = name(root, path), path.relative_to(root).parts
+        page = path.suffix == ".md" and (parts[0] == "docs" and parts[1] != "internals" or parts[0] == "examples")
+        words = path.suffix == ".def" and parts[:2] == ("src", "cli")
+        if not (page or words or parts[0] == "man" and path.suffix == ".1"):
+            continue
+        before = ""
+        for part in re.split(r"\n(?=\n)" if page else r"\n", path.read_text(encoding="utf-8")):
+            text = re.sub(r"(?m)^(#include|Source:).*|cli/option\.h", "", part)
+            for named in re.findall(NOT_INSTALLED, "" if page and "sources" in part + before else text):
+                if sorted(root.glob(named)):
+                    yield f"{where}: names {named}, which is not installed; write \"of the sources\" beside it"
+            for named in re.findall(there, "" if page else text):
+                if not sorted(root.glob(named)) and not sorted(root.glob(named + ".*")):
+                    yield f"{where}: names {named}, which is not there"
+            before = part
 
 
 def rule_map(root):

@@ -72,6 +72,12 @@ BROKEN = {
         {"docs/README.md": "nothing\n", "docs/a.md": "a\n"},
         {"docs/README.md": "nothing\n", "docs/internals/a.md": "a\n"},
     ],
+    "installed": [
+        {"docs/README.md": "(a.md)\n", "docs/a.md": "Run `tests/b.py`.\n", "tests/b.py": SPDX},
+        {"man/rocelab.1": ".Pa tests/b.py\n", "tests/b.py": SPDX},
+        {"man/rocelab.1": ".Pa docs/none.md\n"},
+        {"src/cli/a_options.def": "OPTION(\"html\", NULL, \"a page: docs/none.md\", FLAG(html))\n"},
+    ],
     "map": [{"CONTRIBUTING.md": "no map\n", "src/base/a.c": SPDX + "int x;\n"}],
     "version": [
         {"meson.build": "project('rocelab', 'c',\n  version: '2.0.0',\n", "debian/changelog": "rocelab (1.0.0) unstable; urgency=medium\n"},
