@@ -9,6 +9,7 @@
 
 #include "cli/examples.h"
 #include "cli/fields.h"
+#include "cli/place.h"
 #include "cli/topics.h"
 #include "report/json_out.h"
 
@@ -51,6 +52,8 @@ static void list_json(FILE *out)
 
 void cli_list_verbs(FILE *out)
 {
+    char pages[PATH_MAX];
+
     fputs("Usage: rocelab VERB [OPTIONS] ...\n\nrocelab is a lab for lossless Ethernet (RoCE).\n\nVerbs:\n", out);
     for (size_t i = 0; i < cli_verb_count; i++)
         fprintf(out, "  %-12s %s\n", cli_verbs[i].name, cli_verbs[i].help);
@@ -61,6 +64,7 @@ void cli_list_verbs(FILE *out)
           "Every verb takes --json, --quiet, --strict and --help.\n"
           "Exit status: 0 done, 1 problems found, 2 wrong use or unreadable input.\n",
           out);
+    if (cli_share("docs", pages)) fprintf(out, "Pages that are named as docs/...: %s\n", pages);
 }
 
 static const struct topic *find_topic(const char *name)
