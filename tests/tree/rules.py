@@ -458,7 +458,7 @@ def rule_installed(root):
     for path in files(root):
         where, parts = name(root, path), path.relative_to(root).parts
         page = path.suffix == ".md" and (parts[0] == "docs" and parts[1] != "internals" or parts[0] == "examples")
-        words = path.suffix == ".def" and parts[:2] == ("src", "cli")
+        words = path.suffix == ".def" and parts[:2] in (("src", "cli"), ("src", "check"))
         if not (page or words or parts[0] == "man" and path.suffix == ".1"):
             continue
         before = ""
