@@ -69,9 +69,10 @@ struct cli_command {
     const char *about;               /* a sentence or two */
     const struct cli_option *option; /* its own; each verb has those of common_options.def besides */
     unsigned options;
-    const char *strict;      /* what --strict does, where it is not what it does elsewhere */
-    bool literal;            /* operands are another program's */
-    void (*more)(FILE *out); /* what --help says at the end; may be NULL */
+    const char *strict; /* what --strict does, where it is not what it does elsewhere */
+    bool literal;       /* operands are another program's */
+    const char *more;   /* what --help says at the end, or who says it; NULL: nothing */
+    void (*more_by)(FILE *out);
 };
 #define CLI_OWN(options) .option = (options), .options = sizeof(options) / sizeof((options)[0])
 

@@ -110,9 +110,10 @@ static void print_help(const struct cli_command *command, FILE *out)
         fprintf(out, "%*s", (int)widest + 6 - width, "");
         text_wrap(out, &style, widest + 6, widest + 6, help_of(command, option, buf));
     }
-    if (command->more != NULL) {
+    if (command->more != NULL) fprintf(out, "\n%s", command->more);
+    if (command->more_by != NULL) {
         fputc('\n', out);
-        command->more(out);
+        command->more_by(out);
     }
 }
 

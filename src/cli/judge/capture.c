@@ -94,7 +94,7 @@ static const struct cli_command command = {
              "connection, pauses, and connections set up through CM. FILE is pcap or pcapng; '-' is standard input, "
              "which is followed while it lasts.",
     CLI_OWN(options),
-    .more = more_help,
+    .more_by = more_help,
 };
 
 struct reading {

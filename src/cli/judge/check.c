@@ -50,25 +50,19 @@ static const struct cli_option options[] = {
 #include "cli/judge/check_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("FILES are fabric files, or the configurations of one\n"
-          "fabric's switches and hosts.\n"
-          "\nExamples:\n"
-          "  rocelab check fabric.yaml\n"
-          "  rocelab check --explain HR001 fabric.yaml\n"
-          "  rocelab check leaf*.cfg spine*.json --sarif > findings.sarif\n"
-          "\nExit status: 0 nothing wrong, 1 errors (with --strict: or warnings), 2 wrong use or unreadable input.\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "check",
     .operands = "FILES",
     .about = "Proves or refutes that a fabric is lossless on every hop, that headroom fits, that ECN marks before PFC "
              "pauses, that no buffers wait in a circle, also after a failure, and that classes agree end to end.",
     CLI_OWN(options),
-    .more = more_help,
+    .more = "FILES are fabric files, or the configurations of one\n"
+            "fabric's switches and hosts.\n"
+            "\nExamples:\n"
+            "  rocelab check fabric.yaml\n"
+            "  rocelab check --explain HR001 fabric.yaml\n"
+            "  rocelab check leaf*.cfg spine*.json --sarif > findings.sarif\n"
+            "\nExit status: 0 nothing wrong, 1 errors (with --strict: or warnings), 2 wrong use or unreadable input.\n",
 };
 
 static void print(const struct settings *settings, const struct check_input *input, uint32_t count, FILE *out)

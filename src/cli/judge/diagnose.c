@@ -95,7 +95,7 @@ static const struct cli_command command = {
              "that it is not the network, or what is missing to know it.",
     CLI_OWN(options),
     .strict = "exit 1 for findings that are only for information too",
-    .more = more_help,
+    .more_by = more_help,
 };
 
 /* Whether a kind has one more reader, which was listed with the one before: both directions of a counter. */

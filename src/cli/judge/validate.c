@@ -71,30 +71,24 @@ static const struct cli_option options[] = {
 #include "cli/judge/validate_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("\nExamples:\n"
-          "  rocelab validate pod64.yaml --quick\n"
-          "  rocelab validate pod64.yaml --phase 2,3 --out accepted\n"
-          "  rocelab validate pod64.yaml --full --junit > plan.xml\n"
-          "  rocelab validate pod64.yaml --weeks 4\n"
-          "  rocelab validate pod64.yaml --write-baseline good.json --by cy\n"
-          "  rocelab validate pod64.yaml --baseline good.json\n"
-          "  rocelab validate pod64.yaml --live --phase 2 --write-baseline here.json --by cy\n"
-          "  rocelab validate pod64.yaml --measured dumps\n\n"
-          "Criteria are the file's where it says them: validate: {jct-ratio: 1.1, point-rate: 90%}.\n\n"
-          "Exit status: 0 nothing failed; 1 something did (with --strict: or is a warning); 2 wrong use, unreadable\n"
-          "input, or interrupted.\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "validate",
     .operands = "FABRIC",
     .about = "Runs the acceptance plan of a fabric file in six phases, laboratory, baseline, synthetic load, AI "
              "workload, failures, operational, and judges every row by a formula with this fabric's numbers.",
     CLI_OWN(options),
-    .more = more_help,
+    .more = "\nExamples:\n"
+            "  rocelab validate pod64.yaml --quick\n"
+            "  rocelab validate pod64.yaml --phase 2,3 --out accepted\n"
+            "  rocelab validate pod64.yaml --full --junit > plan.xml\n"
+            "  rocelab validate pod64.yaml --weeks 4\n"
+            "  rocelab validate pod64.yaml --write-baseline good.json --by cy\n"
+            "  rocelab validate pod64.yaml --baseline good.json\n"
+            "  rocelab validate pod64.yaml --live --phase 2 --write-baseline here.json --by cy\n"
+            "  rocelab validate pod64.yaml --measured dumps\n\n"
+            "Criteria are the file's where it says them: validate: {jct-ratio: 1.1, point-rate: 90%}.\n\n"
+            "Exit status: 0 nothing failed; 1 something did (with --strict: or is a warning); 2 wrong use, unreadable\n"
+            "input, or interrupted.\n",
 };
 
 static int report(struct settings *settings, const struct cli_common *common, FILE *out)

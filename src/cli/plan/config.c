@@ -26,26 +26,20 @@ static const struct cli_option options[] = {
 #include "cli/plan/config_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("Examples:\n"
-          "  rocelab config pod.yaml --nos nxos --out configs\n"
-          "  rocelab config pod.yaml --nos eos --device leaf0\n"
-          "  rocelab config pod.yaml --cabling csv > cables.csv\n"
-          "  rocelab config pod.yaml --svg > pod.svg\n"
-          "\nSettings that a system cannot express are a warning, and a comment at the head of the configuration.\n"
-          "Exit status: 0 written, 1 with --strict: a setting was left out, 2 wrong use,\n"
-          "unreadable input, or a device that the system cannot have; then nothing is written.\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "config",
     .operands = "FABRIC",
     .about = "Prints a fabric as configurations: classes, PFC, ECN, buffers and watchdog of every switch, settings of "
              "every host; each block with the rule it satisfies.",
     CLI_OWN(options),
-    .more = more_help,
+    .more = "Examples:\n"
+            "  rocelab config pod.yaml --nos nxos --out configs\n"
+            "  rocelab config pod.yaml --nos eos --device leaf0\n"
+            "  rocelab config pod.yaml --cabling csv > cables.csv\n"
+            "  rocelab config pod.yaml --svg > pod.svg\n"
+            "\nSettings that a system cannot express are a warning, and a comment at the head of the configuration.\n"
+            "Exit status: 0 written, 1 with --strict: a setting was left out, 2 wrong use,\n"
+            "unreadable input, or a device that the system cannot have; then nothing is written.\n",
 };
 
 /* What system a node is of; NULL: none is said. */

@@ -27,18 +27,6 @@ static const struct cli_option options[] = {
 #include "cli/plan/diff_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("Examples:\n"
-          "  rocelab diff approved.yaml leaf1.cfg leaf2.cfg\n"
-          "  rocelab diff approved.yaml running.yaml --json\n"
-          "  rocelab diff approved.yaml proposed.yaml --by alice\n"
-          "\nExit status: 0 nothing differs, 1 something does (with --by: something that is not NAME's to change), 2 "
-          "wrong\n"
-          "use or unreadable input.\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "diff",
     .operands = "APPROVED RUNNING...",
@@ -46,7 +34,13 @@ static const struct cli_command command = {
         "Compares a running fabric, or the configurations of its devices, with the approved fabric file. Each drift "
         "names device, port, key, both values with their places, and the owner of the key.",
     CLI_OWN(options),
-    .more = more_help,
+    .more = "Examples:\n"
+            "  rocelab diff approved.yaml leaf1.cfg leaf2.cfg\n"
+            "  rocelab diff approved.yaml running.yaml --json\n"
+            "  rocelab diff approved.yaml proposed.yaml --by alice\n"
+            "\nExit status: 0 nothing differs, 1 something does (with --by: something that is not NAME's to change), 2 "
+            "wrong\n"
+            "use or unreadable input.\n",
 };
 
 static void print_summary(const struct diff *diff, uint32_t kinds, const struct diff_list *list, FILE *out)

@@ -73,20 +73,6 @@ static const struct cli_option options[] = {
 #include "cli/plan/import_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("FILES are configurations; for hpcc TOPOLOGY and FLOWS,\n"
-          "for htsim MATRIX.\n"
-          "\nExamples:\n"
-          "  rocelab import leaf1.cfg leaf2.cfg config_db.json --links lab.clab.yml > fabric.yaml\n"
-          "  rocelab import --from eos running-config.txt\n"
-          "  rocelab import --from hpcc topology.txt flow.txt --congestion dcqcn --buffer 32MB > fabric.yaml\n"
-          "  rocelab import --from htsim perm128.cm > fabric.yaml && rocelab sim fabric.yaml\n"
-          "\nWith --json the fabric file's text and what was not carried over are members of a document.\n"
-          "\nExit status: 0 a fabric file was printed, 2 wrong use or unreadable input (nothing was printed).\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "import",
     .operands = "FILES",
@@ -94,7 +80,15 @@ static const struct cli_command command = {
         "Prints configurations of switches and hosts, or the inputs of another simulator, as a fabric file. Lines of a "
         "configuration that are not understood are listed on standard error.",
     CLI_OWN(options),
-    .more = more_help,
+    .more = "FILES are configurations; for hpcc TOPOLOGY and FLOWS,\n"
+            "for htsim MATRIX.\n"
+            "\nExamples:\n"
+            "  rocelab import leaf1.cfg leaf2.cfg config_db.json --links lab.clab.yml > fabric.yaml\n"
+            "  rocelab import --from eos running-config.txt\n"
+            "  rocelab import --from hpcc topology.txt flow.txt --congestion dcqcn --buffer 32MB > fabric.yaml\n"
+            "  rocelab import --from htsim perm128.cm > fabric.yaml && rocelab sim fabric.yaml\n"
+            "\nWith --json the fabric file's text and what was not carried over are members of a document.\n"
+            "\nExit status: 0 a fabric file was printed, 2 wrong use or unreadable input (nothing was printed).\n",
 };
 
 static bool check_use(const struct settings *settings, int operands)

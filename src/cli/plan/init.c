@@ -118,9 +118,13 @@ static const struct cli_option options[] = {
 #include "cli/plan/init_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs(
+static const struct cli_command command = {
+    .verb = "init",
+    .operands = "[FILE]",
+    .about = "Writes a first fabric file, with comments, that passes 'rocelab check' and runs. On a terminal it asks "
+             "for what no option says; what is not answered is assumed, and marked so in the file.",
+    CLI_OWN(options),
+    .more =
         "FILE is fabric.yaml where it is not said; - is standard output. A file that is there stays, but for --force.\n"
         "\nExamples:\n"
         "  rocelab init\n"
@@ -128,16 +132,6 @@ static void more_help(FILE *out)
         "  rocelab init --yes --job training - | rocelab sim -\n"
         "\nExit status: 0 written; 2 wrong use, answers that do not go together, or a file that could not be "
         "written.\n",
-        out);
-}
-
-static const struct cli_command command = {
-    .verb = "init",
-    .operands = "[FILE]",
-    .about = "Writes a first fabric file, with comments, that passes 'rocelab check' and runs. On a terminal it asks "
-             "for what no option says; what is not answered is assumed, and marked so in the file.",
-    CLI_OWN(options),
-    .more = more_help,
 };
 
 /* --- answers --- */

@@ -17,24 +17,18 @@
 #include "fabric/override.h"
 #include "fabric/switches.h"
 
-static void more_help(FILE *out)
-{
-    fputs(
+static const struct cli_command command = {
+    .verb = "suggest",
+    .operands = "TOPIC FABRIC",
+    .about = "Prints range and value of marking, headroom, pause thresholds and watchdog for each kind of port, by the "
+             "formulas of the rules with this fabric's numbers, and the lines to put into the file. Nothing is run.",
+    .more =
         "\nTOPIC: ecn, headroom, buffers, watchdog, or all.\n"
         "\nExamples:\n"
         "  rocelab suggest ecn pod64.yaml\n"
         "  rocelab suggest all pod64.yaml --json\n"
         "\nExit status: 0 what the file has is inside every range; 1 something is outside, or no value satisfies the\n"
         "rules; 2 wrong use or unreadable input.\n",
-        out);
-}
-
-static const struct cli_command command = {
-    .verb = "suggest",
-    .operands = "TOPIC FABRIC",
-    .about = "Prints range and value of marking, headroom, pause thresholds and watchdog for each kind of port, by the "
-             "formulas of the rules with this fabric's numbers, and the lines to put into the file. Nothing is run.",
-    .more = more_help,
 };
 
 static const char *topic_name(const void *list, size_t index)

@@ -35,17 +35,6 @@ static const struct cli_option options[] = {
 #include "cli/programs/counters_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("Examples:\n"
-          "  rocelab counters --fabric pod --watch\n"
-          "  rocelab counters --list | grep -A1 pause\n"
-          "  rocelab counters --json | jq '.adapters[].counters.out_of_sequence'\n"
-          "\nCounters that are 0 are left out of the text, not of the JSON document.\n"
-          "\nExit status: 0 done, 1 no such process, device, port or node, 2 wrong use or no such fabric.\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "counters",
     .operands = "[PID|DEVICE] | --fabric NAME [PORT|NODE]",
@@ -55,7 +44,12 @@ static const struct cli_command command = {
         "hw_counters "
         "where it has one. Programs that have NCCL's profiler plugin loaded show what their collectives wait for.",
     CLI_OWN(options),
-    .more = more_help,
+    .more = "Examples:\n"
+            "  rocelab counters --fabric pod --watch\n"
+            "  rocelab counters --list | grep -A1 pause\n"
+            "  rocelab counters --json | jq '.adapters[].counters.out_of_sequence'\n"
+            "\nCounters that are 0 are left out of the text, not of the JSON document.\n"
+            "\nExit status: 0 done, 1 no such process, device, port or node, 2 wrong use or no such fabric.\n",
 };
 
 /* A number is a process id. */

@@ -14,9 +14,12 @@
 #include "cli/programs/up_ask.h"
 #include "report/json_out.h"
 
-static void more_help(FILE *out)
-{
-    fputs(
+static const struct cli_command command = {
+    .verb = "fault",
+    .operands = "[NAME] FAULT...",
+    .about = "Makes something go wrong in a fabric that is up (`rocelab up`): a link goes down, packets are corrupted, "
+             "a port sends pauses. Prints the fabric time at which it took effect, as a line for a script.",
+    .more =
         "Examples:\n"
         "  rocelab fault down leaf0:3 for 5ms\n"
         "  rocelab fault pod corrupt h3 share 0.1%\n"
@@ -24,15 +27,6 @@ static void more_help(FILE *out)
         "\nFAULT is written as under 'faults:' of a fabric file, without the punctuation; without 'at' it begins now.\n"
         "flood and misroute need switches that are made for them: write them into the file.\n"
         "\nExit status: 0 done, 1 the fabric refused it, 2 wrong use or no such fabric.\n",
-        out);
-}
-
-static const struct cli_command command = {
-    .verb = "fault",
-    .operands = "[NAME] FAULT...",
-    .about = "Makes something go wrong in a fabric that is up (`rocelab up`): a link goes down, packets are corrupted, "
-             "a port sends pauses. Prints the fabric time at which it took effect, as a line for a script.",
-    .more = more_help,
 };
 
 static bool is_fault(const char *word)

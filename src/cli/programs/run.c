@@ -49,18 +49,6 @@ static const struct cli_option options[] = {
 #include "cli/programs/run_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("Examples:\n"
-          "  rocelab run -- ibv_devinfo\n"
-          "  rocelab run -- ib_write_bw &  rocelab run -- ib_write_bw 127.0.0.1\n"
-          "  rocelab run --fabric rail --host h1 -- ib_write_bw h0\n"
-          "  rocelab run --fault loss=1% --pcap client.pcap -- ibv_rc_pingpong -g 0 127.0.0.1\n"
-          "\n--json, --quiet and --strict do nothing here: what is printed is the program's.\n"
-          "\nExit status: the program's; 127 it was not found, 126 it cannot be run, 2 wrong use.\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "run",
     .operands = "-- PROGRAM [ARGUMENTS]",
@@ -69,7 +57,13 @@ static const struct cli_command command = {
         "Runs a program that uses RDMA verbs (libibverbs, librdmacm) on an adapter in user space: no RDMA hardware, "
         "no kernel module, no root.",
     CLI_OWN(options),
-    .more = more_help,
+    .more = "Examples:\n"
+            "  rocelab run -- ibv_devinfo\n"
+            "  rocelab run -- ib_write_bw &  rocelab run -- ib_write_bw 127.0.0.1\n"
+            "  rocelab run --fabric rail --host h1 -- ib_write_bw h0\n"
+            "  rocelab run --fault loss=1% --pcap client.pcap -- ibv_rc_pingpong -g 0 127.0.0.1\n"
+            "\n--json, --quiet and --strict do nothing here: what is printed is the program's.\n"
+            "\nExit status: the program's; 127 it was not found, 126 it cannot be run, 2 wrong use.\n",
 };
 
 static bool has_file(const char *folder, const char *name)

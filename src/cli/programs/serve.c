@@ -29,18 +29,6 @@ static const struct cli_option options[] = {
 #include "cli/programs/serve_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("Examples:\n"
-          "  rocelab serve &  rocelab run -- ib_write_bw &  curl -s localhost:9791/metrics | grep rdma_\n"
-          "  rocelab serve --fabric pod --listen 127.0.0.1:0\n"
-          "\nThere are /, /metrics, /api/state.json, /api/events and /healthz: docs/serve.md. 'sim --serve' and\n"
-          "'up --serve' show a run from within.\n"
-          "\nExit status: 0 interrupted, or the fabric has ended; 2 wrong use, no such fabric, or it cannot listen "
-          "there.\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "serve",
     .operands = "[--fabric NAME]",
@@ -48,7 +36,13 @@ static const struct cli_command command = {
         "Serves the counters of programs that run under `rocelab run`, or a fabric that is up, over HTTP: as a page "
         "that follows them, as JSON, and for Prometheus to scrape. Read only, and on loopback unless asked.",
     CLI_OWN(options),
-    .more = more_help,
+    .more = "Examples:\n"
+            "  rocelab serve &  rocelab run -- ib_write_bw &  curl -s localhost:9791/metrics | grep rdma_\n"
+            "  rocelab serve --fabric pod --listen 127.0.0.1:0\n"
+            "\nThere are /, /metrics, /api/state.json, /api/events and /healthz: docs/serve.md. 'sim --serve' and\n"
+            "'up --serve' show a run from within.\n"
+            "\nExit status: 0 interrupted, or the fabric has ended; 2 wrong use, no such fabric, or it cannot listen "
+            "there.\n",
 };
 
 static bool write_programs(void *context, enum serve_document which, FILE *out)

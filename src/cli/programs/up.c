@@ -99,9 +99,14 @@ static const struct cli_option options[] = {
 #include "cli/programs/up_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs(
+static const struct cli_command command = {
+    .verb = "up",
+    .operands = "FABRIC",
+    .about = "Runs a fabric file with real programs on its hosts: they attach with 'rocelab run --fabric', or are "
+             "started by a script. Their clocks, sleeps and polls follow the fabric's time, so what they measure "
+             "is exact and repeats from the seed.",
+    CLI_OWN(options),
+    .more =
         "Examples:\n"
         "  rocelab up rail.yaml --script pair.up\n"
         "  rocelab up rail.yaml --programs 2 &\n"
@@ -110,17 +115,6 @@ static void more_help(FILE *out)
         "  sudo rocelab up rail.yaml --clock real --port h7=veth7\n"
         "\nExit status: 0 every program and job ended well; 1 a program or a job failed, or all wait for each other;\n"
         "2 wrong use, unreadable input, or interrupted.\n",
-        out);
-}
-
-static const struct cli_command command = {
-    .verb = "up",
-    .operands = "FABRIC",
-    .about = "Runs a fabric file with real programs on its hosts: they attach with 'rocelab run --fabric', or are "
-             "started by a script. Their clocks, sleeps and polls follow the fabric's time, so what they measure "
-             "is exact and repeats from the seed.",
-    CLI_OWN(options),
-    .more = more_help,
 };
 
 static void say(const char *text)

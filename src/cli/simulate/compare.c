@@ -66,26 +66,20 @@ static const struct cli_option options[] = {
 #include "cli/simulate/compare_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("\nExamples:\n"
-          "  rocelab compare pod64.yaml\n"
-          "  rocelab compare pod64.yaml --systems rocev2,infiniband --seeds 5\n"
-          "  rocelab compare pod64.yaml --vary topology.rail.hosts=8,16\n\n"
-          "Weights and prices are the file's: decision: {time: 3, cost: 1}, prices: {nic-400G: 1499 USD}.\n\n"
-          "Exit status: 0 every system has run and its jobs ended, or the stop time of the file was reached; 1 one "
-          "could not\n"
-          "run the file, or its jobs did not end; 2 wrong use, unreadable input, or interrupted.\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "compare",
     .operands = "FILE",
     .about = "Runs the jobs of a fabric file on RoCEv2, RoCEv1, InfiniBand, Ultra Ethernet, TCP and iWARP, on all "
              "processors, and prints one table: time, bandwidth, latency, losses, power, cost, and why.",
     CLI_OWN(options),
-    .more = more_help,
+    .more = "\nExamples:\n"
+            "  rocelab compare pod64.yaml\n"
+            "  rocelab compare pod64.yaml --systems rocev2,infiniband --seeds 5\n"
+            "  rocelab compare pod64.yaml --vary topology.rail.hosts=8,16\n\n"
+            "Weights and prices are the file's: decision: {time: 3, cost: 1}, prices: {nic-400G: 1499 USD}.\n\n"
+            "Exit status: 0 every system has run and its jobs ended, or the stop time of the file was reached; 1 one "
+            "could not\n"
+            "run the file, or its jobs did not end; 2 wrong use, unreadable input, or interrupted.\n",
 };
 
 /* A name of --systems, as a bit of *given; FABRIC_SYSTEMS after a message. */

@@ -49,24 +49,18 @@ static const struct cli_option options[] = {
 #include "cli/simulate/experiments_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("Examples:\n"
-          "  rocelab experiments --quick\n"
-          "  rocelab experiments E02 E10\n"
-          "  rocelab experiments --json | jq '.experiments[].measures[]'\n"
-          "\nExit status: 0 everything is as published, or its miss is explained; 1 something misses; 2 wrong use,\n"
-          "unreadable input, or interrupted.\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "experiments",
     .operands = "[ID...]",
     .about = "Runs published results again in the simulator. Prints for each what was published, what was measured, "
              "the tolerance and the verdict.",
     CLI_OWN(options),
-    .more = more_help,
+    .more = "Examples:\n"
+            "  rocelab experiments --quick\n"
+            "  rocelab experiments E02 E10\n"
+            "  rocelab experiments --json | jq '.experiments[].measures[]'\n"
+            "\nExit status: 0 everything is as published, or its miss is explained; 1 something misses; 2 wrong use,\n"
+            "unreadable input, or interrupted.\n",
 };
 
 /* Finding them. */

@@ -63,25 +63,6 @@ static const struct cli_option options[] = {
 #include "cli/simulate/sim_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("Examples:\n"
-          "  rocelab sim pod64.yaml\n"
-          "  rocelab sim --json --seed 7 pod64.yaml | jq '.jobs'\n"
-          "  rocelab sim --html pod64.html pod64.yaml\n"
-          "  rocelab sim --csv out --series 10us pod64.yaml\n"
-          "  rocelab sim --pcap leaf0:3=leaf0.pcap pod64.yaml && rocelab capture leaf0.pcap\n"
-          "  rocelab sim --counters prometheus pod64.yaml | grep pause\n"
-          "  rocelab sim --counters openmetrics=pod64.om --series 10us pod64.yaml\n"
-          "  rocelab sim --dump dumps pod64.yaml\n"
-          "  rocelab sim --each link pod64.yaml\n"
-          "  rocelab sim --seeds 10 --out runs pod64.yaml\n"
-          "\nExit status: 0 every job ended, or the stop time was reached; 1 a job failed, the run is stuck or\n"
-          "deadlocked, work requests failed, (--strict) the verdict has a warning, or (--each) a failure costs\n"
-          "more than the lost capacity explains; 2 wrong use, unreadable input, or interrupted.\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "sim",
     .operands = "FILE",
@@ -89,7 +70,20 @@ static const struct cli_command command = {
              "completion times of flows, and what ports and adapters counted. The result depends on the file and "
              "the seed alone.",
     CLI_OWN(options),
-    .more = more_help,
+    .more = "Examples:\n"
+            "  rocelab sim pod64.yaml\n"
+            "  rocelab sim --json --seed 7 pod64.yaml | jq '.jobs'\n"
+            "  rocelab sim --html pod64.html pod64.yaml\n"
+            "  rocelab sim --csv out --series 10us pod64.yaml\n"
+            "  rocelab sim --pcap leaf0:3=leaf0.pcap pod64.yaml && rocelab capture leaf0.pcap\n"
+            "  rocelab sim --counters prometheus pod64.yaml | grep pause\n"
+            "  rocelab sim --counters openmetrics=pod64.om --series 10us pod64.yaml\n"
+            "  rocelab sim --dump dumps pod64.yaml\n"
+            "  rocelab sim --each link pod64.yaml\n"
+            "  rocelab sim --seeds 10 --out runs pod64.yaml\n"
+            "\nExit status: 0 every job ended, or the stop time was reached; 1 a job failed, the run is stuck or\n"
+            "deadlocked, work requests failed, (--strict) the verdict has a warning, or (--each) a failure costs\n"
+            "more than the lost capacity explains; 2 wrong use, unreadable input, or interrupted.\n",
 };
 
 static void draw_progress(const struct sim *sim, uint64_t spent_ns)

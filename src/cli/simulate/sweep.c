@@ -84,7 +84,7 @@ static const struct cli_command command = {
     .about = "Runs a fabric file in virtual time with every combination of the values given, on all processors, and "
              "prints one table. With --out an interrupted sweep goes on where it stopped.",
     CLI_OWN(options),
-    .more = more_help,
+    .more_by = more_help,
 };
 
 /* All of a file; NULL after a message. */

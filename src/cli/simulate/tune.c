@@ -53,19 +53,6 @@ static const struct cli_option options[] = {
 #include "cli/simulate/tune_options.def"
 };
 
-static void more_help(FILE *out)
-{
-    fputs("\nExamples:\n"
-          "  rocelab tune pod64.yaml --for time\n"
-          "  rocelab tune pod64.yaml --for p99:rdma --vary ecn,alpha --nos sonic --out tuned\n"
-          "  rocelab tune pod64.yaml --for busbw --robust --html tuned.html\n"
-          "  rocelab tune pod64.yaml --list\n"
-          "\nExit status: 0 the search is over, whether or not tuning helps; 2 wrong use, unreadable input, a goal or "
-          "key\n"
-          "that this file has no place for, too few runs, or interrupted.\n",
-          out);
-}
-
 static const struct cli_command command = {
     .verb = "tune",
     .operands = "FABRIC",
@@ -73,7 +60,15 @@ static const struct cli_command command = {
         "Searches ECN and PFC thresholds, DCQCN parameters, shares and queue pairs for a goal, by simulation on all "
         "processors: what to change, how much it brings on seeds that the search has not seen, and why.",
     CLI_OWN(options),
-    .more = more_help,
+    .more =
+        "\nExamples:\n"
+        "  rocelab tune pod64.yaml --for time\n"
+        "  rocelab tune pod64.yaml --for p99:rdma --vary ecn,alpha --nos sonic --out tuned\n"
+        "  rocelab tune pod64.yaml --for busbw --robust --html tuned.html\n"
+        "  rocelab tune pod64.yaml --list\n"
+        "\nExit status: 0 the search is over, whether or not tuning helps; 2 wrong use, unreadable input, a goal or "
+        "key\n"
+        "that this file has no place for, too few runs, or interrupted.\n",
 };
 
 static int report(struct settings *settings, FILE *out)
