@@ -242,8 +242,7 @@ static void print_connections(FILE *out, const struct capture_report *report, co
     table_init(&table, column, sizeof column / sizeof column[0]);
     for (size_t i = 0; i < shown; i++)
         connection_row(&table, report->capture, order[i]);
-    table_print(&table, out, style, 2);
-    table_release(&table);
+    table_end(&table, out, style, 2);
     if (shown < count) {
         char more[TEXT_COUNT];
         fprintf(out, "  ... and %s more; --connections 0 shows all\n", text_count(count - shown, more));
@@ -288,8 +287,7 @@ static void print_pauses(FILE *out, const struct capture_report *report, const s
                                            text_share(pause->paused_ns, totals->last_ns - totals->first_ns, share),
                                            text_ns(pause->longest_ns, longest), packets});
     }
-    table_print(&table, out, style, 2);
-    table_release(&table);
+    table_end(&table, out, style, 2);
 }
 
 static void cm_result(const struct capture_cm *cm, char *text, size_t size)
@@ -365,8 +363,7 @@ static void print_cm(FILE *out, const struct capture_report *report, const struc
     table_init(&table, column, sizeof column / sizeof column[0]);
     for (size_t i = 0; i < shown; i++)
         cm_row(&table, capture_cm(report->capture, i));
-    table_print(&table, out, style, 2);
-    table_release(&table);
+    table_end(&table, out, style, 2);
     if (shown < count) fprintf(out, "  ... and %zu more; --connections 0 shows all\n", count - shown);
 }
 

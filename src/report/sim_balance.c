@@ -71,22 +71,13 @@ void sim_text_balance(FILE *out, const struct sim_report *report, const struct s
         share(tier->used_milli, used);
         share(tier->expected_used_milli, should);
         if (tier->expected_milli == 0) snprintf(should, sizeof(should), "-"); /* not worked out */
-        const char *cell[] = {role_name[tier->from],
-                              role_name[tier->to],
-                              balance_name[tier->balance],
-                              links,
-                              mean,
-                              expected,
-                              worst,
-                              used,
-                              should};
-        table_row(&table, cell);
+        TABLE_ROW(&table, role_name[tier->from], role_name[tier->to], balance_name[tier->balance], links, mean,
+                  expected, worst, used, should);
     }
     text_colour(out, &options->style, TEXT_BOLD);
     fprintf(out, "\nPARALLEL LINKS (at each switch: bytes of the fullest link over the mean)\n");
     text_colour(out, &options->style, TEXT_PLAIN);
-    table_print(&table, out, &options->style, 2);
-    table_release(&table);
+    table_end(&table, out, &options->style, 2);
     for (uint32_t i = 0; i < result->tiers; i++)
         print_polarised(out, report->fabric, &result->tier[i]);
 }

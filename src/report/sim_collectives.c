@@ -92,17 +92,8 @@ static void cells(const struct sim_report *report, const struct collective_row *
         text_fixed(alg, 1000000, 2, algbw);
         text_fixed(bus, 1000000, 2, busbw);
     }
-    const char *cell[] = {row->first->name,
-                          size,
-                          count,
-                          "float",
-                          collective_reduces(kind) ? "sum" : "none",
-                          root,
-                          time,
-                          algbw,
-                          busbw,
-                          how};
-    table_row(table, cell);
+    TABLE_ROW(table, row->first->name, size, count, "float", collective_reduces(kind) ? "sum" : "none", root, time,
+              algbw, busbw, how);
 }
 
 void sim_collectives_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options)

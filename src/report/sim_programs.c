@@ -57,9 +57,8 @@ static void print_programs(FILE *out, const struct sim_report *report, const str
         const struct up_program *program = &report->program[i];
         char start[TEXT_COUNT], time[TEXT_COUNT], status[CELL];
         ps_t lasted = program->end == PS_NEVER || program->start == PS_NEVER ? PS_NEVER : program->end - program->start;
-        const char *cell[] = {program->host, when(program->start, start), when(lasted, time),
-                              exit_text(program, status), program->command};
-        table_row(&table, cell);
+        TABLE_ROW(&table, program->host, when(program->start, start), when(lasted, time), exit_text(program, status),
+                  program->command);
     }
     table_print(&table, out, &options->style, 2);
     print_more(out, rows, report->programs);
@@ -93,16 +92,8 @@ static void print_flows(FILE *out, const struct sim_report *report, const struct
         snprintf(qpn, sizeof qpn, "%u", flow->qpn);
         if (flow->goodput_bps) unit_format_short(UNIT_RATE, flow->goodput_bps, 3, rate);
         if (flow->failed) snprintf(failed, sizeof failed, "%llu failed", (unsigned long long)flow->failed);
-        const char *cell[] = {from,
-                              to,
-                              qpn,
-                              text_count(flow->messages, messages),
-                              text_bytes(flow->bytes, bytes),
-                              when(flow->first, first),
-                              when(flow->last, last),
-                              rate,
-                              failed};
-        table_row(&table, cell);
+        TABLE_ROW(&table, from, to, qpn, text_count(flow->messages, messages), text_bytes(flow->bytes, bytes),
+                  when(flow->first, first), when(flow->last, last), rate, failed);
     }
     table_print(&table, out, &options->style, 2);
     print_more(out, rows, report->program_flows);
@@ -138,16 +129,13 @@ static void print_ports(FILE *out, const struct sim_report *report, const struct
         const struct up_port_result *port = &report->foreign_port[i];
         const struct up_port_counts *counts = &port->counts;
         char name[FABRIC_NAME], text[8][TEXT_COUNT];
-        const char *cell[] = {
-            sim_endpoint_name(fabric, port->endpoint, name), port->interface,
-            text_count(counts->in_frames, text[0]),          text_bytes(counts->in_bytes, text[1]),
-            text_count(counts->out_frames, text[2]),         text_bytes(counts->out_bytes, text[3]),
-            text_count(counts->in_pauses, text[4]),          text_count(counts->out_pauses, text[5]),
-            text_count(lost_frames(counts), text[6]),        text_count(counts->not_carried, text[7])};
-        table_row(&table, cell);
+        TABLE_ROW(&table, sim_endpoint_name(fabric, port->endpoint, name), port->interface,
+                  text_count(counts->in_frames, text[0]), text_bytes(counts->in_bytes, text[1]),
+                  text_count(counts->out_frames, text[2]), text_bytes(counts->out_bytes, text[3]),
+                  text_count(counts->in_pauses, text[4]), text_count(counts->out_pauses, text[5]),
+                  text_count(lost_frames(counts), text[6]), text_count(counts->not_carried, text[7]));
     }
-    table_print(&table, out, &options->style, 2);
-    table_release(&table);
+    table_end(&table, out, &options->style, 2);
 }
 
 void sim_text_programs(FILE *out, const struct sim_report *report, const struct sim_text_options *options)

@@ -267,21 +267,13 @@ static void print_jobs(FILE *out, const struct sim_report *report, const struct 
              ideal[TEXT_COUNT], alg[CELL], bus[CELL];
         if (report->fabric->job[job->job].repeat > 1) snprintf(run, sizeof(run), "%u", job->repetition + 1);
         if (job->ranks) snprintf(ranks, sizeof(ranks), "%u", job->ranks);
-        const char *cell[] = {job->name,
-                              run,
-                              ranks,
-                              text_bytes(job->bytes, bytes),
-                              duration(job->start, start),
-                              job->failed_at != PS_NEVER
-                                  ? "failed"
-                                  : duration(job->end == PS_NEVER ? PS_NEVER : job->end - job->start, time),
-                              of_ideal(job, ideal),
-                              gigabytes(sim_bandwidth_kBps(job, false), alg),
-                              gigabytes(sim_bandwidth_kBps(job, true), bus)};
-        table_row(&table, cell);
+        TABLE_ROW(&table, job->name, run, ranks, text_bytes(job->bytes, bytes), duration(job->start, start),
+                  job->failed_at != PS_NEVER ? "failed"
+                                             : duration(job->end == PS_NEVER ? PS_NEVER : job->end - job->start, time),
+                  of_ideal(job, ideal), gigabytes(sim_bandwidth_kBps(job, false), alg),
+                  gigabytes(sim_bandwidth_kBps(job, true), bus));
     }
-    table_print(&table, out, &options->style, 2);
-    table_release(&table);
+    table_end(&table, out, &options->style, 2);
     if (shown < result->jobs) fprintf(out, "  and %u more\n", result->jobs - shown);
     print_sharp(out, result);
 }
@@ -333,13 +325,9 @@ static void print_unfinished(FILE *out, const struct sim_report *report, const s
         }
         snprintf(ends, sizeof(ends), "%s to %s", fabric_port_name(fabric, fabric->endpoint[flow->src].port, src),
                  fabric_port_name(fabric, fabric->endpoint[flow->dst].port, dst));
-        const char *cell[] = {ends,
-                              fabric->job[flow->job].name,
-                              duration(flow->start, start),
-                              text_bytes(flow->acked_bytes, acked),
-                              text_bytes(flow->bytes, bytes),
-                              unit_format_short(UNIT_RATE, flow->goodput_bps, 3, rate)};
-        table_row(&table, cell);
+        TABLE_ROW(&table, ends, fabric->job[flow->job].name, duration(flow->start, start),
+                  text_bytes(flow->acked_bytes, acked), text_bytes(flow->bytes, bytes),
+                  unit_format_short(UNIT_RATE, flow->goodput_bps, 3, rate));
         shown++;
     }
     if (shown) table_print(&table, out, &options->style, 2);
@@ -421,17 +409,11 @@ static void port_row(struct table *table, const struct sim_report *report, const
         queue[TEXT_COUNT], drops[TEXT_COUNT], lost[TEXT_COUNT], why[CELL];
 
     drop_reason(report, port, why);
-    const char *cell[] = {fabric_port_name(fabric, port->port, name),
-                          text_share(port->utilisation_ppm, 1000000, util),
-                          text_count_short(port->pauses_sent, tx),
-                          text_count_short(port->pauses_received, rx),
-                          port->paused_ps ? duration(port->paused_ps, paused) : "0",
-                          text_count_short(port->ecn_marked, marks),
-                          port->queue_max_bytes ? text_bytes(port->queue_max_bytes, queue) : "0",
-                          text_count_short(port->drops, drops),
-                          why,
-                          text_count_short(port->lost, lost)};
-    table_row(table, cell);
+    TABLE_ROW(table, fabric_port_name(fabric, port->port, name), text_share(port->utilisation_ppm, 1000000, util),
+              text_count_short(port->pauses_sent, tx), text_count_short(port->pauses_received, rx),
+              port->paused_ps ? duration(port->paused_ps, paused) : "0", text_count_short(port->ecn_marked, marks),
+              port->queue_max_bytes ? text_bytes(port->queue_max_bytes, queue) : "0",
+              text_count_short(port->drops, drops), why, text_count_short(port->lost, lost));
 }
 
 static void print_ports(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
@@ -467,8 +449,7 @@ static void print_ports(FILE *out, const struct sim_report *report, const struct
     table_init(&table, columns, COLUMNS(columns));
     for (uint32_t i = 0; i < shown; i++)
         port_row(&table, report, order[i]);
-    table_print(&table, out, &options->style, 2);
-    table_release(&table);
+    table_end(&table, out, &options->style, 2);
     if (shown < result->ports) fprintf(out, "  and %u more\n", result->ports - shown);
     free(order);
 }
@@ -522,8 +503,7 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
     }
     table_row(&table, cell[0]);
     table_row(&table, cell[1]);
-    table_print(&table, out, &options->style, 2);
-    table_release(&table);
+    table_end(&table, out, &options->style, 2);
 }
 
 void sim_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options)

@@ -136,18 +136,11 @@ static void group_rows(FILE *out, const struct sim_training *training, const str
         char ranks[CELL], calls[TEXT_COUNT], bytes[TEXT_COUNT], busy[TEXT_COUNT], waited[TEXT_COUNT], most[TEXT_COUNT];
         if (group->operations == 0 && group->busy_ps == 0) continue;
         snprintf(ranks, sizeof(ranks), "%u", group->size);
-        const char *cell[] = {fabric_group_names[g],
-                              ranks,
-                              text_count(group->operations, calls),
-                              text_bytes(group->bytes, bytes),
-                              text_ps(group->busy_ps, busy),
-                              text_ps(group->exposed_ps, waited),
-                              share(group->exposed_ps, training->mean_ps, part),
-                              text_ps(group->exposed_most_ps, most)};
-        table_row(&table, cell);
+        TABLE_ROW(&table, fabric_group_names[g], ranks, text_count(group->operations, calls),
+                  text_bytes(group->bytes, bytes), text_ps(group->busy_ps, busy), text_ps(group->exposed_ps, waited),
+                  share(group->exposed_ps, training->mean_ps, part), text_ps(group->exposed_most_ps, most));
     }
-    table_print(&table, out, style, 2);
-    table_release(&table);
+    table_end(&table, out, style, 2);
 }
 
 void sim_training_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options)

@@ -259,15 +259,11 @@ static void watchdog_row(struct table *table, const struct sim_report *report, c
         cut[TEXT_COUNT], drops[TEXT_COUNT];
 
     snprintf(queue, sizeof(queue), "%u", prio);
-    const char *cell[] = {fabric_port_name(report->fabric, port->port, name),
-                          queue,
-                          text_count(count->watchdog_detected, acted),
-                          text_ps(count->watchdog_acted_at_ps, last),
-                          text_count(count->watchdog_restored, restored),
-                          count->watchdog_restored ? text_ps(count->watchdog_restored_at_ps, back) : "-",
-                          text_ps(count->watchdog_ps, cut),
-                          text_count(port->sw->drop[SW_DROP_watchdog], drops)};
-    table_row(table, cell);
+    TABLE_ROW(table, fabric_port_name(report->fabric, port->port, name), queue,
+              text_count(count->watchdog_detected, acted), text_ps(count->watchdog_acted_at_ps, last),
+              text_count(count->watchdog_restored, restored),
+              count->watchdog_restored ? text_ps(count->watchdog_restored_at_ps, back) : "-",
+              text_ps(count->watchdog_ps, cut), text_count(port->sw->drop[SW_DROP_watchdog], drops));
 }
 
 static void print_watchdog(FILE *out, const struct sim_report *report, const struct sim_text_options *options)

@@ -209,6 +209,12 @@ void table_print(const struct table *table, FILE *out, const struct text_style *
     say_left_out(table, out, style, indent, width);
 }
 
+void table_end(struct table *table, FILE *out, const struct text_style *style, unsigned indent)
+{
+    table_print(table, out, style, indent);
+    table_release(table);
+}
+
 void table_release(struct table *table)
 {
     free(table->cell);

@@ -39,7 +39,9 @@ struct table {
 
 void table_init(struct table *table, const struct table_column *column, unsigned columns);
 void table_row(struct table *table, const char *const *cell); /* copies; NULL is an empty cell */
+#define TABLE_ROW(table, ...) table_row((table), (const char *const[]){__VA_ARGS__})
 void table_print(const struct table *table, FILE *out, const struct text_style *style, unsigned indent);
+void table_end(struct table *table, FILE *out, const struct text_style *style, unsigned indent); /* and releases */
 void table_release(struct table *table);
 
 #endif

@@ -66,8 +66,7 @@ static void print_table(const struct weeks *weeks, FILE *out)
     table_init(&table, columns, sizeof columns / sizeof columns[0]);
     for (uint32_t s = 0; s < weeks->sources; s++)
         print_source(&table, weeks, &weeks->source[s]);
-    table_print(&table, out, &style, 0);
-    table_release(&table);
+    table_end(&table, out, &style, 0);
 }
 
 static void print_rates(const struct weeks *weeks, FILE *out)

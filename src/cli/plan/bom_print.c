@@ -69,12 +69,10 @@ void bom_prices_text(const struct fabric *fabric, const bool used[PRICE_ITEMS_MA
             snprintf(source, sizeof source, "the fabric file, line %u", line);
         else
             snprintf(year, sizeof year, "%u", item->year);
-        const char *const cell[] = {price_name(item, name), milli_text(milli_of(fabric, i), each),
-                                    unit_names[item->unit], year, line ? source : item->source};
-        table_row(&table, cell);
+        TABLE_ROW(&table, price_name(item, name), milli_text(milli_of(fabric, i), each), unit_names[item->unit], year,
+                  line ? source : item->source);
     }
-    table_print(&table, out, &style, 0);
-    table_release(&table);
+    table_end(&table, out, &style, 0);
     if (bom_copper_text(fabric, copper)) {
         fputc('\n', out);
         text_outside_lines(out, &style, copper);
@@ -130,8 +128,7 @@ void bom_text(const struct fabric *fabric, const struct bom *bom, FILE *out)
         snprintf(number, sizeof number, "%llu", (unsigned long long)row->count);
         table_row(&table, cell);
     }
-    table_print(&table, out, &style, 0);
-    table_release(&table);
+    table_end(&table, out, &style, 0);
     fprintf(out, "\nAll: %s USD", whole(bom->usd_milli, usd));
     if (bom->usd_least_milli != bom->usd_most_milli)
         fprintf(out, " (%s to %s)", whole(bom->usd_least_milli, least), whole(bom->usd_most_milli, most));

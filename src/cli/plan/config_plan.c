@@ -38,8 +38,7 @@ static void csv_row(void *to, const struct cabling_row *row)
 
 static void table_cable(void *to, const struct cabling_row *row)
 {
-    const char *const cell[] = {row->rail, row->nic, row->leaf, row->port, row->rate, row->length};
-    table_row(to, cell);
+    TABLE_ROW(to, row->rail, row->nic, row->leaf, row->port, row->rate, row->length);
 }
 
 static void json_cable(void *to, const struct cabling_row *row)
@@ -119,8 +118,7 @@ int config_print_plan(const struct config_settings *settings, const struct fabri
         struct table table;
         table_init(&table, cables, 6);
         cabling_each(fabric, settings->nos, table_cable, &table);
-        table_print(&table, out, &style, 0);
-        table_release(&table);
+        table_end(&table, out, &style, 0);
     }
     return CLI_DONE;
 }

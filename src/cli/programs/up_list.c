@@ -119,8 +119,7 @@ static void print_text(const struct all *all, FILE *out)
         }
         table_row(&table, cell);
     }
-    table_print(&table, out, &style, 0);
-    table_release(&table);
+    table_end(&table, out, &style, 0);
 }
 
 int up_list(bool json, FILE *out)

@@ -98,8 +98,7 @@ static void print_table(const struct compare_view *view, FILE *out)
     for (uint32_t c = 0; c < view->sets; c++)
         for (uint32_t s = 0; s < view->set[c].systems; s++)
             print_row(view, &view->set[c].system[s], &table);
-    table_print(&table, out, &style, 0);
-    table_release(&table);
+    table_end(&table, out, &style, 0);
 }
 
 static void print_whys(const struct compare_view *view, const struct comparison *set, FILE *out)

@@ -179,16 +179,11 @@ static void print_experiment(FILE *out, const struct settings *settings, const s
     table_init(&table, columns, sizeof columns / sizeof columns[0]);
     for (uint32_t i = 0; i < experiment->measures; i++) {
         const struct experiment_measure *measure = &experiment->measure[i];
-        const char *cell[] = {measure->what,
-                              measure->published,
-                              number_text(measure->measured, measured),
-                              isnan(measure->half) ? "" : number_text(measure->half, half),
-                              limit_text(&measure->limit, limit),
-                              verdict_names[measure->verdict]};
-        table_row(&table, cell);
+        TABLE_ROW(&table, measure->what, measure->published, number_text(measure->measured, measured),
+                  isnan(measure->half) ? "" : number_text(measure->half, half), limit_text(&measure->limit, limit),
+                  verdict_names[measure->verdict]);
     }
-    table_print(&table, out, &style, 2);
-    table_release(&table);
+    table_end(&table, out, &style, 2);
     if (!settings->common.quiet) print_because(out, &style, experiment);
     fputc('\n', out);
     fflush(out);

@@ -29,20 +29,18 @@ static void print_row(struct table *table, const struct each *each, const struct
     char time[TEXT_COUNT], slow[TEXT_COUNT], most[TEXT_COUNT], lost[TEXT_COUNT], again[TEXT_COUNT], back[TEXT_COUNT];
     const struct each_one *base = &each->one[0];
     bool first = one == base;
-    const char *cell[] = {one->name,
-                          one->time_ps == PS_NEVER ? "never" : text_ps(one->time_ps, time),
-                          first ? "1.00" : ratio(one->time_ps, base->time_ps, slow),
-                          first ? "" : ratio(one->predicted_ps, base->time_ps, most),
-                          one->lost_bytes ? text_bytes(one->lost_bytes, lost) : "0",
-                          one->again_bytes ? text_bytes(one->again_bytes, again) : "0",
-                          first            ? ""
-                          : one->completed ? text_ps(one->recover_ps, back)
-                                           : "-",
-                          first              ? ""
-                          : one->predictable ? "yes"
-                                             : "no",
-                          one->why};
-    table_row(table, cell);
+    TABLE_ROW(table, one->name, one->time_ps == PS_NEVER ? "never" : text_ps(one->time_ps, time),
+              first ? "1.00" : ratio(one->time_ps, base->time_ps, slow),
+              first ? "" : ratio(one->predicted_ps, base->time_ps, most),
+              one->lost_bytes ? text_bytes(one->lost_bytes, lost) : "0",
+              one->again_bytes ? text_bytes(one->again_bytes, again) : "0",
+              first            ? ""
+              : one->completed ? text_ps(one->recover_ps, back)
+                               : "-",
+              first              ? ""
+              : one->predictable ? "yes"
+                                 : "no",
+              one->why);
 }
 
 /* What the column stands for: without it a large number beside a run that lost nothing is a riddle. */
@@ -88,8 +86,7 @@ static bool print_text(const struct each *each, bool seeds, FILE *out)
         ended += i > 0 && each->one[i].completed;
     }
     bool enough = !seeds || each_seeds_table(each, &table, &good, &ended);
-    table_print(&table, out, &style, 0);
-    table_release(&table);
+    table_end(&table, out, &style, 0);
     print_expected(each, &style, out);
     fprintf(out, "%u failures: %u within %.1f times the expected slowdown, %u not; %u did not complete\n",
             each->count - 1, good, (double)EACH_MARGIN_NUM / EACH_MARGIN_DEN, each->count - 1 - good,

@@ -60,10 +60,9 @@ static void text_value(void *to, const char *key, const char *name, const char *
     snprintf(title, sizeof title, "%s%s%s", name, job ? ":" : "", job ? job : "");
     for (char *c = title; *c; c++)
         if (*c < 0x20 || *c >= 0x7f) *c = '?'; /* a table's cells are ASCII */
-    const char *cell[] = {title, summary_part_text(summary->mean, kind, mean),
-                          summary_part_text(summary->half, kind, half), measure_text(summary->least, kind, least),
-                          measure_text(summary->most, kind, most)};
-    table_row(&lines->table, cell);
+    TABLE_ROW(&lines->table, title, summary_part_text(summary->mean, kind, mean),
+              summary_part_text(summary->half, kind, half), measure_text(summary->least, kind, least),
+              measure_text(summary->most, kind, most));
 }
 
 static void print_text(const struct seeds_report *report, FILE *out)

@@ -183,12 +183,10 @@ static void print_change(const struct tune *tune, const struct text_style *style
         if (strcmp(now, then) == 0) continue;
         shares |= !isnan(tune->sensitivity[i].share);
         if (!isnan(tune->sensitivity[i].share)) snprintf(share, CELL, "%.0f%%", 100 * tune->sensitivity[i].share);
-        const char *cell[] = {tune->parameter[i].path, now, then, tune_has(answer, i) ? back_text(tune, i, back) : "",
-                              share};
-        table_row(&table, cell);
+        TABLE_ROW(&table, tune->parameter[i].path, now, then, tune_has(answer, i) ? back_text(tune, i, back) : "",
+                  share);
     }
-    table_print(&table, out, style, 2);
-    table_release(&table);
+    table_end(&table, out, style, 2);
     char line[256] = "";
     if (tune->sensitivity_known)
         snprintf(line, sizeof line, "if set back: how the goal changes when this value alone stays as it is. ");
@@ -260,17 +258,11 @@ static void print_settings(const struct tune *tune, const struct text_style *sty
         if (tune->goal != speed) value_text(tune, point, speed, time);
         if (tune->goal != TUNE_FOR_P99) value_text(tune, point, TUNE_FOR_P99, p99);
         if (tune->goal != TUNE_FOR_PAUSED) value_text(tune, point, TUNE_FOR_PAUSED, paused);
-        const char *cell[] = {tune_name(tune, i, name),
-                              value_text(tune, point, tune->goal, value),
-                              i && !from_none ? percent(&point->goal, tune->goal == TUNE_FOR_BUSBW, change) : "",
-                              time,
-                              p99,
-                              paused,
-                              note};
-        table_row(&table, cell);
+        TABLE_ROW(&table, tune_name(tune, i, name), value_text(tune, point, tune->goal, value),
+                  i && !from_none ? percent(&point->goal, tune->goal == TUNE_FOR_BUSBW, change) : "", time, p99, paused,
+                  note);
     }
-    table_print(&table, out, style, 2);
-    table_release(&table);
+    table_end(&table, out, style, 2);
     for (uint32_t i = 1; i < tune->points; i++)
         if (tune->point[i]->judged && tune->point[i]->front && tune->point[i]->origin != TUNE_PRESET &&
             !(tune->helps && i == tune->answer))
@@ -294,8 +286,7 @@ static void print_under(const struct tune *tune, const struct text_style *style,
         const char *cell[] = {tune->scenario[s].name, percent(&under, inverse, change)};
         if (!isnan(under.mean)) table_row(&table, cell);
     }
-    table_print(&table, out, style, 2);
-    table_release(&table);
+    table_end(&table, out, style, 2);
     if (tune->robust && tune->links_tried < tune->links)
         fprintf(out, "  %u of %u links were down in turn; more --runs have room for more\n", tune->links_tried,
                 tune->links);
@@ -388,12 +379,10 @@ void tune_print_list(const struct tune *tune, FILE *out)
         least.value[i] = parameter->least;
         most.value[i] = parameter->most;
         listed[parameter->kind_id] = true;
-        const char *cell[] = {parameter->path, parameter->kind->group, tune_value_text(tune, NULL, i, now),
-                              tune_value_text(tune, &least, i, from), tune_value_text(tune, &most, i, to)};
-        table_row(&table, cell);
+        TABLE_ROW(&table, parameter->path, parameter->kind->group, tune_value_text(tune, NULL, i, now),
+                  tune_value_text(tune, &least, i, from), tune_value_text(tune, &most, i, to));
     }
-    table_print(&table, out, &style, 0);
-    table_release(&table);
+    table_end(&table, out, &style, 0);
     print_left_out(tune, &style, out);
     heading(out, &style, "KEYS");
     for (uint32_t k = 0; k < TUNE_KINDS; k++)

@@ -78,24 +78,17 @@ static void links_text(FILE *out, const struct walk *walk, const struct text_sty
     for (uint32_t i = 0; i < walk->links; i++) {
         const struct walk_link *link = &walk->link[i];
         char a[CELL], b[CELL], rate[CELL], errors[CELL], paused[CELL], waits[CELL], bytes[CELL], kinds[CELL];
-        const char *cell[] = {
-            plain(object(walk, link->end[0])->name, a),
-            plain(object(walk, link->end[1])->name, b),
-            link->up < 0 ? "?"
-            : link->up   ? "yes"
-                         : "no",
-            rate_cell(link, rate),
-            two(link->errors[0], link->errors[1], errors),
-            two(link->paused_frames[0], link->paused_frames[1], paused),
-            two(link->waits[0], link->waits[1], waits),
-            two(link->bytes[0], link->bytes[1], bytes),
-            kinds_cell(walk, i, from, kinds),
-        };
-        table_row(&table, cell);
+        TABLE_ROW(&table, plain(object(walk, link->end[0])->name, a), plain(object(walk, link->end[1])->name, b),
+                  link->up < 0 ? "?"
+                  : link->up   ? "yes"
+                               : "no",
+                  rate_cell(link, rate), two(link->errors[0], link->errors[1], errors),
+                  two(link->paused_frames[0], link->paused_frames[1], paused),
+                  two(link->waits[0], link->waits[1], waits), two(link->bytes[0], link->bytes[1], bytes),
+                  kinds_cell(walk, i, from, kinds));
         from += link->problems;
     }
-    table_print(&table, out, style, 0);
-    table_release(&table);
+    table_end(&table, out, style, 0);
 }
 
 static void place_text(FILE *out, const struct walk *walk, const struct walk_problem *problem,
