@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "cli/cli.h"
 #include "cli/source.h"
 #include "fabric/nics.h"
@@ -19,10 +20,12 @@
 
 #define PARAMS_MAX 40
 
+static struct arena arena; /* of what is given, to the end of the process */
+
 /* YAML: in quotes, in which a quote is two. */
 static char *quoted(const char *text)
 {
-    char *value = malloc(2 * strlen(text) + 3), *to = value;
+    char *value = arena_alloc(&arena, 2 * strlen(text) + 3, 1, 1), *to = value;
 
     *to++ = '\'';
     for (; *text; text++) {
@@ -36,25 +39,31 @@ static char *quoted(const char *text)
 
 static bool add_param(char *word, struct fabric_override *ret)
 {
-    char *equals = strchr(word, '='), *path = NULL;
+    static const char before[] = "nics.congestion.";
+    char *equals = strchr(word, '=');
 
     if (equals == NULL || equals == word || equals[1] == '\0') {
         cli_error("--cc: '%s': write PARAM=VALUE, as in --cc dcqcn/connectx,rpg_ai_rate=10M", word);
         return false;
     }
     *equals = '\0';
-    if (asprintf(&path, "nics.congestion.%s", word) < 0) return false;
+    size_t bytes = sizeof before + strlen(word);
+    char *path = arena_alloc(&arena, bytes, 1, 1);
+    snprintf(path, bytes, "%s%s", before, word);
     *ret = (struct fabric_override){path, equals + 1};
     return true;
 }
 
 bool cli_congestion(void *unused, const char *argument)
 {
-    static struct fabric_override given[1 + PARAMS_MAX]; /* to the end of the process, with what they point to */
-    char *words = strdup(argument), *rest = words, *name = strsep(&rest, ","), real[PATH_MAX];
+    static struct fabric_override given[1 + PARAMS_MAX];
+    char real[PATH_MAX];
     uint32_t count = 1;
 
     (void)unused;
+    arena_release(&arena); /* the last --cc counts */
+    arena_init_or_end(&arena, 0);
+    char *rest = arena_strndup(&arena, argument, strlen(argument)), *name = strsep(&rest, ",");
     if (fabric_congestion_is_file(name)) {
         if (realpath(name, real) == NULL) {
             cli_error("--cc '%s': %s", name, strerror(errno));
