@@ -39,17 +39,23 @@ class Worker:
             start_new_session=True,  # the interrupt key is for the program, which asks the worker to stop
         )
         self.user = os.getpid()
-        message = self.receive()
-        if message[0] != "ready":
+        try:
+            message = self.receive()
+            if message[0] != "ready":
+                raise LibraryError(message[1])
+        except BaseException:  # the interrupt key, too
             self.close()
-            raise LibraryError(message[1])
+            raise
         self.version: str = message[1]
 
     def send(self, message: Any) -> None:
+        """A request.  Where it is interrupted, the worker is of no use any more."""
         data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+        left = memoryview(struct.pack("<Q", len(data)) + data)
         assert self.process.stdin is not None
         try:
-            self.process.stdin.write(struct.pack("<Q", len(data)) + data)
+            while left:
+                left = left[os.write(self.process.stdin.fileno(), left) :]
         except BrokenPipeError:
             raise self._crash() from None
 
@@ -70,9 +76,11 @@ class Worker:
 
     def _crash(self) -> CrashError:
         status = self.process.wait()
-        size = self._printed.seek(0, os.SEEK_END)
-        self._printed.seek(max(0, size - _KEPT))
-        printed = self._printed.read().decode(errors="replace").strip()
+        printed = ""
+        if not self._printed.closed:
+            size = self._printed.seek(0, os.SEEK_END)
+            self._printed.seek(max(0, size - _KEPT))
+            printed = self._printed.read().decode(errors="replace").strip()
         self.close()
         if status < 0:
             try:
@@ -140,4 +148,16 @@ def close() -> None:
         worker.close()
 
 
+def _forget() -> None:
+    """In a forked process: the workers are those of the process that it was forked from."""
+    global _lock
+    _lock = threading.Lock()
+    for worker in _idle:
+        for pipe in (worker.process.stdin, worker.process.stdout):
+            if pipe is not None:
+                pipe.close()
+    _idle.clear()
+
+
 atexit.register(close)
+os.register_at_fork(after_in_child=_forget)

@@ -152,12 +152,15 @@ class Run:
         self._cancelled = False
         self._worker: Optional[_pool.Worker] = None
         for _ in range(2):  # an idle worker may have been ended by somebody
-            self._worker = _pool.take()
+            self._worker, self._error = _pool.take(), None
             try:
                 self._worker.send(request)
                 return
             except CrashError as error:
                 self._worker, self._error = None, error
+            except BaseException:
+                self._drop()
+                raise
 
     def cancel(self) -> None:
         """Asks the run to stop; from any thread.  result() then has what was run until then, its state "cancelled"."""

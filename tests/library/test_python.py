@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 import unittest.mock
 
@@ -254,6 +255,49 @@ class Wrong(Case):
             worker.process.kill()
             worker.process.wait()
         self.assertEqual(rocelab.run(TINY).state, "done")
+
+    def test_nobody_waits(self):
+        """A worker ends with the program that started it, whatever ended that; what was forked has workers of its own."""
+        script = self.script(f"""
+            import os, rocelab
+            print(rocelab.run({TINY!r}).digest, rocelab._pool._idle[-1].process.pid)
+            child = os.fork()
+            if child == 0:
+                print(rocelab.run({TINY!r}).digest, rocelab._pool._idle[-1].process.pid, flush=True)
+                rocelab.close()
+                os._exit(0)
+            os.waitpid(child, 0)
+            print(rocelab.run({TINY!r}).digest, rocelab._pool._idle[-1].process.pid, flush=True)
+            run = rocelab.start({ENDLESS!r})
+            print(run._worker.process.pid, flush=True)
+            run.result()
+            """)
+        lines = [script.stdout.readline().split() for _ in range(3)]
+        self.assertEqual(len({line[0] for line in lines}), 1)
+        by_pid = [line[1] for line in lines]
+        self.assertIn(by_pid[2], by_pid[:2])
+        self.assertEqual(len(set(by_pid)), 2)
+        worker = int(script.stdout.readline())
+        script.kill()
+        script.communicate()
+        self.assertTrue(self.ends(worker))
+
+    def ends(self, worker):
+        """It looks every 50 ms whether anybody is there; the limit is what a test may take."""
+        begun = time.monotonic()
+        while time.monotonic() - begun < 60:
+            try:
+                state = pathlib.Path(f"/proc/{worker}/stat").read_text().rsplit(")", 1)[1].split()[0]
+            except OSError:
+                return True
+            if state == "Z":
+                return True
+            time.sleep(0.02)
+        return False
+
+    def test_a_long_text(self):
+        long = FABRIC + "# " + "x" * 300_000 + "\n"
+        self.assertEqual(rocelab.run(long).digest, rocelab.run(FABRIC).digest)
 
     def library(self, text):
         (self.folder / "lib").mkdir(exist_ok=True)
