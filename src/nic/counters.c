@@ -102,6 +102,11 @@ uint64_t nic_qp_acked_bytes(const struct nic_qp *qp)
     return qp->una_bytes - qp->given_up_bytes;
 }
 
+uint64_t nic_qp_resent_packets(const struct nic_qp *qp)
+{
+    return qp->resent_packets;
+}
+
 uint32_t nic_qp_receives(const struct nic_qp *qp)
 {
     return qp->rq_tail - qp->rq_head;

@@ -454,12 +454,13 @@ uint32_t nic_qp_count(const struct nic *nic);
 enum nic_state nic_qp_state(const struct nic_qp *qp);
 void *nic_qp_app(const struct nic_qp *qp);
 uint64_t nic_qp_rate(const struct nic_qp *qp);
-uint64_t nic_qp_window(const struct nic_qp *qp);      /* congestion control's, in bytes; UINT64_MAX: none */
-uint32_t nic_qp_alpha_ppm(const struct nic_qp *qp);   /* its estimate of congestion; 0 where it has none */
-uint64_t nic_qp_in_flight(const struct nic_qp *qp);   /* request payload sent and not acknowledged */
-uint64_t nic_qp_acked_bytes(const struct nic_qp *qp); /* request payload acknowledged so far */
-uint32_t nic_qp_queued(const struct nic_qp *qp);      /* work requests not completed */
-uint32_t nic_qp_receives(const struct nic_qp *qp);    /* of its own ring, not taken */
+uint64_t nic_qp_window(const struct nic_qp *qp);         /* congestion control's, in bytes; UINT64_MAX: none */
+uint32_t nic_qp_alpha_ppm(const struct nic_qp *qp);      /* its estimate of congestion; 0 where it has none */
+uint64_t nic_qp_in_flight(const struct nic_qp *qp);      /* request payload sent and not acknowledged */
+uint64_t nic_qp_acked_bytes(const struct nic_qp *qp);    /* request payload acknowledged so far */
+uint64_t nic_qp_resent_packets(const struct nic_qp *qp); /* request packets sent again so far */
+uint32_t nic_qp_queued(const struct nic_qp *qp);         /* work requests not completed */
+uint32_t nic_qp_receives(const struct nic_qp *qp);       /* of its own ring, not taken */
 /* Counts what has passed of pauses that still last. */
 void nic_settle(struct nic *nic, ps_t now);
 uint16_t nic_paused(const struct nic *nic); /* bit p: priority p may not send */

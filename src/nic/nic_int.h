@@ -192,6 +192,7 @@ struct nic_qp {
     uint16_t events;   /* bits by enum nic_event_kind */
     uint32_t event_prev, event_next;
     uint32_t free_prev; /* with ready_next: the list of free places */
+    uint64_t resent_packets;
 };
 _Static_assert(offsetof(struct nic_qp, una) == 64 && offsetof(struct nic_qp, cc) == 192, "lines as described");
 

@@ -125,6 +125,7 @@ static bool count_sent(struct nic *nic, struct nic_qp *qp, uint32_t payload)
     }
     nic->counters.retransmitted_packets++;
     nic->counters.retransmitted_bytes += payload;
+    qp->resent_packets++;
     return false;
 }
 
@@ -151,6 +152,7 @@ static pkt_t resend_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     p->flags |= PKT_ACK_REQUEST;
     nic->counters.retransmitted_packets++;
     nic->counters.retransmitted_bytes += payload;
+    qp->resent_packets++;
     timer_start(nic, qp, now);
     return id;
 }

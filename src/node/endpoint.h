@@ -66,9 +66,10 @@ struct endpoint_counters {
 #undef X
 };
 
-struct endpoint_pace {               /* what congestion control allows a connection */
+struct endpoint_pace {               /* what congestion control allows a connection, and what it has sent again */
     uint64_t rate_bps, window_bytes; /* UINT64_MAX: no window */
     uint32_t alpha_ppm;
+    uint64_t resent_packets;
 };
 
 struct node_end {    /* of a connection */

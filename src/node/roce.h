@@ -143,7 +143,8 @@ static inline struct endpoint_pace roce_pace(const struct node_end *from)
 {
     return (struct endpoint_pace){.rate_bps = nic_qp_rate(from->handle),
                                   .window_bytes = nic_qp_window(from->handle),
-                                  .alpha_ppm = nic_qp_alpha_ppm(from->handle)};
+                                  .alpha_ppm = nic_qp_alpha_ppm(from->handle),
+                                  .resent_packets = nic_qp_resent_packets(from->handle)};
 }
 
 static inline struct endpoint_counters roce_counters(const struct node_adapter *adapter)

@@ -182,6 +182,7 @@ static int read_flows(const struct sim *sim, struct sim_result *ret)
     for (uint32_t i = 0; i < ret->flows; i++) {
         const struct workload_transfer *transfer = workload_transfer(sim->workload, i);
         const struct workload_connection *connection = workload_connection(sim->workload, transfer->connection);
+        struct endpoint_pace pace = sim->endpoint->pace(&sim->connection[transfer->connection].from);
         bool ended = transfer->end != PS_NEVER;
         ret->flow[i] = (struct sim_flow){.id = i,
                                          .src = connection->src,
@@ -191,6 +192,7 @@ static int read_flows(const struct sim *sim, struct sim_result *ret)
                                          .start = transfer->start,
                                          .fct_ps = ended ? transfer->end - transfer->start : PS_NEVER,
                                          .ideal_ps = sim_ideal(sim, connection->src, connection->dst, transfer->bytes),
+                                         .resent_packets = pace.resent_packets,
                                          .failed = transfer->failed};
         ret->job[transfer->instance].failed |= transfer->failed;
         read_progress(&ret->flow[i], ret->virtual_ps, &left[transfer->connection]);

@@ -81,12 +81,13 @@ struct sim_flow {
     uint32_t id, src, dst; /* endpoints */
     uint32_t job;
     uint64_t bytes;
-    ps_t start, fct_ps;   /* PS_NEVER: not reached */
-    ps_t ideal_ps;        /* alone in the fabric */
-    uint64_t acked_bytes; /* by the end of the run: all of them where it is completed */
-    uint64_t goodput_bps; /* of those, from its start to its end, or the run's */
-    uint32_t first_hop;   /* into sim_result.hop: the ports it leaves by with the routes of now, its host's first */
-    uint32_t hops;        /* 0: there is no way, or not one alone */
+    ps_t start, fct_ps;      /* PS_NEVER: not reached */
+    ps_t ideal_ps;           /* alone in the fabric */
+    uint64_t acked_bytes;    /* by the end of the run: all of them where it is completed */
+    uint64_t goodput_bps;    /* of those, from its start to its end, or the run's */
+    uint64_t resent_packets; /* by its connection, which may have other flows */
+    uint32_t first_hop;      /* into sim_result.hop: the ports it leaves by with the routes of now, its host's first */
+    uint32_t hops;           /* 0: there is no way, or not one alone */
     bool failed;
 };
 

@@ -209,6 +209,11 @@ uint64_t tcp_conn_acked_bytes(const struct tcp_conn *conn)
     return conn->una - STREAM_START;
 }
 
+uint64_t tcp_conn_resent_segments(const struct tcp_conn *conn)
+{
+    return conn->resent_segments;
+}
+
 uint64_t tcp_conn_window(const struct tcp_conn *conn)
 {
     return conn->cwnd;

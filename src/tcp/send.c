@@ -92,6 +92,7 @@ static void note_sent(struct tcp *tcp, struct tcp_conn *conn, uint32_t bytes, bo
     tcp->counters.out_payload += bytes;
     if (again) {
         tcp->counters.retrans_segs++;
+        conn->resent_segments++;
         tcp->counters.retrans_payload += bytes;
         if (conn->cwnd_state == CWND_RECOVERY) tcp->counters.fast_retrans++;
         if (conn->cwnd_state == CWND_LOSS) tcp->counters.slow_start_retrans++;

@@ -125,6 +125,7 @@ void tcp_settle(struct tcp *tcp, ps_t now);
 /* Bit p: priority p is paused. */
 uint16_t tcp_paused(const struct tcp *tcp);
 uint64_t tcp_conn_acked_bytes(const struct tcp_conn *conn);
+uint64_t tcp_conn_resent_segments(const struct tcp_conn *conn);
 uint64_t tcp_conn_window(const struct tcp_conn *conn);
 uint32_t tcp_conn_alpha_ppm(const struct tcp_conn *conn); /* of DCTCP */
 uint64_t tcp_conn_rate(const struct tcp_conn *conn);      /* a window a round trip, bits a second; 0: not measured */

@@ -112,6 +112,7 @@ struct tcp_conn {
     uint64_t prior_ack;
     struct piece dsack;
     ps_t ack_at, last_rx;
+    uint64_t resent_segments; /* of the sending end */
 };
 
 struct timer { /* of the heap */

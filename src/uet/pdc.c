@@ -277,6 +277,11 @@ uint64_t uet_acked_bytes(const struct uet_source *source)
     return source->acked_bytes;
 }
 
+uint64_t uet_resent_packets(const struct uet_source *source)
+{
+    return source->resent_packets;
+}
+
 uint64_t uet_window_bytes(const struct uet_source *source)
 {
     return source->nscc.cwnd;

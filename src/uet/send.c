@@ -152,6 +152,7 @@ static pkt_t send_again(struct uet *uet, struct uet_source *source, ps_t now, st
     }
     record_out(source, psn, now);
     uet->counters.tx_again_packets++;
+    source->resent_packets++;
     uet->counters.tx_again_bytes += record->payload;
     return id;
 }

@@ -135,6 +135,7 @@ void uet_settle(struct uet *uet, ps_t now);
 
 const struct uet_counters *uet_counters(const struct uet *uet);
 uint64_t uet_acked_bytes(const struct uet_source *source);
+uint64_t uet_resent_packets(const struct uet_source *source);
 uint64_t uet_window_bytes(const struct uet_source *source);
 uint64_t uet_rate_bps(const struct uet_source *source); /* window over the least round trip */
 uint32_t uet_queued(const struct uet_source *source);   /* messages that are not complete */

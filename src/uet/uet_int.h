@@ -108,6 +108,7 @@ struct uet_source {
     uint64_t lost_bytes;
     uint32_t lost, out; /* packets */
     uint32_t heap_at;   /* place in the timers' heap; UET_NONE: not there */
+    uint32_t resent_packets;
     ps_t timer;
     struct nscc nscc;
     struct paths paths;

@@ -127,6 +127,18 @@ class Runs(Case):
         self.assertEqual(rocelab.run(mapping).jobs[0].bytes, 12_000_000)
         self.assertTrue(rocelab.run("example:incast", until="10us").ok)
 
+    def test_what_is_sent_again(self):
+        """Flows of connections of their own have, together, what their adapters have; in each transport."""
+        lossy = FABRIC.replace("lossless: true, ", "") + "faults: [{corrupt: 'leaf0:8', at: 0s, ber: 1e-6}]\n"
+        for system in ("rocev2", "tcp", "uet"):
+            text = lossy.replace("fabric: small", f"fabric: small\nsystem: {system}")
+            result = rocelab.run(text, tables=["flows", "nics"], json=False)
+            again = result.flows["resent_packets"]
+            self.assertGreater(max(again), 0, system)
+            self.assertEqual(sum(again), sum(result.nics["retransmitted"]), system)
+            clean = rocelab.run(text.split("faults:")[0].replace("size: 1MB", "size: 1KB"))
+            self.assertEqual(set(clean.flows["resent_packets"]), {0}, system)
+
     def test_until(self):
         for until in ("100us", 1e-4):
             result = rocelab.run(self.fabric, until=until)

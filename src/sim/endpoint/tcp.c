@@ -161,7 +161,8 @@ static struct endpoint_pace pace(const struct node_end *from)
 {
     return (struct endpoint_pace){.rate_bps = tcp_conn_rate(from->handle),
                                   .window_bytes = tcp_conn_window(from->handle),
-                                  .alpha_ppm = tcp_conn_alpha_ppm(from->handle)};
+                                  .alpha_ppm = tcp_conn_alpha_ppm(from->handle),
+                                  .resent_packets = tcp_conn_resent_segments(from->handle)};
 }
 
 static uint32_t queued(const struct node_end *from)

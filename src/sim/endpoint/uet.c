@@ -155,7 +155,8 @@ static uint64_t acked_bytes(const struct node_end *from)
 static struct endpoint_pace pace(const struct node_end *from)
 {
     return (struct endpoint_pace){.rate_bps = uet_rate_bps(from->handle),
-                                  .window_bytes = uet_window_bytes(from->handle)};
+                                  .window_bytes = uet_window_bytes(from->handle),
+                                  .resent_packets = uet_resent_packets(from->handle)};
 }
 
 static uint32_t queued(const struct node_end *from)
