@@ -114,6 +114,7 @@ class Lists(Case):
             for name in lists:
                 for pattern, _ in rows(f"config/{system}/{name}.def", "STATEMENT"):
                     self.assertRegex(text, rf"(?m)(^  |, ){re.escape(pattern)}(,|  |$)")
+        self.assertEqual(rocelab("help", "--json", "models").returncode, 2)
         self.assertIn("of eos and nxos, not of 'sonic'", rocelab("help", "statements", "sonic").stderr)
 
     def test_completions_name_all_and_nothing_else(self):

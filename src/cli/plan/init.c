@@ -122,16 +122,16 @@ static const struct cli_command command = {
     .verb = "init",
     .operands = "[FILE]",
     .about = "Writes a first fabric file, with comments, that passes 'rocelab check' and runs. On a terminal it asks "
-             "for what no option says; what is not answered is assumed, and marked so in the file.",
+             "for what no option says; what is not answered is assumed, and marked so in the file. FILE is fabric.yaml "
+             "where "
+             "it is not said; - is standard output. A file that is there stays, but for --force.",
     CLI_OWN(options),
-    .more =
-        "FILE is fabric.yaml where it is not said; - is standard output. A file that is there stays, but for --force.\n"
-        "\nExamples:\n"
-        "  rocelab init\n"
-        "  rocelab init --gpus 512 --nic 400G --oversubscription 2:1 pod.yaml\n"
-        "  rocelab init --yes --job training - | rocelab sim -\n"
-        "\nExit status: 0 written; 2 wrong use, answers that do not go together, or a file that could not be "
-        "written.\n",
+    .more = "Examples:\n"
+            "  rocelab init\n"
+            "  rocelab init --gpus 512 --nic 400G --oversubscription 2:1 pod.yaml\n"
+            "  rocelab init --yes --job training - | rocelab sim -\n"
+            "\nExit status: 0 written; 2 wrong use, answers that do not go together, or a file that could not be "
+            "written.\n",
 };
 
 /* --- answers --- */
