@@ -73,10 +73,7 @@ void cli_ends_json(struct jout *jout, const struct config_set *set)
 {
     if (!set) return;
     jout_open(jout, "unknown_ends", '{');
-    jout_open_line(jout, "rules", '[');
-    for (size_t r = 0; r < RULES; r++)
-        jout_text(jout, NULL, rules[r]);
-    jout_close(jout);
+    JOUT_LIST_LINE(jout, "rules", r, RULES, jout_text(jout, NULL, rules[r]));
     jout_open(jout, "ports", '[');
     for (uint32_t d = 0; d < set->devices; d++) {
         for (uint32_t p = 0; p < set->device[d].ports; p++) {

@@ -43,10 +43,7 @@ static void list_json(FILE *out)
         jout_close(jout);
     }
     jout_close(jout);
-    jout_open(jout, "topics", '[');
-    for (size_t i = 0; i < TOPICS; i++)
-        jout_text(jout, NULL, topics[i].name);
-    jout_close(jout);
+    JOUT_LIST(jout, "topics", i, TOPICS, jout_text(jout, NULL, topics[i].name));
     jout_end(jout);
 }
 

@@ -57,6 +57,16 @@ void jout_known(struct jout *jout, const char *key, uint64_t value, bool known);
 void jout_time(struct jout *jout, const char *key, ps_t at);                     /* picoseconds; PS_NEVER: null */
 /* NULL is null; bytes that are not UTF-8 become U+FFFD. */
 void jout_text(struct jout *jout, const char *key, const char *value);
+/* An array of what the statement writes for each i; the second on one line. */
+#define JOUT_LIST(jout, key, i, count, statement) JOUT_EACH(jout, jout_open, key, i, count, statement)
+#define JOUT_LIST_LINE(jout, key, i, count, statement) JOUT_EACH(jout, jout_open_line, key, i, count, statement)
+#define JOUT_EACH(jout, open, key, i, count, statement)                                                                \
+    do {                                                                                                               \
+        open((jout), (key), '[');                                                                                      \
+        for (uint32_t i = 0; i < (count); i++)                                                                         \
+            statement;                                                                                                 \
+        jout_close(jout);                                                                                              \
+    } while (0)
 void jout_flush(struct jout *jout);
 
 #endif

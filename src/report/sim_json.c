@@ -69,10 +69,9 @@ static void json_path(struct jout *jout, const struct sim_report *report, const 
         jout_null(jout, "path");
         return;
     }
-    jout_open_line(jout, "path", '[');
-    for (uint32_t i = 0; i < flow->hops; i++)
-        jout_text(jout, NULL, fabric_port_name(report->fabric, report->result->hop[flow->first_hop + i], name));
-    jout_close(jout);
+    JOUT_LIST_LINE(
+        jout, "path", i, flow->hops,
+        jout_text(jout, NULL, fabric_port_name(report->fabric, report->result->hop[flow->first_hop + i], name)));
 }
 
 static void json_flow(struct jout *jout, const struct sim_report *report, const struct sim_flow *flow)
@@ -244,10 +243,7 @@ bool sim_json_write(FILE *out, const struct sim_report *report)
     if (report->real) jout_u64(jout, "real_ns", report->real_ns);
     sim_json_verdict(jout, report);
     sim_json_programs(jout, report);
-    jout_open(jout, "jobs", '[');
-    for (uint32_t i = 0; i < result->jobs; i++)
-        json_job(jout, report, &result->job[i]);
-    jout_close(jout);
+    JOUT_LIST(jout, "jobs", i, result->jobs, json_job(jout, report, &result->job[i]));
     sim_collectives_json(jout, report);
     sim_training_json(jout, report);
     sim_json_trouble(jout, report);

@@ -104,18 +104,10 @@ void sim_json_fabric(struct jout *jout, const struct sim_report *report)
     const struct fabric *fabric = report->fabric;
 
     json_modelled(jout, fabric);
-    jout_open(jout, "nodes", '[');
-    for (uint32_t i = 0; i < fabric->nodes; i++)
-        json_node(jout, fabric, i);
-    jout_close(jout);
-    jout_open(jout, "links", '[');
-    for (uint32_t i = 0; i < fabric->ports; i++)
-        if (fabric->port[i].peer != FABRIC_NONE && fabric->port[i].peer > i) json_link(jout, fabric, i);
-    jout_close(jout);
-    jout_open(jout, "classes", '[');
-    for (uint32_t i = 0; i < fabric->class_count; i++)
-        json_class(jout, &fabric->classes[i]);
-    jout_close(jout);
+    JOUT_LIST(jout, "nodes", i, fabric->nodes, json_node(jout, fabric, i));
+    JOUT_LIST(jout, "links", i, fabric->ports,
+              if (fabric->port[i].peer != FABRIC_NONE && fabric->port[i].peer > i) json_link(jout, fabric, i));
+    JOUT_LIST(jout, "classes", i, fabric->class_count, json_class(jout, &fabric->classes[i]));
     jout_open(jout, "thresholds", '[');
     for (uint32_t i = 0; i < result->threshold_sets; i++) {
         jout_open(jout, NULL, '[');

@@ -185,17 +185,8 @@ static void json_port(struct jout *jout, const struct fabric *fabric, const stru
 void sim_json_programs(struct jout *jout, const struct sim_report *report)
 {
     if (report->program == NULL) return;
-    jout_open(jout, "programs", '[');
-    for (uint32_t i = 0; i < report->programs; i++)
-        json_program(jout, &report->program[i]);
-    jout_close(jout);
-    jout_open(jout, "queue_pairs", '[');
-    for (uint32_t i = 0; i < report->program_flows; i++)
-        json_flow(jout, report->fabric, &report->program_flow[i]);
-    jout_close(jout);
+    JOUT_LIST(jout, "programs", i, report->programs, json_program(jout, &report->program[i]));
+    JOUT_LIST(jout, "queue_pairs", i, report->program_flows, json_flow(jout, report->fabric, &report->program_flow[i]));
     if (report->foreign_ports == 0) return;
-    jout_open(jout, "interfaces", '[');
-    for (uint32_t i = 0; i < report->foreign_ports; i++)
-        json_port(jout, report->fabric, &report->foreign_port[i]);
-    jout_close(jout);
+    JOUT_LIST(jout, "interfaces", i, report->foreign_ports, json_port(jout, report->fabric, &report->foreign_port[i]));
 }

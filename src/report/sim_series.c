@@ -93,10 +93,8 @@ void sim_json_series(struct jout *jout, const struct sim_report *report)
     CHECK(value != NULL);
     jout_open(jout, "series", '{');
 #include "report/rows/series.def"
-    jout_open(jout, "columns", '[');
-    for (uint32_t m = 0; m < series_catalogue(series)->count; m++)
-        if (series_catalogue(series)->metric[m].series) left_out += json_metric(jout, report, m, value);
-    jout_close(jout);
+    JOUT_LIST(jout, "columns", m, series_catalogue(series)->count,
+              if (series_catalogue(series)->metric[m].series) left_out += json_metric(jout, report, m, value));
     jout_u64(jout, "left_out", left_out);
     jout_close(jout);
     free(value);

@@ -228,10 +228,7 @@ static void json_listed(struct jout *jout, const struct sim_training *training)
         jout_null(jout, "ranks_listed");
         return;
     }
-    jout_open_line(jout, "ranks_listed", '[');
-    for (uint32_t i = 0; i < training->listed; i++)
-        jout_u64(jout, NULL, training->rank[i]);
-    jout_close(jout);
+    JOUT_LIST_LINE(jout, "ranks_listed", i, training->listed, jout_u64(jout, NULL, training->rank[i]));
 }
 
 void sim_training_json(struct jout *jout, const struct sim_report *report)

@@ -76,10 +76,7 @@ void check_print_json(const struct check_input *input, uint32_t count, FILE *out
             lines_json(jout, &input[i], assumed == 1);
         jout_close(jout);
     }
-    jout_open(jout, "unjudged", '[');
-    for (uint32_t i = 0; i < count; i++)
-        check_unjudged_json(jout, &input[i]);
-    jout_close(jout);
+    JOUT_LIST(jout, "unjudged", i, count, check_unjudged_json(jout, &input[i]));
     cli_ends_json(jout, count ? check_set(&input[0]) : NULL);
     jout_open_line(jout, "deadlocks", '{');
     jout_u64(jout, "states", states);
@@ -190,10 +187,7 @@ void check_print_sarif(const struct check_input *input, uint32_t count, FILE *ou
     jout_open(jout, "invocations", '[');
     jout_open(jout, NULL, '{');
     jout_bool(jout, "executionSuccessful", true);
-    jout_open(jout, "toolExecutionNotifications", '[');
-    for (uint32_t i = 0; i < count; i++)
-        check_unjudged_sarif(jout, &input[i]);
-    jout_close(jout);
+    JOUT_LIST(jout, "toolExecutionNotifications", i, count, check_unjudged_sarif(jout, &input[i]));
     jout_close(jout);
     jout_close(jout);
     jout_open(jout, "results", '[');

@@ -148,10 +148,7 @@ static void print_json(const struct weeks *weeks, const struct fabric *fabric, F
     struct jout *jout = jout_begin(out, "validate-weeks");
 
 #include "report/rows/weeks.def"
-    jout_open(jout, "improve", '[');
-    for (uint32_t b = 0; b < weeks->betters; b++)
-        json_better(jout, &weeks->better[b]);
-    jout_close(jout);
+    JOUT_LIST(jout, "improve", b, weeks->betters, json_better(jout, &weeks->better[b]));
     jout_end(jout);
 }
 

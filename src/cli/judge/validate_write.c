@@ -56,10 +56,7 @@ bool validate_print_json(const void *context, FILE *out)
         jout_u64(jout, validate_verdict_names[v], validate_count(validate, (enum validate_verdict)v));
     jout_close(jout);
     json_overrides(jout, &validate->fabric->operations.criteria);
-    jout_open(jout, "rows", '[');
-    for (uint32_t i = 0; i < validate->rows; i++)
-        json_row(jout, &validate->row[i]);
-    jout_close(jout);
+    JOUT_LIST(jout, "rows", i, validate->rows, json_row(jout, &validate->row[i]));
     if (validate->measured) diagnose_json_remarks(jout, &validate->measured->evidence);
     jout_end(jout);
     return true;

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "fabric/copper.h"
 #include "fabric/fabric.h"
+#include "report/rows/rows.h"
 #include "report/table.h"
 
 static const char *const unit_names[] = {[PRICE_USD] = "USD", [PRICE_W] = "W", [PRICE_X] = "x"};
@@ -90,10 +91,7 @@ void bom_prices_json(struct jout *jout, const struct fabric *fabric, const bool 
 
         if (!used[i]) continue;
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "price", price_name(item, name));
-        jout_fixed(jout, "each", milli_of(fabric, i), 3);
-        jout_text(jout, "unit", unit_names[item->unit]);
-        jout_text(jout, "source", line ? "the fabric file" : item->source);
+#include "report/rows/bom_price.def"
         if (line)
             jout_u64(jout, "line", line);
         else

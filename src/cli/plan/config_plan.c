@@ -9,6 +9,7 @@
 #include "cli/plan/bom_print.h"
 #include "config/cabling.h"
 #include "config/drawing/drawing.h"
+#include "report/rows/rows.h"
 #include "report/table.h"
 
 /* As RFC 4180 has it: what holds a comma, a quote or a line's end is quoted, and a quote is doubled. */
@@ -43,15 +44,11 @@ static void table_cable(void *to, const struct cabling_row *row)
 
 static void json_cable(void *to, const struct cabling_row *row)
 {
-    jout_open_line(to, NULL, '{');
-    jout_text(to, "rail", row->rail[0] ? row->rail : NULL);
-    jout_text(to, "nic", row->nic);
-    jout_text(to, "leaf", row->leaf);
-    jout_text(to, "port", row->port);
-    jout_text(to, "rate", row->rate);
-    jout_text(to, "length", row->length);
-    jout_bool(to, "length_known", row->length_known);
-    jout_close(to);
+    struct jout *jout = to;
+
+    jout_open_line(jout, NULL, '{');
+#include "report/rows/cable.def"
+    jout_close(jout);
 }
 
 static int print_bom(const struct config_settings *settings, const struct fabric *fabric, FILE *out)

@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "fabric/owners.h"
 #include "report/fold.h"
+#include "report/rows/rows.h"
 
 static const char *kept(struct diff_list *list, const char *text)
 {
@@ -250,14 +251,7 @@ void diff_print_json(const struct diff_list *list, struct jout *jout)
     for (uint32_t d = 0; d < list->count; d++) {
         const struct drift *drift = &list->drift[d];
         jout_open(jout, NULL, '{');
-        jout_text(jout, "device", drift->device);
-        jout_text(jout, "port", drift->port);
-        jout_text(jout, "name", drift->name);
-        jout_text(jout, "key", drift->key);
-        jout_text(jout, "owner", drift->owner);
-        if (list->by) jout_bool(jout, "allowed", !diff_refused(list, drift));
-        json_place(jout, "approved", drift->approved, cli_source_place(list->approved, drift->approved_at));
-        json_place(jout, "running", drift->running, running_place(list, drift));
+#include "report/rows/drift.def"
         jout_close(jout);
     }
     jout_close(jout);

@@ -21,6 +21,7 @@
 #include "config/foreign/foreign.h"
 #include "fabric/fabric.h"
 #include "report/json_out.h"
+#include "report/rows/rows.h"
 
 enum format { FROM_NONE, FROM_HPCC, FROM_HTSIM, FROM_CONFIG };
 
@@ -204,13 +205,7 @@ static void print_configs_json(const struct cli_source *source, const struct set
     for (uint32_t n = 0; n < set->notes; n++) {
         const struct config_note *note = &set->note[n];
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "file", note->at.source < set->sources ? set->path[note->at.source] : NULL);
-        jout_u64(jout, "line", note->at.line);
-        jout_text(jout, "rule", note->rule);
-        jout_text(jout, "device", note->device);
-        jout_text(jout, "port", note->port);
-        jout_text(jout, "message", note->message);
-        if (note->assumed) jout_bool(jout, "assumed", true);
+#include "report/rows/import_line.def"
         jout_close(jout);
     }
     jout_close(jout);

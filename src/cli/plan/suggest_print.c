@@ -201,10 +201,7 @@ void cli_suggest_json(const struct cli_suggested *suggested, FILE *out)
     struct jout *jout = jout_begin(out, "suggest");
 
     jout_text(jout, "file", suggested->path);
-    jout_open(jout, "values", '[');
-    for (uint32_t r = 0; r < suggest->rows; r++)
-        json_row(jout, &suggest->row[r]);
-    jout_close(jout);
+    JOUT_LIST(jout, "values", r, suggest->rows, json_row(jout, &suggest->row[r]));
     jout_u64(jout, "ports_left_out", suggest->left_out);
     jout_open(jout, "lines", '[');
     for (uint32_t l = 0; l < suggest->lines; l++) {

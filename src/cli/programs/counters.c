@@ -22,6 +22,7 @@
 #include "record/event.h"
 #include "report/json_out.h"
 #include "report/metrics_list.h"
+#include "report/rows/rows.h"
 #include "study/clock.h"
 
 struct settings {
@@ -158,11 +159,7 @@ static void json_events(struct jout *jout, const struct device_counter_set *set)
 static void print_json(struct jout *jout, const struct device_counter_set *set, bool events)
 {
     jout_open_line(jout, NULL, '{');
-    jout_u64(jout, "pid", set->pid);
-    jout_text(jout, "program", set->program);
-    jout_text(jout, "device", set->device);
-    jout_text(jout, "interface", set->ifname);
-    jout_u64(jout, "slot", set->slot);
+#include "report/rows/counters_adapter.def"
     if (events) {
         json_events(jout, set);
         jout_close(jout);

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "report/json_out.h"
+#include "report/rows/rows.h"
 #include "report/table.h"
 #include "up/control.h"
 #include "up/up.h"
@@ -78,15 +79,7 @@ static void print_json(const struct all *all, FILE *out)
     for (unsigned i = 0; i < all->count; i++) {
         const struct one *one = &all->one[i];
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "name", one->name);
-        jout_u64(jout, "pid", (uint64_t)one->pid);
-        jout_bool(jout, "answers", one->answers);
-        if (one->answers) {
-            jout_u64(jout, "since_s", one->since_s);
-            jout_text(jout, "clock", one->clock);
-            jout_u64(jout, "programs", one->programs);
-            jout_u64(jout, "now_ps", one->now_ps);
-        }
+#include "report/rows/fabric_up.def"
         jout_close(jout);
     }
     jout_close(jout);

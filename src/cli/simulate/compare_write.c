@@ -116,10 +116,7 @@ bool compare_json(const void *context, FILE *out)
         for (uint32_t s = 0; s < view->set[c].systems; s++)
             json_system(jout, view, &view->set[c].system[s], s);
     jout_close(jout);
-    jout_open(jout, "answers", '[');
-    for (uint32_t c = 0; c < view->sets; c++)
-        json_answer(jout, view, &view->set[c]);
-    jout_close(jout);
+    JOUT_LIST(jout, "answers", c, view->sets, json_answer(jout, view, &view->set[c]));
     for (uint32_t s = 0; s < view->set[0].systems; s++)
         for (uint32_t i = 0; i < PRICE_ITEMS_MAX; i++)
             used[i] |= view->cost[s].known && view->cost[s].used[i];

@@ -16,10 +16,7 @@ static void json_point(struct jout *jout, const struct sweep *sweep, const struc
     const struct row *row = &sweep->row[point * sweep->seeds];
 
     jout_open_line(jout, NULL, '{');
-    jout_open(jout, "set", '[');
-    for (uint32_t i = 0; i < sweep->grid.axes; i++)
-        jout_text(jout, NULL, sweep_label(&sweep->grid, i, point));
-    jout_close(jout);
+    JOUT_LIST(jout, "set", i, sweep->grid.axes, jout_text(jout, NULL, sweep_label(&sweep->grid, i, point)));
     if (view->summary) {
         seeds_json(jout, row, &view->summary[point]);
     } else {
@@ -80,17 +77,11 @@ void sweep_json(const struct sweep *sweep, const struct sweep_view *view, FILE *
     struct jout *jout = jout_begin(out, "sweep");
 
     jout_text(jout, "file", sweep->path);
-    jout_open_line(jout, "vary", '[');
-    for (uint32_t i = 0; i < sweep->grid.axes; i++)
-        jout_text(jout, NULL, sweep->grid.axis[i].path);
-    jout_close(jout);
+    JOUT_LIST_LINE(jout, "vary", i, sweep->grid.axes, jout_text(jout, NULL, sweep->grid.axis[i].path));
     json_named(jout, &sweep->grid);
     json_columns(jout, sweep, view);
     jout_bool(jout, "partial", view->partial);
-    jout_open(jout, "points", '[');
-    for (uint32_t i = 0; i < sweep->points; i++)
-        if (sweep_has(sweep, i)) json_point(jout, sweep, view, i);
-    jout_close(jout);
+    JOUT_LIST(jout, "points", i, sweep->points, if (sweep_has(sweep, i)) json_point(jout, sweep, view, i));
     jout_end(jout);
 }
 

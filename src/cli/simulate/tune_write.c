@@ -39,6 +39,11 @@ static void json_mean(struct jout *jout, const struct tune *tune, const struct t
     jout_real(jout, key, count ? sum / count : NAN);
 }
 
+static void json_p99(struct jout *jout, const struct tune *tune, const struct tune_point *point)
+{
+    json_mean(jout, tune, point, tune_p99_is_time(tune) ? "p99_ps" : "p99_slowdown_milli", TUNE_FOR_P99);
+}
+
 static void json_values(struct jout *jout, const struct tune *tune, const struct tune_point *point)
 {
     char text[TUNE_TEXT];
@@ -68,7 +73,7 @@ static void json_setting(struct jout *jout, const struct tune *tune, uint32_t in
     json_interval(jout, "goal", &point->goal);
     json_mean(jout, tune, point, "time_ps", TUNE_FOR_TIME);
     json_mean(jout, tune, point, "busbw_GBps", TUNE_FOR_BUSBW);
-    json_mean(jout, tune, point, tune_p99_is_time(tune) ? "p99_ps" : "p99_slowdown_milli", TUNE_FOR_P99);
+    json_p99(jout, tune, point);
     json_mean(jout, tune, point, "paused_share", TUNE_FOR_PAUSED);
     json_interval(jout, "speed", &point->objective[0]);
     json_interval(jout, "p99", &point->objective[1]);
@@ -102,11 +107,7 @@ static void json_parameters(struct jout *jout, const struct tune *tune)
         const struct tune_sensitivity *sensitivity = &tune->sensitivity[i];
         if (!tune->parameter[i].varied) continue;
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "key", tune->parameter[i].path);
-        jout_text(jout, "now", tune_value_text(tune, tune->point[0], i, text));
-        jout_text(jout, "tuned", tune_value_text(tune, tune->point[tune->helps ? tune->answer : 0], i, text));
-        jout_real(jout, "share", sensitivity->share);
-        jout_real(jout, "set_back_ratio", tune->sensitivity_known ? exp(sensitivity->set_back) : NAN);
+#include "report/rows/tune_parameter.def"
         jout_close(jout);
     }
     jout_close(jout);
@@ -137,19 +138,10 @@ bool tune_json(const void *context, FILE *out)
 #include "report/rows/tune.def"
     json_change(jout, tune);
     json_parameters(jout, tune);
-    jout_open(jout, "settings", '[');
-    for (uint32_t i = 0; i < tune->points; i++)
-        if (tune->point[i]->judged) json_setting(jout, tune, i);
-    jout_close(jout);
+    JOUT_LIST(jout, "settings", i, tune->points, if (tune->point[i]->judged) json_setting(jout, tune, i));
     json_under(jout, tune);
-    jout_open(jout, "why", '[');
-    for (uint32_t i = 0; i < tune->why_count; i++)
-        jout_text(jout, NULL, tune->whys[i]);
-    jout_close(jout);
-    jout_open(jout, "not_tuned", '[');
-    for (uint32_t i = 0; i < tune->left_outs; i++)
-        jout_text(jout, NULL, tune->left_out[i]);
-    jout_close(jout);
+    JOUT_LIST(jout, "why", i, tune->why_count, jout_text(jout, NULL, tune->whys[i]));
+    JOUT_LIST(jout, "not_tuned", i, tune->left_outs, jout_text(jout, NULL, tune->left_out[i]));
     jout_end(jout);
     return true;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/diagnosis/diagnosis.h"
+#include "report/rows/rows.h"
 #include "report/table.h"
 
 #define CELL 160
@@ -130,13 +131,7 @@ void walk_text(FILE *out, const struct walk *walk, const struct text_style *styl
 static void end_json(struct jout *jout, const struct walk *walk, const struct walk_link *link, unsigned e)
 {
     jout_open(jout, e ? "b" : "a", '{');
-    jout_text(jout, "port", object(walk, link->end[e])->name);
-    jout_text(jout, "local_name", object(walk, link->end[e])->local_name);
-    jout_u64(jout, "rate_bps", link->rate_bps[e]);
-    jout_u64(jout, "errors", link->errors[e]);
-    jout_u64(jout, "rx_pause_frames", link->paused_frames[e]);
-    if (link->waits[e]) jout_u64(jout, "PortXmitWait", link->waits[e]);
-    jout_u64(jout, "tx_bytes", link->bytes[e]);
+#include "report/rows/walk_end.def"
     jout_close(jout);
 }
 
@@ -147,10 +142,7 @@ static void problems_json(struct jout *jout, const struct walk *walk, uint32_t f
         const struct walk_problem *problem = &walk->problem[i];
         bool known = problem->file < walk->evidence->files;
         jout_open(jout, NULL, '{');
-        jout_text(jout, "kind", walk_kind_names[problem->kind]);
-        jout_text(jout, "what", problem->what);
-        jout_text(jout, "file", known ? walk->evidence->file[problem->file] : NULL);
-        jout_known(jout, "line", problem->line, known);
+#include "report/rows/walk_problem.def"
         jout_close(jout);
     }
     jout_close(jout);

@@ -54,10 +54,7 @@ static bool write_about(FILE *out, const struct page_about *about)
     if (enough) {
         struct jout *jout = jout_begin(encoded, NULL);
         jout_text(jout, "rocelab", ROCELAB_VERSION);
-        jout_open(jout, "command", '[');
-        for (uint32_t i = 0; i < about->words; i++)
-            jout_text(jout, NULL, about->word[i]);
-        jout_close(jout);
+        JOUT_LIST(jout, "command", i, about->words, jout_text(jout, NULL, about->word[i]));
         jout_text(jout, "left_out", about->left_out);
         jout_end(jout);
     }

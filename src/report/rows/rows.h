@@ -21,16 +21,9 @@
         jout_fixed(jout, #key, value, digits);                                                                         \
     else                                                                                                               \
         jout_null(jout, #key);
-#define LIST(key, i, count, statement, help) /* of what the statement writes for each i */                             \
-    jout_open(jout, #key, '[');                                                                                        \
-    for (uint32_t i = 0; i < (count); i++)                                                                             \
-        statement;                                                                                                     \
-    jout_close(jout);
-#define LINE_LIST(key, i, count, statement, help) /* the same on one line */                                           \
-    jout_open_line(jout, #key, '[');                                                                                   \
-    for (uint32_t i = 0; i < (count); i++)                                                                             \
-        statement;                                                                                                     \
-    jout_close(jout);
+/* Of what the statement writes for each i; LINE_LIST on one line. */
+#define LIST(key, i, count, statement, help) JOUT_LIST(jout, #key, i, count, statement);
+#define LINE_LIST(key, i, count, statement, help) JOUT_LIST_LINE(jout, #key, i, count, statement);
 #define WHEN(condition, kind, key, value, help)                                                                        \
     if (condition) jout_##kind(jout, #key, value); /* else absent */
 #define SOME(key, number, help) WHEN((number) != 0, u64, key, number, help)
