@@ -4,14 +4,14 @@
  *
  * Open a file, advance it, look at ports between two steps, pull a cable, read the results.  What runs is what
  * `rocelab sim` runs: the same file, seed and version give the same digest, for any number of threads and however
- * often it was stopped to look.  docs/library.md has an example in C and one in Python.
+ * often it was stopped to look.  docs/library.md has an example; docs/python.md is the same for Python.
  *
  * Functions answer 0 or -errno, and touch what `ret_*` points to only as documented.  Times are picoseconds of virtual
  * time.  Each `struct rocelab` stands alone: several may run at once in threads of their own, but one is used by one
  * thread at a time.  The library reads no clock, starts no program, opens no file but the fabric's (and traces that it
  * names), and prints nothing.  A state that cannot be, a bug, ends the process with a message on standard error.
  *
- * Until version 1.0 functions may change between minor versions, and the number in librocelab.so.0 with them.
+ * docs/compatibility.md says what later versions keep.
  */
 #ifndef ROCELAB_ROCELAB_H
 #define ROCELAB_ROCELAB_H
