@@ -8,6 +8,8 @@
 
 /* What the value of an experiment's measure can ask of a run. */
 bool cli_list_calls(const char *none, bool json, FILE *out);
+/* Presets of congestion control; of an algorithm, or of a plug-in's file, the parameters. */
+bool cli_list_congestion(const char *name, bool json, FILE *out);
 /* Kinds of events. */
 bool cli_list_events(const char *none, bool json, FILE *out);
 /* Rules of the verdict about a capture. */

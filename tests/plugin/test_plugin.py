@@ -170,6 +170,12 @@ class Examples(Plugin):
                             ("rpg_ai_rate=3M", "'rpg_ai_rate' is a parameter of dcqcn, and "),
                             ("rpg_ai_rates=3M", "no parameter 'rpg_ai_rates'")):
             self.assertIn(said, self.refused(2, "sim", "--cc", f"./aimd.so,{given}", fabric))
+        listed = self.rocelab("help", "congestion", "./aimd.so")
+        self.assertIn("aimd, of ./aimd.so: parameters, their values and limits\n\n  target: 20us (1ns to 1s)\n"
+                      "      round trip above which the rate falls\n", listed.stdout)
+        listed = self.rocelab("help", "congestion", "dcqcn")
+        self.assertIn("\n  rpg_threshold: 5, 1, 1\n      increases in fast recovery", listed.stdout)
+        self.assertEqual(2, self.rocelab("help", "congestion", "./fabric.yaml").returncode)
         # One that the adapter has for all: a window on top.
         free = self.run_of("--cc", "aimd.so", fabric)["digest"]
         self.assertNotEqual(free, self.run_of("--cc", "aimd.so,window=20KB", fabric)["digest"])
