@@ -108,7 +108,7 @@ static bool list_algorithm(const char *name, FILE *out)
 
 bool cli_list_congestion(const char *name, bool json, FILE *out)
 {
-    (void)json;
+    if (!cli_topic_is_text(json)) return false;
     if (name) return fabric_congestion_is_file(name) ? list_plugin(name, out) : list_algorithm(name, out);
     fputs("Congestion control, for `nics: {congestion: ...}` and --cc: docs/congestion.md. 'rocelab help congestion "
           "dcqcn'\n"

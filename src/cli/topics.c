@@ -17,7 +17,7 @@
 
 #define SAID_AT 34 /* column of what is said of the words before it; of longer ones it begins below */
 
-static bool is_text(bool json)
+bool cli_topic_is_text(bool json)
 {
     if (json) cli_error("help: --json has documents of verbs and of 'fields', not of this list");
     return !json;
@@ -45,7 +45,7 @@ bool cli_list_calls(const char *none, bool json, FILE *out)
     const struct text_style style = cli_style();
 
     (void)none;
-    if (!is_text(json)) return false;
+    if (!cli_topic_is_text(json)) return false;
     fputs("Calls in the `value` of a measure of an experiment: docs/experiments.md has what their words stand for.\n\n",
           out);
     for (size_t i = 0; i < probe_kind_count; i++) {
@@ -60,7 +60,7 @@ bool cli_list_calls(const char *none, bool json, FILE *out)
 bool cli_list_events(const char *none, bool json, FILE *out)
 {
     (void)none;
-    if (!is_text(json)) return false;
+    if (!cli_topic_is_text(json)) return false;
     fputs("Kinds of events: docs/events.md. In brackets what the columns a and b are; * is frequent: in the file of\n"
           "--events alone.\n\n",
           out);
@@ -85,7 +85,7 @@ bool cli_list_findings(const char *none, bool json, FILE *out)
     const struct text_style style = cli_style();
 
     (void)none;
-    if (!is_text(json)) return false;
+    if (!cli_topic_is_text(json)) return false;
     fputs(
         "What 'rocelab capture' can find. ERROR: frames are damaged or connections broke. WARNING: the network or an\n"
         "end does not do what RoCE needs. INFO: worth knowing before believing the numbers.\n",
@@ -100,7 +100,7 @@ bool cli_list_findings(const char *none, bool json, FILE *out)
 bool cli_list_criteria(const char *none, bool json, FILE *out)
 {
     (void)none;
-    if (!is_text(json)) return false;
+    if (!cli_topic_is_text(json)) return false;
     fputs("What `rocelab validate` judges by; `validate:` of a fabric file replaces any.\n\n", out);
     for (size_t c = CRITERION_NONE + 1; c < CRITERIA; c++) {
         const struct criterion_info *info = &criterion_infos[c];
@@ -120,7 +120,7 @@ bool cli_list_prices(const char *none, bool json, FILE *out)
     static const char *const units[] = {[PRICE_USD] = "USD", [PRICE_W] = "W", [PRICE_X] = "x"};
 
     (void)none;
-    if (!is_text(json)) return false;
+    if (!cli_topic_is_text(json)) return false;
     fputs("What parts cost and draw; all are assumptions, and `prices:` of a fabric file replaces any.\n\n", out);
     for (uint32_t p = 0; p < price_item_count; p++) {
         const struct price_item *item = &price_items[p];
@@ -134,7 +134,7 @@ bool cli_list_prices(const char *none, bool json, FILE *out)
 bool cli_list_rates(const char *none, bool json, FILE *out)
 {
     (void)none;
-    if (!is_text(json)) return false;
+    if (!cli_topic_is_text(json)) return false;
     fputs("How many of a part fail in a year, and how long a repair takes (assumed); `reliability:` replaces any.\n\n",
           out);
     for (size_t r = 0; r < RATE_PARTS; r++) {
@@ -149,7 +149,7 @@ bool cli_list_rates(const char *none, bool json, FILE *out)
 bool cli_list_models(const char *none, bool json, FILE *out)
 {
     (void)none;
-    if (!is_text(json)) return false;
+    if (!cli_topic_is_text(json)) return false;
     fputs("Models of switches, for `model` in a fabric file and for --model. * is assumed: no source was found that "
           "gives it.\n\n",
           out);
@@ -191,7 +191,7 @@ bool cli_list_variables(const char *none, bool json, FILE *out)
     };
 
     (void)none;
-    if (!is_text(json)) return false;
+    if (!cli_topic_is_text(json)) return false;
     fputs("Variables that programs under 'rocelab run' are given, with their defaults: docs/live.md. A wrong value is\n"
           "told in one line on standard error, and the device does not open (EINVAL).\n\n",
           out);
@@ -264,7 +264,7 @@ bool cli_list_statements(const char *system, bool json, FILE *out)
 {
     bool found = false;
 
-    if (!is_text(json)) return false;
+    if (!cli_topic_is_text(json)) return false;
     for (size_t s = 0; s < STATEMENTS; s++) {
         if (system && strcmp(system, statements[s].system) != 0) continue;
         fprintf(out, "%s%s, of %s (* is a word, # a number):\n\n", found ? "\n" : "", statements[s].system,

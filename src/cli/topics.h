@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* A list that is no document: false after a message where JSON is asked for. */
+bool cli_topic_is_text(bool json);
 /* What the value of an experiment's measure can ask of a run. */
 bool cli_list_calls(const char *none, bool json, FILE *out);
 /* Presets of congestion control; of an algorithm, or of a plug-in's file, the parameters. */

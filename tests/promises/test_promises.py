@@ -78,6 +78,29 @@ def symbols():
     yield "librocelab", set(re.findall(r" T (rocelab_\w+@@ROCELAB_[\d.]+)$", shown, re.M))
 
 
+def fabric_keys():
+    """Of the schema, which is made from the reader's own lists; what it calls its definitions is not promised."""
+    schema = json.loads(said("help", "schema"))
+
+    def walk(part, path, inside):
+        if isinstance(part, list):
+            for inner in part:
+                yield from walk(inner, path, inside)
+        if not isinstance(part, dict):
+            return
+        for key, inner in part.items():
+            if key == "$ref" and inner not in inside:
+                yield from walk(schema["definitions"][inner.rsplit("/", 1)[1]], path, inside | {inner})
+            elif key == "properties":
+                yield f"fabric {'.'.join(path) or '.'}", set(inner)
+                for name, of in inner.items():
+                    yield from walk(of, [*path, name], inside)
+            elif key in ("items", "anyOf", "oneOf", "allOf", "additionalProperties"):
+                yield from walk(inner, path, inside)
+
+    yield from walk(schema, [], frozenset())
+
+
 def python():
     """The module's names, and those of what it shows: methods, fields, parameters of functions."""
     asked = ("import inspect, json, rocelab\n"
@@ -121,7 +144,7 @@ def there():
     with tempfile.TemporaryDirectory() as held:
         folder = pathlib.Path(held)
         found = {}
-        for part in (verbs(), documents(), runs(folder), symbols(), python(), layout(folder)):
+        for part in (verbs(), documents(), runs(folder), symbols(), fabric_keys(), python(), layout(folder)):
             for of, names in part:
                 if names:
                     found.setdefault(of, set()).update(names)
