@@ -15,14 +15,14 @@
 #define FINDINGS_MOST 256 /* of a rule: thousands of them have one cause that no rule knows, and nobody reads them */
 
 const struct diagnose_rule diagnose_rules[DIAGNOSE_RULES] = {
-#define RULE(id, severity, owner, runbook, cause, why, fix)                                                            \
-    {#id, DIAGNOSE_##severity, #owner, #runbook, cause, why, fix},
+#define RULE(id, severity, owner, runbook, cause, why, fix, seen, culprit)                                             \
+    {#id, DIAGNOSE_##severity, #owner, #runbook, cause, why, fix, seen, culprit},
 #include "diagnose/rules.def"
 #undef RULE
 };
 
 static void (*const function[DIAGNOSE_RULES])(struct diagnose *diagnose) = {
-#define RULE(id, severity, owner, runbook, cause, why, fix) rule_##id,
+#define RULE(id, severity, owner, runbook, cause, why, fix, seen, culprit) rule_##id,
 #include "diagnose/rules.def"
 #undef RULE
 };

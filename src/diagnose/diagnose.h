@@ -17,7 +17,7 @@ enum diagnose_severity { DIAGNOSE_INFO, DIAGNOSE_WARNING, DIAGNOSE_CRITICAL };
 enum diagnose_confidence { DIAGNOSE_WEAK, DIAGNOSE_STRONG, DIAGNOSE_EXACT };
 
 enum diagnose_rule_id {
-#define RULE(id, severity, owner, runbook, cause, why, fix) DIAGNOSE_##id,
+#define RULE(id, severity, owner, runbook, cause, why, fix, seen, culprit) DIAGNOSE_##id,
 #include "diagnose/rules.def"
 #undef RULE
     DIAGNOSE_RULES,
@@ -25,7 +25,7 @@ enum diagnose_rule_id {
 struct diagnose_rule {
     const char *id;
     uint8_t severity;
-    const char *owner, *runbook, *cause, *why, *fix;
+    const char *owner, *runbook, *cause, *why, *fix, *seen, *culprit;
 };
 extern const struct diagnose_rule diagnose_rules[DIAGNOSE_RULES];
 const char *diagnose_runbook_title(const char *id);

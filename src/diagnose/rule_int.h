@@ -7,7 +7,7 @@
 
 #include "diagnose/diagnose.h"
 
-#define RULE(id, severity, owner, runbook, cause, why, fix) void rule_##id(struct diagnose *diagnose);
+#define RULE(id, severity, owner, runbook, cause, why, fix, seen, culprit) void rule_##id(struct diagnose *diagnose);
 #include "diagnose/rules.def"
 #undef RULE
 

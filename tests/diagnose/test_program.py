@@ -37,7 +37,11 @@ class Program(Case):
 
     def test_the_page_has_every_rule(self):
         page = (SOURCE / "docs" / "diagnose.md").read_text(encoding="utf-8")
-        self.assertEqual(re.findall(r"^- (D\d\d), ([^:]+): ", page, re.M), [(rule[0], rule[4]) for rule in RULES])
+        page = " ".join(page.split())
+        self.assertEqual([rule[0] for rule in RULES if not re.search(rf"{rule[0]} {re.escape(rule[4])}[,: ]", page)], [])
+        listed = " ".join(rocelab("diagnose", "--list").stdout.split())
+        for rule, *_, cause in RULES:
+            self.assertRegex(listed, rf"{rule} \w+ {re.escape(cause)} [^;]+; (?:[^;]+; )*?culprit: \w+")
 
     def test_memory_that_runs_out_acquits_nobody(self):
         """With less and less memory: the whole answer, or exit status 2, never 'nothing found' or half of it."""

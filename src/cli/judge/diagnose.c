@@ -127,7 +127,8 @@ static void list_text(FILE *out)
     const char *kind, *what;
 
     fputs("Rules, in the order in which they explain each other:\n", out);
-    diagnose_text_rules(out);
+    const struct text_style style = cli_style();
+    diagnose_text_rules(out, &style);
     fputs("\nKinds of input (--from):\n", out);
     for (size_t i = 0; (kind = reader_kind(i, &what)); i++)
         if (!listed(i)) fprintf(out, "%-21s  %s\n", kind, what);

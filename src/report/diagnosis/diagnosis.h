@@ -26,7 +26,7 @@ void diagnose_json_remarks(struct jout *jout, const struct evidence *evidence);
 void diagnose_json(FILE *out, const struct diagnose_report *report, const char *run); /* run: its input, or NULL */
 /* --explain and --list.  `only`: one rule; DIAGNOSE_RULES: all. */
 void diagnose_text_rule(FILE *out, const struct text_style *style, uint32_t rule);
-void diagnose_text_rules(FILE *out);
+void diagnose_text_rules(FILE *out, const struct text_style *style);
 void diagnose_json_rules(struct jout *jout, uint32_t only); /* members of the document */
 
 /* A walk over cables.  `quiet`: the problems alone, a line each. */

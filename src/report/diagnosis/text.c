@@ -260,6 +260,8 @@ void diagnose_text_rule(FILE *out, const struct text_style *style, uint32_t id)
 
     say(&page, 0, "%s: %s (%s)", rule->id, rule->cause, diagnose_severity_names[rule->severity]);
     say(&page, INDENT, "%s", rule->why);
+    say(&page, INDENT, "Seen: %s.", rule->seen);
+    say(&page, INDENT, "Culprit: %s.", rule->culprit);
     say(&page, INDENT, "Fix: %s", rule->fix);
     for (uint32_t i = 0; i < diagnose_limit_count; i++)
         if (strstr(diagnose_limits[i].rules, rule->id))
@@ -268,9 +270,13 @@ void diagnose_text_rule(FILE *out, const struct text_style *style, uint32_t id)
         diagnose_runbook_title(rule->runbook), rule->runbook);
 }
 
-void diagnose_text_rules(FILE *out)
+void diagnose_text_rules(FILE *out, const struct text_style *style)
 {
-    for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)
-        fprintf(out, "%s  %-8s  %s\n", diagnose_rules[i].id, diagnose_severity_names[diagnose_rules[i].severity],
-                diagnose_rules[i].cause);
+    const struct page page = {out, style, NULL};
+
+    for (uint32_t i = 0; i < DIAGNOSE_RULES; i++) {
+        const struct diagnose_rule *rule = &diagnose_rules[i];
+        fprintf(out, "%s  %-8s  %s\n", rule->id, diagnose_severity_names[rule->severity], rule->cause);
+        say(&page, 15, "%s; culprit: %s", rule->seen, rule->culprit);
+    }
 }
