@@ -462,16 +462,12 @@ static void add_row(struct table *table, const struct cli_expect_value *value, c
 /* How many differ; a table of them on standard error, since standard output may be a document. */
 static uint32_t compare(const struct cli_expect *expect, const struct cli_expect *run)
 {
-    static const struct table_column columns[] = {{.title = "value", .min_width = 20},
-                                                  {.title = "expected", .right = true},
-                                                  {.title = "seen", .right = true},
-                                                  {.title = "apart", .right = true, .optional = true},
-                                                  {.title = "tolerance", .right = true, .optional = true}};
     const struct text_style style = cli_style();
     struct table table;
     uint32_t differ = 0, from = 0;
 
-    table_init(&table, columns, COUNT_OF(columns));
+    TABLE_BEGIN(&table, LEFT("value", .min_width = 20), RIGHT("expected"), RIGHT("seen"),
+                RIGHT("apart", .optional = true), RIGHT("tolerance", .optional = true));
     for (uint32_t i = 0; i < expect->values; i++) {
         const struct cli_expect_value *value = &expect->value[i], *seen = find_from(run, value, &from);
         if (fits(value, seen) || ++differ > ROWS_MOST) continue;

@@ -219,27 +219,15 @@ static void connection_row(struct table *table, const struct capture *capture, u
 static void print_connections(FILE *out, const struct capture_report *report, const struct text_style *style,
                               const uint32_t *order, size_t shown)
 {
-    static const struct table_column column[] = {
-        {.title = "#", .right = true},
-        {.title = "source", .min_width = 13},
-        {.title = "QP"},
-        {.title = "destination", .min_width = 13},
-        {.title = "QP"},
-        {.title = "", .drop = 6},
-        {.title = "packets", .right = true, .drop = 1},
-        {.title = "bytes", .right = true, .drop = 5},
-        {.title = "goodput", .right = true, .drop = 2},
-        {.title = "retrans", .right = true, .optional = true},
-        {.title = "NAK/RNR", .right = true, .optional = true},
-        {.title = "CNP/CE", .right = true, .optional = true},
-        {.title = "ACK p50/p99", .right = true, .optional = true, .drop = 3},
-        {.title = "READ p50/p99", .right = true, .optional = true, .drop = 4},
-    };
     size_t count = capture_connections(report->capture);
     struct table table;
 
     heading(out, style, "CONNECTIONS");
-    table_init(&table, column, sizeof column / sizeof column[0]);
+    TABLE_BEGIN(&table, RIGHT("#"), LEFT("source", .min_width = 13), LEFT("QP"), LEFT("destination", .min_width = 13),
+                LEFT("QP"), LEFT("", .drop = 6), RIGHT("packets", .drop = 1), RIGHT("bytes", .drop = 5),
+                RIGHT("goodput", .drop = 2), RIGHT("retrans", .optional = true), RIGHT("NAK/RNR", .optional = true),
+                RIGHT("CNP/CE", .optional = true), RIGHT("ACK p50/p99", .optional = true, .drop = 3),
+                RIGHT("READ p50/p99", .optional = true, .drop = 4));
     for (size_t i = 0; i < shown; i++)
         connection_row(&table, report->capture, order[i]);
     table_end(&table, out, style, 2);
@@ -251,22 +239,13 @@ static void print_connections(FILE *out, const struct capture_report *report, co
 
 static void print_pauses(FILE *out, const struct capture_report *report, const struct text_style *style)
 {
-    static const struct table_column column[] = {
-        {.title = "sent by"},
-        {.title = "priority", .right = true},
-        {.title = "pauses", .right = true},
-        {.title = "resumes", .right = true},
-        {.title = "paused", .right = true},
-        {.title = "of the time", .right = true, .drop = 1},
-        {.title = "longest", .right = true},
-        {.title = "first packets", .drop = 2},
-    };
     const struct capture_totals *totals = capture_totals(report->capture);
     struct table table;
 
     if (capture_pauses(report->capture) == 0) return;
     heading(out, style, "PAUSES");
-    table_init(&table, column, sizeof column / sizeof column[0]);
+    TABLE_BEGIN(&table, LEFT("sent by"), RIGHT("priority"), RIGHT("pauses"), RIGHT("resumes"), RIGHT("paused"),
+                RIGHT("of the time", .drop = 1), RIGHT("longest"), LEFT("first packets", .drop = 2));
     for (size_t i = 0; i < capture_pauses(report->capture); i++) {
         const struct capture_pause *pause = capture_pause(report->capture, i);
         char mac[CELL], priority[CELL], xoff[TEXT_COUNT], xon[TEXT_COUNT], paused[TEXT_COUNT], share[TEXT_COUNT],
@@ -343,24 +322,15 @@ static void cm_row(struct table *table, const struct capture_cm *cm)
 
 static void print_cm(FILE *out, const struct capture_report *report, const struct text_style *style, uint32_t limit)
 {
-    static const struct table_column column[] = {
-        {.title = "initiator", .min_width = 13},
-        {.title = "QP"},
-        {.title = "acceptor", .min_width = 13},
-        {.title = "QP"},
-        {.title = "port", .right = true, .optional = true, .drop = 2},
-        {.title = "REQ-REP", .right = true, .optional = true, .drop = 3},
-        {.title = "REP-RTU", .right = true, .optional = true, .drop = 4},
-        {.title = "MTU", .right = true, .optional = true, .drop = 5},
-        {.title = "retry/RNR", .right = true, .optional = true, .drop = 6},
-        {.title = "result"},
-    };
     size_t count = capture_cms(report->capture), shown = limit == 0 || count < limit ? count : limit;
     struct table table;
 
     if (count == 0) return;
     heading(out, style, "CONNECTION MANAGEMENT");
-    table_init(&table, column, sizeof column / sizeof column[0]);
+    TABLE_BEGIN(&table, LEFT("initiator", .min_width = 13), LEFT("QP"), LEFT("acceptor", .min_width = 13), LEFT("QP"),
+                RIGHT("port", .optional = true, .drop = 2), RIGHT("REQ-REP", .optional = true, .drop = 3),
+                RIGHT("REP-RTU", .optional = true, .drop = 4), RIGHT("MTU", .optional = true, .drop = 5),
+                RIGHT("retry/RNR", .optional = true, .drop = 6), LEFT("result"));
     for (size_t i = 0; i < shown; i++)
         cm_row(&table, capture_cm(report->capture, i));
     table_end(&table, out, style, 2);

@@ -47,20 +47,13 @@ static void print_polarised(FILE *out, const struct fabric *fabric, const struct
 
 void sim_text_balance(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    static const struct table_column column[] = {{.title = "from"},
-                                                 {.title = "to"},
-                                                 {.title = "balance"},
-                                                 {.title = "links", .right = true},
-                                                 {.title = "max/mean", .right = true},
-                                                 {.title = "ideal hash", .right = true},
-                                                 {.title = "worst switch", .right = true, .drop = 2},
-                                                 {.title = "links used", .right = true, .drop = 1},
-                                                 {.title = "ideal hash", .right = true, .drop = 1}};
     const struct sim_result *result = report->result;
     struct table table;
 
     if (!result->tiers) return;
-    table_init(&table, column, sizeof(column) / sizeof(column[0]));
+    TABLE_BEGIN(&table, LEFT("from"), LEFT("to"), LEFT("balance"), RIGHT("links"), RIGHT("max/mean"),
+                RIGHT("ideal hash"), RIGHT("worst switch", .drop = 2), RIGHT("links used", .drop = 1),
+                RIGHT("ideal hash", .drop = 1));
     for (uint32_t i = 0; i < result->tiers; i++) {
         const struct sim_tier *tier = &result->tier[i];
         char links[CELL], mean[CELL], expected[CELL], worst[CELL], used[CELL], should[CELL];

@@ -17,7 +17,6 @@
 
 #define CELL 48
 #define ELEMENT_BYTES 4
-#define COLUMNS(list) (sizeof(list) / sizeof((list)[0]))
 
 /* Rows follow each other as the jobs do; *at is where to go on. */
 bool collective_next(const struct sim_result *result, uint32_t *at, struct collective_row *ret)
@@ -98,21 +97,13 @@ static void cells(const struct sim_report *report, const struct collective_row *
 
 void sim_collectives_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    static const struct table_column columns[] = {{.title = "job", .min_width = 8},
-                                                  {.title = "size", .right = true},
-                                                  {.title = "count", .right = true, .drop = 1},
-                                                  {.title = "type", .right = true, .drop = 4},
-                                                  {.title = "redop", .right = true, .drop = 3},
-                                                  {.title = "root", .right = true, .drop = 2},
-                                                  {.title = "time us", .right = true},
-                                                  {.title = "algbw", .right = true},
-                                                  {.title = "busbw", .right = true},
-                                                  {.title = "algorithm", .drop = 5}};
     uint32_t at = 0, rows = 0, more = 0;
     struct table table;
     struct collective_row row;
 
-    table_init(&table, columns, COLUMNS(columns));
+    TABLE_BEGIN(&table, LEFT("job", .min_width = 8), RIGHT("size"), RIGHT("count", .drop = 1), RIGHT("type", .drop = 4),
+                RIGHT("redop", .drop = 3), RIGHT("root", .drop = 2), RIGHT("time us"), RIGHT("algbw"), RIGHT("busbw"),
+                LEFT("algorithm", .drop = 5));
     while (collective_next(report->result, &at, &row)) {
         if (options->rows && rows == options->rows) {
             more++;

@@ -11,7 +11,6 @@
 #include "report/table.h"
 
 #define CELL 64
-#define COLUMNS(columns) ((uint32_t)(sizeof(columns) / sizeof((columns)[0])))
 
 static void print_more(FILE *out, uint32_t shown, uint32_t count)
 {
@@ -43,16 +42,11 @@ static const char *exit_text(const struct up_program *program, char buf[CELL])
 
 static void print_programs(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    static const struct table_column columns[] = {{.title = "host"},
-                                                  {.title = "start", .right = true},
-                                                  {.title = "time", .right = true},
-                                                  {.title = "exit", .right = true},
-                                                  {.title = "program", .min_width = 16}};
     uint32_t rows = rows_of(options, report->programs);
     struct table table;
 
     fputs("\nPROGRAMS\n", out);
-    table_init(&table, columns, COLUMNS(columns));
+    TABLE_BEGIN(&table, LEFT("host"), RIGHT("start"), RIGHT("time"), RIGHT("exit"), LEFT("program", .min_width = 16));
     for (uint32_t i = 0; i < rows; i++) {
         const struct up_program *program = &report->program[i];
         char start[TEXT_COUNT], time[TEXT_COUNT], status[CELL];
@@ -67,22 +61,14 @@ static void print_programs(FILE *out, const struct sim_report *report, const str
 
 static void print_flows(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    static const struct table_column columns[] = {{.title = "from"},
-                                                  {.title = "to"},
-                                                  {.title = "QP", .right = true},
-                                                  {.title = "messages", .right = true},
-                                                  {.title = "bytes", .right = true},
-                                                  {.title = "first post", .right = true, .drop = 1},
-                                                  {.title = "last done", .right = true, .drop = 2},
-                                                  {.title = "goodput", .right = true},
-                                                  {.title = ""}};
     const struct fabric *fabric = report->fabric;
     uint32_t rows = rows_of(options, report->program_flows);
     struct table table;
 
     if (report->program_flows == 0) return;
     fputs("\nQUEUE PAIRS (of programs)\n", out);
-    table_init(&table, columns, COLUMNS(columns));
+    TABLE_BEGIN(&table, LEFT("from"), LEFT("to"), RIGHT("QP"), RIGHT("messages"), RIGHT("bytes"),
+                RIGHT("first post", .drop = 1), RIGHT("last done", .drop = 2), RIGHT("goodput"), LEFT(""));
     for (uint32_t i = 0; i < rows; i++) {
         const struct up_flow_result *flow = &report->program_flow[i];
         char from[FABRIC_NAME], to[FABRIC_NAME] = "datagrams", qpn[TEXT_COUNT], messages[TEXT_COUNT], bytes[TEXT_COUNT],
@@ -107,24 +93,14 @@ static uint64_t lost_frames(const struct up_port_counts *counts)
 
 static void print_ports(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    static const struct table_column columns[] = {
-        {.title = "host"},
-        {.title = "interface"},
-        {.title = "frames in", .right = true},
-        {.title = "bytes", .right = true},
-        {.title = "out", .right = true},
-        {.title = "bytes", .right = true},
-        {.title = "pauses in", .right = true, .drop = 2},
-        {.title = "out", .right = true, .drop = 2},
-        {.title = "lost", .right = true},
-        {.title = "not carried", .right = true, .drop = 1},
-    };
     const struct fabric *fabric = report->fabric;
     struct table table;
 
     if (report->foreign_ports == 0) return;
     fputs("\nINTERFACES\n", out);
-    table_init(&table, columns, COLUMNS(columns));
+    TABLE_BEGIN(&table, LEFT("host"), LEFT("interface"), RIGHT("frames in"), RIGHT("bytes"), RIGHT("out"),
+                RIGHT("bytes"), RIGHT("pauses in", .drop = 2), RIGHT("out", .drop = 2), RIGHT("lost"),
+                RIGHT("not carried", .drop = 1));
     for (uint32_t i = 0; i < report->foreign_ports; i++) {
         const struct up_port_result *port = &report->foreign_port[i];
         const struct up_port_counts *counts = &port->counts;

@@ -245,22 +245,15 @@ static void print_sharp(FILE *out, const struct sim_result *result)
 
 static void print_jobs(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    static const struct table_column columns[] = {{.title = "job", .min_width = 8},
-                                                  {.title = "run", .right = true, .optional = true, .drop = 3},
-                                                  {.title = "ranks", .right = true},
-                                                  {.title = "size", .right = true},
-                                                  {.title = "start", .right = true, .drop = 2},
-                                                  {.title = "time", .right = true},
-                                                  {.title = "of ideal", .right = true, .optional = true, .drop = 4},
-                                                  {.title = "algbw GB/s", .right = true},
-                                                  {.title = "busbw GB/s", .right = true, .drop = 1}};
     const struct sim_result *result = report->result;
     uint32_t shown = options->rows && options->rows < result->jobs ? options->rows : result->jobs;
     struct table table;
 
     if (result->jobs == 0) return;
     heading(out, &options->style, "JOBS");
-    table_init(&table, columns, COLUMNS(columns));
+    TABLE_BEGIN(&table, LEFT("job", .min_width = 8), RIGHT("run", .optional = true, .drop = 3), RIGHT("ranks"),
+                RIGHT("size"), RIGHT("start", .drop = 2), RIGHT("time"), RIGHT("of ideal", .optional = true, .drop = 4),
+                RIGHT("algbw GB/s"), RIGHT("busbw GB/s", .drop = 1));
     for (uint32_t i = 0; i < shown; i++) {
         const struct sim_job *job = &result->job[i];
         char run[CELL] = "", ranks[CELL] = "-", bytes[TEXT_COUNT], start[TEXT_COUNT], time[TEXT_COUNT],
@@ -302,18 +295,13 @@ static void percentile_row(struct table *table, const char *what, uint64_t *valu
 /* How far those have come that had begun and not ended. */
 static void print_unfinished(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    static const struct table_column columns[] = {{.title = "not completed", .min_width = 8},
-                                                  {.title = "job", .min_width = 8, .drop = 2},
-                                                  {.title = "start", .right = true, .drop = 1},
-                                                  {.title = "acknowledged", .right = true},
-                                                  {.title = "of", .right = true},
-                                                  {.title = "goodput", .right = true}};
     const struct sim_result *result = report->result;
     const struct fabric *fabric = report->fabric;
     uint32_t shown = 0, more = 0;
     struct table table;
 
-    table_init(&table, columns, COLUMNS(columns));
+    TABLE_BEGIN(&table, LEFT("not completed", .min_width = 8), LEFT("job", .min_width = 8, .drop = 2),
+                RIGHT("start", .drop = 1), RIGHT("acknowledged"), RIGHT("of"), RIGHT("goodput"));
     for (uint32_t i = 0; i < result->flows; i++) {
         const struct sim_flow *flow = &result->flow[i];
         char src[FABRIC_NAME], dst[FABRIC_NAME], ends[2 * FABRIC_NAME + 8], start[TEXT_COUNT], acked[TEXT_COUNT],
@@ -337,12 +325,6 @@ static void print_unfinished(FILE *out, const struct sim_report *report, const s
 
 static void print_flows(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    static const struct table_column columns[] = {{.title = ""},
-                                                  {.title = "p50", .right = true},
-                                                  {.title = "p90", .right = true},
-                                                  {.title = "p99", .right = true},
-                                                  {.title = "p99.9", .right = true},
-                                                  {.title = "max", .right = true}};
     const struct sim_result *result = report->result;
     uint64_t *fct = calloc(result->flows + 1u, sizeof(*fct)), *slow = calloc(result->flows + 1u, sizeof(*slow));
     uint32_t ended = 0, good = 0, known = 0, failed = 0;
@@ -363,7 +345,7 @@ static void print_flows(FILE *out, const struct sim_report *report, const struct
         if (ended < result->flows) fprintf(out, ", %u not completed", result->flows - ended);
         if (failed) fprintf(out, ", %u failed", failed);
         fputs(ended == result->flows && !failed ? ", all completed\n" : "\n", out);
-        table_init(&table, columns, COLUMNS(columns));
+        TABLE_BEGIN(&table, LEFT(""), RIGHT("p50"), RIGHT("p90"), RIGHT("p99"), RIGHT("p99.9"), RIGHT("max"));
         if (good) percentile_row(&table, "completion time", fct, good, true);
         if (known) percentile_row(&table, "slowdown (1 = alone)", slow, known, false);
         if (good) table_print(&table, out, &options->style, 2);
@@ -419,20 +401,6 @@ static void port_row(struct table *table, const struct sim_report *report, const
 static void print_ports(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
     bool credits = report->fabric->lanes.vls != 0;
-    const struct table_column columns[] = {
-        {.title = "port", .min_width = 8},
-        {.title = "used", .right = true},
-        {.title = credits ? "updates" : "PFC sent", .right = true, .optional = true, .drop = 3},
-        {.title = "PFC received", .right = true, .optional = true, .drop = 4},
-        {.title = credits ? "no credit" : "paused", .right = true, .optional = true},
-        {.title = credits && !report->fabric->lanes.cbfc ? "FECN" : "CE marks",
-         .right = true,
-         .optional = true,
-         .drop = 2},
-        {.title = "max queue", .right = true, .optional = true, .drop = 1},
-        {.title = "drops", .right = true, .optional = true},
-        {.title = "drop reason", .optional = true, .drop = 5},
-        {.title = "lost on wire", .right = true, .optional = true}};
     const struct sim_result *result = report->result;
     const struct sim_port **order = calloc(result->ports + 1u, sizeof(*order));
     uint32_t shown = options->rows && options->rows < result->ports ? options->rows : result->ports;
@@ -446,7 +414,16 @@ static void print_ports(FILE *out, const struct sim_report *report, const struct
         order[i] = &result->port[i];
     qsort(order, result->ports, sizeof(*order), compare_ports);
     heading(out, &options->style, "PORTS (worst first: by drops, then pauses, marks, use)");
-    table_init(&table, columns, COLUMNS(columns));
+    TABLE_BEGIN(&table, LEFT("port", .min_width = 8), RIGHT("used"),
+                {.title = credits ? "updates" : "PFC sent", .right = true, .optional = true, .drop = 3},
+                RIGHT("PFC received", .optional = true, .drop = 4),
+                {.title = credits ? "no credit" : "paused", .right = true, .optional = true},
+                {.title = credits && !report->fabric->lanes.cbfc ? "FECN" : "CE marks",
+                 .right = true,
+                 .optional = true,
+                 .drop = 2},
+                RIGHT("max queue", .optional = true, .drop = 1), RIGHT("drops", .optional = true),
+                LEFT("drop reason", .optional = true, .drop = 5), RIGHT("lost on wire", .optional = true));
     for (uint32_t i = 0; i < shown; i++)
         port_row(&table, report, order[i]);
     table_end(&table, out, &options->style, 2);
@@ -462,16 +439,16 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
     bool ib = system == FABRIC_INFINIBAND, roce = system == FABRIC_ROCEV2 || system == FABRIC_ROCEV1;
     bool tcp = system == FABRIC_TCP || system == FABRIC_IWARP;
     const struct table_column columns[NIC_COLUMNS + 1] = {
-        {.title = ""},
+        LEFT(""),
         {.title = ib ? "FECN received" : "CE received", .right = true, .drop = 1},
         {.title = ib ? "BECN sent" : "CNPs sent", .right = true, .optional = !ib && !roce},
         {.title = ib ? "BECN handled" : "CNPs handled", .right = true, .optional = !ib && !roce},
-        {.title = "retransmitted", .right = true},
-        {.title = "timeouts", .right = true},
+        RIGHT("retransmitted"),
+        RIGHT("timeouts"),
         {.title = system == FABRIC_UET ? "NACKs" : "NAKs", .right = true, .optional = tcp},
-        {.title = "trimmed", .right = true, .optional = true},
-        {.title = "RNR NAKs", .right = true, .optional = true},
-        {.title = "failed", .right = true, .optional = true}};
+        RIGHT("trimmed", .optional = true),
+        RIGHT("RNR NAKs", .optional = true),
+        RIGHT("failed", .optional = true)};
     const struct sim_result *result = report->result;
     uint64_t sum[NIC_COLUMNS] = {0}, most[NIC_COLUMNS] = {0};
     char text[2][NIC_COLUMNS][TEXT_COUNT];

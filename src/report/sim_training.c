@@ -19,7 +19,6 @@
 #include "report/table.h"
 
 #define CELL 48
-#define COLUMNS(list) (sizeof(list) / sizeof((list)[0]))
 
 static const char *share(ps_t part, ps_t whole, char buf[CELL])
 {
@@ -110,18 +109,11 @@ static void head_lines(FILE *out, const struct sim_report *report, const struct 
 
 static void group_rows(FILE *out, const struct sim_training *training, const struct text_style *style)
 {
-    static const struct table_column columns[] = {{.title = "", .min_width = 8},
-                                                  {.title = "ranks", .right = true},
-                                                  {.title = "calls", .right = true, .drop = 1},
-                                                  {.title = "bytes", .right = true},
-                                                  {.title = "busy", .right = true},
-                                                  {.title = "waited", .right = true},
-                                                  {.title = "of step", .right = true},
-                                                  {.title = "worst rank", .right = true, .drop = 2}};
     char time[TEXT_COUNT], part[CELL];
     struct table table;
 
-    table_init(&table, columns, COLUMNS(columns));
+    TABLE_BEGIN(&table, LEFT("", .min_width = 8), RIGHT("ranks"), RIGHT("calls", .drop = 1), RIGHT("bytes"),
+                RIGHT("busy"), RIGHT("waited"), RIGHT("of step"), RIGHT("worst rank", .drop = 2));
     const char *compute[] = {"compute",
                              "",
                              "",

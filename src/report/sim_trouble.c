@@ -17,7 +17,6 @@
 
 #define DEPTH_MAX 8
 #define WAITS_SHOWN 16
-#define COLUMNS(list) (sizeof(list) / sizeof((list)[0]))
 
 struct tree_walk {
     FILE *out;
@@ -268,16 +267,12 @@ static void watchdog_row(struct table *table, const struct sim_report *report, c
 
 static void print_watchdog(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    static const struct table_column columns[] = {
-        {.title = "port", .min_width = 8},       {.title = "queue", .right = true},
-        {.title = "acted", .right = true},       {.title = "last at", .right = true},
-        {.title = "restored", .right = true},    {.title = "last at", .right = true},
-        {.title = "cut off for", .right = true}, {.title = "dropped at port", .right = true}};
     const struct sim_result *result = report->result;
     struct table table;
     bool any = false;
 
-    table_init(&table, columns, COLUMNS(columns));
+    TABLE_BEGIN(&table, LEFT("port", .min_width = 8), RIGHT("queue"), RIGHT("acted"), RIGHT("last at"),
+                RIGHT("restored"), RIGHT("last at"), RIGHT("cut off for"), RIGHT("dropped at port"));
     for (uint32_t i = 0; i < result->ports; i++) {
         for (uint8_t p = 0; result->port[i].sw && p < FABRIC_PRIOS; p++) {
             if (result->port[i].sw->prio[p].watchdog_detected == 0) continue;

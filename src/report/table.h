@@ -38,6 +38,12 @@ struct table {
 };
 
 void table_init(struct table *table, const struct table_column *column, unsigned columns);
+/* The same with its columns at hand, which end with the block: TABLE_BEGIN(&table, LEFT("port"), RIGHT("rate")). */
+#define TABLE_BEGIN(table, ...)                                                                                        \
+    table_init((table), (const struct table_column[]){__VA_ARGS__},                                                    \
+               sizeof(const struct table_column[]){__VA_ARGS__} / sizeof(struct table_column))
+#define LEFT(...) ((struct table_column){.title = __VA_ARGS__}) /* and further members: .drop = 1 */
+#define RIGHT(...) ((struct table_column){.right = true, .title = __VA_ARGS__})
 void table_row(struct table *table, const char *const *cell); /* copies; NULL is an empty cell */
 #define TABLE_ROW(table, ...) table_row((table), (const char *const[]){__VA_ARGS__})
 void table_print(const struct table *table, FILE *out, const struct text_style *style, unsigned indent);

@@ -51,19 +51,11 @@ static void print_source(struct table *table, const struct weeks *weeks, const s
 
 static void print_table(const struct weeks *weeks, FILE *out)
 {
-    static const struct table_column columns[] = {
-        {.title = "fails"},
-        {.title = "parts", .right = true},
-        {.title = "a year", .right = true},
-        {.title = "failures", .right = true},
-        {.title = "stop the job", .right = true},
-        {.title = "others slow it", .right = true},
-        {.title = "GPU-hours lost", .right = true},
-    };
     struct text_style style = cli_style();
     struct table table;
 
-    table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    TABLE_BEGIN(&table, LEFT("fails"), RIGHT("parts"), RIGHT("a year"), RIGHT("failures"), RIGHT("stop the job"),
+                RIGHT("others slow it"), RIGHT("GPU-hours lost"));
     for (uint32_t s = 0; s < weeks->sources; s++)
         print_source(&table, weeks, &weeks->source[s]);
     table_end(&table, out, &style, 0);

@@ -50,16 +50,11 @@ bool bom_copper_text(const struct fabric *fabric, char text[BOM_COPPER_TEXT])
 
 void bom_prices_text(const struct fabric *fabric, const bool used[PRICE_ITEMS_MAX], FILE *out)
 {
-    static const struct table_column columns[] = {{.title = "price"},
-                                                  {.title = "each", .right = true},
-                                                  {.title = "unit"},
-                                                  {.title = "year", .right = true},
-                                                  {.title = "source", .min_width = 24}};
     const struct text_style style = cli_style();
     char copper[BOM_COPPER_TEXT];
     struct table table;
 
-    table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    TABLE_BEGIN(&table, LEFT("price"), RIGHT("each"), LEFT("unit"), RIGHT("year"), LEFT("source", .min_width = 24));
     for (uint32_t i = 0; i < price_item_count; i++) {
         const struct price_item *item = &price_items[i];
         char name[PRICE_NAME], each[TEXT_COUNT], year[16] = "", source[64];
@@ -108,16 +103,11 @@ static const char *whole(uint64_t milli, char buf[TEXT_COUNT])
 
 void bom_text(const struct fabric *fabric, const struct bom *bom, FILE *out)
 {
-    static const struct table_column columns[] = {{.title = "part"},
-                                                  {.title = "what"},
-                                                  {.title = "count", .right = true},
-                                                  {.title = "USD", .right = true},
-                                                  {.title = "W", .right = true}};
     const struct text_style style = cli_style();
     char usd[TEXT_COUNT], watts[TEXT_COUNT], year[TEXT_COUNT], least[TEXT_COUNT], most[TEXT_COUNT];
     struct table table;
 
-    table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    TABLE_BEGIN(&table, LEFT("part"), LEFT("what"), RIGHT("count"), RIGHT("USD"), RIGHT("W"));
     for (uint32_t r = 0; r < bom->rows; r++) {
         const struct bom_row *row = &bom->row[r];
         char number[24];

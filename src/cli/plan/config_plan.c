@@ -90,12 +90,6 @@ static int print_svg(const struct config_settings *settings, const struct fabric
 
 int config_print_plan(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
 {
-    static const struct table_column cables[] = {{.title = "rail", .right = true},
-                                                 {.title = "NIC"},
-                                                 {.title = "leaf"},
-                                                 {.title = "port"},
-                                                 {.title = "rate", .right = true},
-                                                 {.title = "length", .right = true}};
     const struct text_style style = cli_style();
     char copper[BOM_COPPER_TEXT];
 
@@ -113,7 +107,7 @@ int config_print_plan(const struct config_settings *settings, const struct fabri
         cabling_each(fabric, settings->nos, csv_row, out);
     } else {
         struct table table;
-        table_init(&table, cables, 6);
+        TABLE_BEGIN(&table, RIGHT("rail"), LEFT("NIC"), LEFT("leaf"), LEFT("port"), RIGHT("rate"), RIGHT("length"));
         cabling_each(fabric, settings->nos, table_cable, &table);
         table_end(&table, out, &style, 0);
     }

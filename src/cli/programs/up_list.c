@@ -88,16 +88,11 @@ static void print_json(const struct all *all, FILE *out)
 
 static void print_text(const struct all *all, FILE *out)
 {
-    static const struct table_column columns[] = {{.title = "fabric", .min_width = 12},
-                                                  {.title = "pid", .right = true},
-                                                  {.title = "up since"},
-                                                  {.title = "clock"},
-                                                  {.title = "programs", .right = true},
-                                                  {.title = "time", .right = true}};
     const struct text_style style = cli_style();
     struct table table;
 
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    TABLE_BEGIN(&table, LEFT("fabric", .min_width = 12), RIGHT("pid"), LEFT("up since"), LEFT("clock"),
+                RIGHT("programs"), RIGHT("time"));
     for (unsigned i = 0; i < all->count; i++) {
         const struct one *one = &all->one[i];
         char pid[16], since[32] = "does not answer", programs[16] = "", now[UNIT_TEXT] = "";

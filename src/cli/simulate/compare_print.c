@@ -88,12 +88,11 @@ static void print_table(const struct compare_view *view, FILE *out)
     for (uint32_t i = 1; i < grid->axes; i++) {
         column[at++] = (struct table_column){.title = axis_title(grid, i, title[i - 1]), .right = true};
     }
-    column[at++] = (struct table_column){.title = "system"};
+    column[at++] = LEFT("system");
     for (uint32_t i = 0; i < COLUMNS; i++)
-        column[at++] =
-            (struct table_column){.title = columns[i].title, .right = true, .optional = true, .drop = columns[i].drop};
-    column[at++] = (struct table_column){.title = "score", .right = true, .optional = true};
-    column[at++] = (struct table_column){.title = "note", .optional = true};
+        column[at++] = RIGHT(columns[i].title, .optional = true, .drop = columns[i].drop);
+    column[at++] = RIGHT("score", .optional = true);
+    column[at++] = LEFT("note", .optional = true);
     table_init(&table, column, at);
     for (uint32_t c = 0; c < view->sets; c++)
         for (uint32_t s = 0; s < view->set[c].systems; s++)

@@ -164,11 +164,6 @@ static void print_because(FILE *out, const struct text_style *style, const struc
 
 static void print_experiment(FILE *out, const struct settings *settings, const struct experiment *experiment)
 {
-    static const struct table_column columns[] = {
-        {.title = "what", .min_width = 24},    {.title = "published", .right = true},
-        {.title = "measured", .right = true},  {.title = "+-95%", .right = true, .optional = true},
-        {.title = "tolerance", .right = true}, {.title = "verdict"},
-    };
     const struct text_style style = cli_style();
     struct table table;
     char measured[CELL], half[CELL], limit[48];
@@ -176,7 +171,8 @@ static void print_experiment(FILE *out, const struct settings *settings, const s
     text_colour(out, &style, TEXT_BOLD);
     fprintf(out, "%s  %s\n", experiment->id, experiment->title);
     text_colour(out, &style, TEXT_PLAIN);
-    table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    TABLE_BEGIN(&table, LEFT("what", .min_width = 24), RIGHT("published"), RIGHT("measured"),
+                RIGHT("+-95%", .optional = true), RIGHT("tolerance"), LEFT("verdict"));
     for (uint32_t i = 0; i < experiment->measures; i++) {
         const struct experiment_measure *measure = &experiment->measure[i];
         TABLE_ROW(&table, measure->what, measure->published, number_text(measure->measured, measured),

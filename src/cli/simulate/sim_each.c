@@ -57,16 +57,6 @@ static void print_expected(const struct each *each, const struct text_style *sty
 
 static bool print_text(const struct each *each, bool seeds, FILE *out)
 {
-    static const struct table_column columns[] = {
-        {.title = "failed"},
-        {.title = "time", .right = true},
-        {.title = "slowdown", .right = true},
-        {.title = "expected", .right = true},
-        {.title = "lost", .right = true},
-        {.title = "resent", .right = true},
-        {.title = "recovery", .right = true},
-        {.title = "ok"},
-        {.title = "cause"}}; /* the last, and what the table is read for: never cut */
     char at[TEXT_COUNT], lasts[TEXT_COUNT], detect[TEXT_COUNT], step[TEXT_COUNT];
     struct table table;
     struct text_style style = cli_style();
@@ -79,7 +69,9 @@ static bool print_text(const struct each *each, bool seeds, FILE *out)
             each->options->lasts_ps == PS_NEVER ? "" : text_ps(each->options->lasts_ps, lasts),
             text_ps(each->converge.detect_ps, detect), text_ps(each->converge.step_ps, step),
             each->fabric->converge.on ? "" : " (default: the file has no 'converge')");
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    /* the last, and what the table is read for: never cut */
+    TABLE_BEGIN(&table, LEFT("failed"), RIGHT("time"), RIGHT("slowdown"), RIGHT("expected"), RIGHT("lost"),
+                RIGHT("resent"), RIGHT("recovery"), LEFT("ok"), LEFT("cause"));
     for (uint32_t i = 0; !seeds && i < each->count; i++) {
         print_row(&table, each, &each->one[i]);
         good += each->one[i].predictable;

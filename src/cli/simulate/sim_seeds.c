@@ -67,11 +67,6 @@ static void text_value(void *to, const char *key, const char *name, const char *
 
 static void print_text(const struct seeds_report *report, FILE *out)
 {
-    static const struct table_column columns[] = {{.title = "measure"},
-                                                  {.title = "mean", .right = true},
-                                                  {.title = "+-95%", .right = true},
-                                                  {.title = "least", .right = true},
-                                                  {.title = "most", .right = true}};
     const struct row_summary *summary = &report->summary;
     const struct row *row = report->sweep->row;
     const struct text_style style = cli_style();
@@ -81,7 +76,7 @@ static void print_text(const struct seeds_report *report, FILE *out)
     if (row[0].error == NULL) fprintf(out, ", seed%s %" PRIu64, summary->runs == 1 ? "" : "s", row[0].seed);
     if (row[0].error == NULL && summary->runs > 1) fprintf(out, " to %" PRIu64, row[0].seed + summary->runs - 1);
     fputs(summary->ended == summary->runs ? "; the jobs ended in each\n" : "\n", out);
-    table_init(&lines.table, columns, sizeof columns / sizeof columns[0]);
+    TABLE_BEGIN(&lines.table, LEFT("measure"), RIGHT("mean"), RIGHT("+-95%"), RIGHT("least"), RIGHT("most"));
     for_each_value(summary, text_value, &lines);
     if (lines.table.rows) table_print(&lines.table, out, &style, 0);
     table_release(&lines.table);

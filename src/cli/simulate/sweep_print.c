@@ -308,14 +308,13 @@ void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE 
     for (uint32_t i = 0; i < count; i++) {
         snprintf(title[i], sizeof title[i], "%s%s%s", measure_infos[shown[i].column].name, shown[i].job[0] ? ":" : "",
                  plain(shown[i].job, job));
-        column[axes + i] =
-            (struct table_column){.title = title[i], .right = true, .optional = view->showns == 0, .min_width = 8};
+        column[axes + i] = RIGHT(title[i], .optional = view->showns == 0, .min_width = 8);
         if (view->summary == NULL) continue;
         /* half a mean is no mean: columns that nobody asked for are left out instead, jobs first */
         column[axes + i].min_width = 0;
         if (view->showns == 0) column[axes + i].drop = (uint8_t)(i + (shown[i].job[0] ? 2 * SWEEP_SHOWN : 1));
     }
-    column[axes + count] = (struct table_column){.title = "note", .optional = true};
+    column[axes + count] = LEFT("note", .optional = true);
     table_init(&table, column, axes + count + 1);
     for (uint32_t p = 0; p < sweep->points; p++)
         if (sweep_has(sweep, p)) print_row(sweep, view, p, axis, shown, count, &sentences, &table);

@@ -165,17 +165,13 @@ static const char *back_text(const struct tune *tune, uint32_t i, char buf[CELL]
 
 static void print_change(const struct tune *tune, const struct text_style *style, FILE *out)
 {
-    static const struct table_column columns[] = {{"key", false, false, 12, 0},
-                                                  {"now", true, false, 0, 0},
-                                                  {"tuned", true, false, 0, 0},
-                                                  {"if set back", true, true, 0, 2},
-                                                  {"matters", true, true, 0, 1}};
     const struct tune_point *answer = tune->point[tune->answer];
     struct table table;
     bool shares = false;
 
     heading(out, style, "CHANGE");
-    table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    TABLE_BEGIN(&table, LEFT("key", .min_width = 12), RIGHT("now"), RIGHT("tuned"),
+                RIGHT("if set back", .optional = true, .drop = 2), RIGHT("matters", .optional = true, .drop = 1));
     for (uint32_t i = 0; i < tune->parameters; i++) {
         char now[TUNE_TEXT], then[TUNE_TEXT], back[CELL], share[CELL] = "";
         tune_value_text(tune, tune->point[0], i, now);
@@ -236,10 +232,6 @@ static void print_values(const struct tune *tune, const struct text_style *style
 static void print_settings(const struct tune *tune, const struct text_style *style, FILE *out)
 {
     char goal[CELL], title[CELL];
-    const struct table_column columns[] = {
-        {"setting", false, false, 12, 0}, {goal, true, false, 0, 0}, {"against the file", true, false, 0, 0},
-        {title, true, true, 0, 3},        {"p99", true, true, 0, 2}, {"paused", true, true, 0, 1},
-        {"", false, true, 11, 0}};
     enum tune_goal speed = tune_objective(tune, 0);
     struct table table;
     /* Of no pauses there is no share. */
@@ -249,7 +241,9 @@ static void print_settings(const struct tune *tune, const struct text_style *sty
     goal_words(tune, goal);
     snprintf(title, sizeof title, "%s", tune_goal_names[speed]);
     heading(out, style, "SETTINGS (means and 95% intervals over fresh seeds; front: no other is better in everything)");
-    table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    TABLE_BEGIN(&table, LEFT("setting", .min_width = 12), RIGHT(goal), RIGHT("against the file"),
+                RIGHT(title, .optional = true, .drop = 3), RIGHT("p99", .optional = true, .drop = 2),
+                RIGHT("paused", .optional = true, .drop = 1), LEFT("", .optional = true, .min_width = 11));
     for (uint32_t i = 0; i < tune->points; i++) {
         const struct tune_point *point = tune->point[i];
         char name[TUNE_NAME], value[CELL], change[CELL], time[CELL] = "", p99[CELL] = "", paused[CELL] = "";
@@ -271,14 +265,12 @@ static void print_settings(const struct tune *tune, const struct text_style *sty
 
 static void print_under(const struct tune *tune, const struct text_style *style, FILE *out)
 {
-    static const struct table_column columns[] = {{"under", false, false, 12, 0},
-                                                  {"against the file", true, false, 0, 0}};
     struct table table;
     char change[CELL];
 
     if (tune->under == NULL) return;
     heading(out, style, "OTHER TRAFFIC (the tuned setting against the file's, fresh seeds)");
-    table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    TABLE_BEGIN(&table, LEFT("under", .min_width = 12), RIGHT("against the file"));
     for (uint32_t s = 1; s < tune->scenarios; s++) {
         struct tune_interval under = tune->under[s];
         if (under.seeds < 4) under.half = NAN; /* two seeds make no interval that says anything */
@@ -362,16 +354,11 @@ void tune_print_next(const struct tune *tune, const char *folder, bool configs, 
 
 void tune_print_list(const struct tune *tune, FILE *out)
 {
-    static const struct table_column columns[] = {{"key", false, false, 0, 0},
-                                                  {"group", false, false, 0, 1},
-                                                  {"now", true, false, 0, 0},
-                                                  {"from", true, false, 0, 0},
-                                                  {"to", true, false, 0, 0}};
     const struct text_style style = cli_style();
     bool listed[TUNE_KINDS] = {false};
     struct table table;
 
-    table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    TABLE_BEGIN(&table, LEFT("key"), LEFT("group", .drop = 1), RIGHT("now"), RIGHT("from"), RIGHT("to"));
     for (uint32_t i = 0; i < tune->parameters; i++) {
         const struct tune_parameter *parameter = &tune->parameter[i];
         struct tune_point least = {.set = 1u << i}, most = {.set = 1u << i};

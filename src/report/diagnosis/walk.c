@@ -67,15 +67,13 @@ static const char *kinds_cell(const struct walk *walk, uint32_t link, uint32_t f
 
 static void links_text(FILE *out, const struct walk *walk, const struct text_style *style)
 {
-    static const struct table_column columns[] = {
-        {"link", false, false, 8, 0},       {"", false, false, 8, 0},          {"up", false, false, 0, 2},
-        {"rate", true, false, 0, 0},        {"errors", true, false, 0, 0},     {"paused", true, true, 0, 3},
-        {"PortXmitWait", true, true, 0, 3}, {"bytes sent", true, false, 0, 4}, {"problems", false, false, 10, 0},
-    };
     struct table table;
     uint32_t from = 0;
 
-    table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    TABLE_BEGIN(&table, LEFT("link", .min_width = 8), LEFT("", .min_width = 8), LEFT("up", .drop = 2), RIGHT("rate"),
+                RIGHT("errors"), RIGHT("paused", .optional = true, .drop = 3),
+                RIGHT("PortXmitWait", .optional = true, .drop = 3), RIGHT("bytes sent", .drop = 4),
+                LEFT("problems", .min_width = 10));
     for (uint32_t i = 0; i < walk->links; i++) {
         const struct walk_link *link = &walk->link[i];
         char a[CELL], b[CELL], rate[CELL], errors[CELL], paused[CELL], waits[CELL], bytes[CELL], kinds[CELL];
