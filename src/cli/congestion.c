@@ -15,7 +15,6 @@
 #include "cli/source.h"
 #include "fabric/nics.h"
 #include "fabric/override.h"
-#include "load/load.h"
 #include "plugin/plugin.h"
 
 #define PARAMS_MAX 40
@@ -80,6 +79,6 @@ bool cli_congestion(void *unused, const char *argument)
         }
         if (!add_param(strsep(&rest, ","), &given[count++])) return false;
     }
-    fabric_load_always(given, count);
+    fabric_override_always(given, count);
     return true;
 }

@@ -30,15 +30,6 @@
 
 #define VERSION 1
 
-static const struct fabric_override *always;
-static uint32_t always_count;
-
-void fabric_load_always(const struct fabric_override *override, uint32_t overrides)
-{
-    always = override;
-    always_count = overrides;
-}
-
 static void read_version(struct loader *loader, const struct tree *value, void *into)
 {
     uint64_t version = 0;
@@ -214,7 +205,6 @@ static int load(struct loader *loader, const char *path, const char *text, const
         return verdict(loader);
     }
     int result = tree_parse(text, length, &loader->scratch, &root, loader->errors);
-    if (result == 0) result = tree_override(root, always, always_count, &loader->scratch, loader->errors);
     if (result == 0) result = tree_override(root, with->override, with->overrides, &loader->scratch, loader->errors);
     if (result == -ENOENT) return result;
     if (result == 0 && !is_text(root, loader->errors)) result = -EINVAL;

@@ -29,8 +29,4 @@ struct fabric_with {
 /* The same with values replaced; errors keep the places that the file has.  -ENOENT with an error: no such path. */
 int fabric_load_with(const char *path, const char *text, const struct fabric_with *with, struct fabric **ret,
                      struct fabric_errors *errors);
-/* Values for every file that this process loads, put in before those of the call: what a command line says of all.
- * Kept by pointer. */
-void fabric_load_always(const struct fabric_override *override, uint32_t overrides);
-
 #endif

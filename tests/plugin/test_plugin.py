@@ -199,6 +199,18 @@ class Examples(Plugin):
         self.assertEqual(0, anew.returncode, anew.stderr)
         self.assertNotEqual(first.stdout, anew.stdout)
 
+    def test_a_tuned_file_has_it(self):
+        """What is tuned with --cc runs with it; a file beside another is named by its path elsewhere."""
+        self.build(EXAMPLES / "aimd.c", "aimd.so")
+        fabric = self.fabric(SMALL.format(congestion="{use: ./aimd.so, target: 10us}", size="100KB"))
+        for out, given, target in (("a", [], "10us"), ("b", ["--cc", "./aimd.so,target=9us"], "9us")):
+            run = self.rocelab("tune", "--for", "time", "--runs", "10", "--out", out, *given, fabric, ROCELAB_PLUGINS=".")
+            self.assertEqual(0, run.returncode, run.stderr)
+            written = (self.folder / out / "tuned.yaml").read_text(encoding="utf-8")
+            self.assertRegex(written, rf'congestion: {{use: "{self.folder}/(\./)?aimd\.so", target: {target}}}')
+            self.assertEqual(self.run_of(f"{out}/tuned.yaml", ROCELAB_PLUGINS=".")["digest"],
+                             self.run_of(*given, fabric, ROCELAB_PLUGINS=".")["digest"])
+
     def test_header_is_c_and_cxx(self):
         (self.folder / "a.cc").write_text("#include <rocelab/cc.h>\nint main() { return rocelab_cc.abi != ROCELAB_CC_ABI; }\n",
                                           encoding="utf-8")

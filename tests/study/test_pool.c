@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "plugin/plugin.h"
 #include "study/pool.h"
 
 #define POINTS 37
@@ -82,14 +83,16 @@ static void every_point_once(void **state)
 
 static void die(const void *context, uint32_t point, FILE *row)
 {
-    switch (point % 5) {
+    switch (point % 6) {
     case 1:
         raise(SIGKILL);
         break;
     case 2:
-        _exit(3);
+        _exit(4);
     case 3:
         return; /* without a word */
+    case 5:
+        _exit(PLUGIN_EXIT);
     default:
         square(context, point, row);
     }
@@ -108,10 +111,13 @@ static void those_that_die_lose_no_other(void **state)
     assert_int_equal(done.done, POINTS);
     for (uint32_t p = 0; p < POINTS; p++) {
         assert_int_equal(taken.times[p], 1);
-        if (p % 5 == 1)
+        if (p % 6 == 1)
             assert_string_equal(taken.why[p], "the run was ended by signal 9 (Killed)");
-        else if (p % 5 == 2 || p % 5 == 3)
+        else if (p % 6 == 2 || p % 6 == 3)
             assert_string_equal(taken.why[p], "the run ended without a result");
+        else if (p % 6 == 5)
+            assert_string_equal(taken.why[p],
+                                "its congestion control, a plug-in, brought it down, as standard error says");
         else
             assert_int_equal(strtoul(taken.row[p], NULL, 10), p * p);
     }

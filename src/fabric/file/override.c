@@ -238,7 +238,7 @@ static bool is_first(const struct fabric_override *override)
     return strcmp(override->path, "system") == 0 || strcmp(override->path, "model") == 0;
 }
 
-int tree_override(struct tree *root, const struct fabric_override *override, uint32_t count, struct arena *arena,
+static int put_in(struct tree *root, const struct fabric_override *override, uint32_t count, struct arena *arena,
                   struct fabric_errors *errors)
 {
     for (int pass = 0; pass < 2; pass++) {
@@ -251,4 +251,21 @@ int tree_override(struct tree *root, const struct fabric_override *override, uin
         }
     }
     return 0;
+}
+
+static const struct fabric_override *always;
+static uint32_t always_count;
+
+void fabric_override_always(const struct fabric_override *override, uint32_t overrides)
+{
+    always = override;
+    always_count = overrides;
+}
+
+int tree_override(struct tree *root, const struct fabric_override *override, uint32_t count, struct arena *arena,
+                  struct fabric_errors *errors)
+{
+    int result = put_in(root, always, always_count, arena, errors);
+
+    return result == 0 ? put_in(root, override, count, arena, errors) : result;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "fabric/file/override.h"
+#include "fabric/nics.h"
 
 static bool safe(const char *text)
 {
@@ -42,7 +43,9 @@ static void quoted(FILE *to, const char *text)
 
 static void scalar(FILE *to, const struct tree *tree, const char *folder)
 {
-    bool name = folder && tree->key && strcmp(tree->key, "file") == 0 && tree->text[0] != '/';
+    bool control = tree->key && (strcmp(tree->key, "congestion") == 0 || strcmp(tree->key, "use") == 0);
+    bool file = tree->key && (strcmp(tree->key, "file") == 0 || (control && fabric_congestion_is_file(tree->text)));
+    bool name = folder && file && tree->text[0] != '/';
 
     if (name) {
         char *path = NULL;
