@@ -12,7 +12,7 @@ from ._errors import FabricError, Problem
 
 Fabric = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 Time = Union[str, int, float, Decimal]
-Value = Union[str, int, float, bool]
+Value = Union[str, int, float, bool, Mapping[str, Any], List[Any]]
 
 _UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 _EXAMPLE = "example:"
@@ -55,9 +55,11 @@ def picoseconds(time: Time, what: str) -> int:
     return max(1, round(exact))
 
 
-def setting(value: Value) -> str:
-    """A value as the fabric file has it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def setting(value: Any) -> str:
+    """A value as the fabric file has it: numbers and truths of numpy, too; a map or a list is one of YAML."""
+    if isinstance(value, (Mapping, list, tuple)):
+        return json.dumps(value)
+    return str(value).lower() if type(value).__name__ in ("bool", "bool_") else str(value)
 
 
 def settings(vary: Optional[Mapping[str, Value]]) -> List[Tuple[str, str]]:

@@ -31,7 +31,7 @@ class Worker:
         self._read = b""
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_worker.py")
         self.process = subprocess.Popen(
-            [sys.executable or "python3", "-B", script, library],
+            [sys.executable or "python3", "-ISB", script, library],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._printed,

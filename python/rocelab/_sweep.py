@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 from . import _pool
 from ._errors import Cancelled, RocelabError
-from ._fabric import Fabric, Time
+from ._fabric import Fabric, Time, setting
 from ._progress import Show, Shown
 from ._run import TABLES, Result, Run, start
 from ._tables import Table
@@ -36,6 +36,11 @@ def _combinations(vary: Mapping[str, Iterable[Any]]) -> List[Dict[str, Any]]:
     return [dict(zip(vary, values)) for values in itertools.product(*vary.values())]
 
 
+def _plain(value: Any) -> Any:
+    """In a table a map or a list is its text, so that rows can be grouped by it."""
+    return setting(value) if isinstance(value, (Mapping, list, tuple)) else value
+
+
 class _Sweep:
     """Workers take the next run each; rows stay in the order of the runs."""
 
@@ -55,7 +60,8 @@ class _Sweep:
 
     def _one(self, number: int) -> Dict[str, Any]:
         about = self.runs[number]
-        row = {**about["vary"], **({} if about["seed"] is None else {"seed": about["seed"]})}
+        row = {path: _plain(value) for path, value in about["vary"].items()}
+        row.update({} if about["seed"] is None else {"seed": about["seed"]})
         try:
             run = start(vary=about["vary"], seed=about["seed"], **self.options)
             with self.lock:

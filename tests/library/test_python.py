@@ -413,6 +413,16 @@ class Sweeps(Case):
         table = rocelab.sweep(self.fabric, points=[{"jobs.0.size": "1KB"}, {"jobs.0.size": "2KB", "classes.rdma.ecn.min": "9KB"}])
         self.assertEqual(table["classes.rdma.ecn.min"], [None, "9KB"])
 
+    def test_values_of_all_kinds(self):
+        control = [{"use": "dcqcn/paper", "rpg_ai_rate": "10M"}, "none"]
+        table = rocelab.sweep(self.fabric, {"nics.congestion": control})
+        self.assertEqual(table["nics.congestion"], ['{"use": "dcqcn/paper", "rpg_ai_rate": "10M"}', "none"])
+        self.assertEqual(table["state"], ["done", "done"])
+        by_hand = rocelab.run(FABRIC + "nics: {congestion: {use: dcqcn/paper, rpg_ai_rate: 10M}}\n")
+        self.assertEqual(table[0].digest, by_hand.digest)
+        self.assertEqual(rocelab.run(self.fabric, vary={"classes.rdma.lossless": False}).digest,
+                         rocelab.run(FABRIC.replace("lossless: true", "lossless: false")).digest)
+
     def test_runs_that_fail(self):
         table = rocelab.sweep(self.fabric, {"jobs.0.size": ["1KB", "large"]})
         self.assertEqual(table["state"], ["done", "error"])
