@@ -20,7 +20,8 @@ struct sim_report;
 struct rocelab {
     struct fabric *fabric;
     struct sim *sim;
-    struct series *series; /* NULL: it is not sampled */
+    struct series *series;                    /* NULL: it is not sampled */
+    struct sim_connection_sample *connection; /* [its connections] */
     uint64_t seed;
     uint32_t threads;
     bool read; /* `result` is that of now */

@@ -102,12 +102,19 @@ static int build(struct rocelab *lab, const char *path, const struct rocelab_opt
                                      .memory_max_bytes = options->memory_max_bytes};
     error = sim_create(lab->fabric, &with, &lab->sim, errors);
     if (error != 0 || options->sample_ps == 0) return error;
-    const struct sim_series_options series = {.step = options->sample_ps,
-                                              .most_bytes = options->samples_max_bytes ? options->samples_max_bytes
-                                                                                       : SERIES_BYTES_MOST};
+    const struct sim_series_options series = {
+        .step = options->sample_ps,
+        .most_bytes = options->samples_max_bytes ? options->samples_max_bytes : SERIES_BYTES_MOST,
+        .connections = options->sample_qps < UINT32_MAX ? (uint32_t)options->sample_qps : UINT32_MAX};
     error = sim_series_create(lab->sim, &series, &lab->series);
-    if (error == 0) sim_watch(lab->sim, lab->series);
-    return error;
+    if (error != 0) return error;
+    uint32_t connections = series_objects(lab->series, OBSERVE_OBJECT_CONNECTION);
+    lab->connection = calloc(connections + 1u, sizeof *lab->connection);
+    if (lab->connection == NULL) return -ENOMEM;
+    for (uint32_t i = 0; i < connections; i++)
+        sim_sample_connection(lab->sim, i, &lab->connection[i]);
+    sim_watch(lab->sim, lab->series);
+    return 0;
 }
 
 PUBLIC int rocelab_open_with(const char *path, const struct rocelab_options *options, struct rocelab **ret,
@@ -152,6 +159,7 @@ PUBLIC void rocelab_close(struct rocelab *lab)
     forget_result(lab);
     if (lab->sim) sim_free(lab->sim);
     series_free(lab->series);
+    free(lab->connection);
     if (lab->fabric) fabric_free(lab->fabric);
     free(lab);
 }
@@ -260,7 +268,8 @@ int lab_report(struct rocelab *lab, struct sim_report *ret)
                                .result = &lab->result,
                                .seed = lab->seed,
                                .threads = lab->threads,
-                               .series = lab->series};
+                               .series = lab->series,
+                               .series_connection = lab->connection};
     return 0;
 }
 

@@ -28,6 +28,7 @@
 #define KIND_bool ROCELAB_FLAG
 #define KIND_text ROCELAB_TEXT
 #define KIND_names ROCELAB_NAMES
+#define KIND_millionths ROCELAB_REAL
 
 _Static_assert(ROCELAB_NONE == PS_NEVER && ROCELAB_NONE == SIM_FINDING_NONE, "one word for nothing");
 
@@ -56,6 +57,11 @@ static void put_fixed(struct rocelab_table *table, uint64_t value, unsigned digi
     static const double unit[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
 
     columns_real(table, (double)value / unit[digits]);
+}
+
+static void put_millionths(struct rocelab_table *table, uint64_t value)
+{
+    put_fixed(table, value, 6);
 }
 
 /* Names, a line each. */
@@ -133,6 +139,11 @@ static void head_nics(struct rocelab_table *table)
 static void head_port_steps(struct rocelab_table *table)
 {
 #include "report/rows/port_step.def"
+}
+
+static void head_qp_steps(struct rocelab_table *table)
+{
+#include "report/rows/qp_step.def"
 }
 
 static void head_findings(struct rocelab_table *table)
@@ -234,6 +245,24 @@ static void row_port_step(struct rocelab_table *table, const struct fabric *fabr
 #include "report/rows/port_step.def"
 }
 
+/* The columns of a queue pair in the series, as far as they have been read. */
+struct qp_columns {
+    struct series_cursor rate, window, alpha;
+};
+
+static void row_qp_step(struct rocelab_table *table, const struct sim_report *report, uint32_t qp, ps_t at,
+                        struct qp_columns *from)
+{
+    const struct fabric *fabric = report->fabric;
+    const struct sim_connection_sample *ends = &report->series_connection[qp];
+    uint64_t rate_bps = series_cursor_next(&from->rate), window_bytes = series_cursor_next(&from->window);
+    uint64_t alpha_ppm = series_cursor_next(&from->alpha);
+    char src[FABRIC_NAME], dst[FABRIC_NAME];
+
+    columns_row(table);
+#include "report/rows/qp_step.def"
+}
+
 static void row_finding(void *context, const struct sim_finding *finding)
 {
     struct rocelab_table *table = context;
@@ -294,6 +323,27 @@ static void fill_port_steps(struct rocelab_table *table, const struct sim_report
     while (steps && !table->failed && sim_port_steps_next(steps, &step))
         row_port_step(table, report->fabric, &step);
     sim_port_steps_free(steps);
+}
+
+static void fill_qp_steps(struct rocelab_table *table, const struct sim_report *report)
+{
+    const enum observe_object object = OBSERVE_OBJECT_CONNECTION;
+    const struct series *series = report->series;
+    uint32_t qps = series ? series_objects(series, object) : 0, steps = qps ? series_steps(series) : 0;
+    struct qp_columns *from = calloc(qps + 1u, sizeof *from);
+
+    head_qp_steps(table);
+    if (from == NULL) table->failed = true;
+    for (uint32_t i = 0; i < qps && from; i++)
+        from[i] = (struct qp_columns){
+            .rate = series_cursor(series, sim_series_metric(series, object, "rate"), i, 0),
+            .window = series_cursor(series, sim_series_metric(series, object, "window"), i, 0),
+            .alpha = series_cursor(series, sim_series_metric(series, object, "alpha"), i, 0),
+        };
+    for (uint32_t step = 0; step < steps && !table->failed; step++)
+        for (uint32_t i = 0; i < qps; i++)
+            row_qp_step(table, report, i, series_first(series) + step * series_step(series), &from[i]);
+    free(from);
 }
 
 static void fill_findings(struct rocelab_table *table, const struct sim_report *report)
@@ -401,6 +451,7 @@ static const struct {
     {"priorities", "of ports of switches, where they had anything", fill_priorities},
     {"nics", "adapters", fill_nics},
     {"port_steps", "ports over time, where the run is sampled: a row where a port had anything to do", fill_port_steps},
+    {"qp_steps", "queue pairs over time: what congestion control allowed them", fill_qp_steps},
     {"measures", "single figures of the run", fill_measures},
     {"findings", "the verdict: what became of the run, then causes", fill_findings},
 };

@@ -82,6 +82,7 @@ struct rocelab_options {
     uint64_t memory_max_bytes;  /* a run that needs more is refused with a message; 0: none is */
     uint64_t sample_ps;         /* ports are looked at so often: table "port_steps", "series" of the JSON; 0: not */
     uint64_t samples_max_bytes; /* then no more samples are kept; 0: 1 GiB */
+    uint64_t sample_qps;        /* rate and window of the jobs' first so many queue pairs, too: table "qp_steps" */
 };
 int rocelab_open_with(const char *path, const struct rocelab_options *options, struct rocelab **ret,
                       char **ret_message);
@@ -130,9 +131,9 @@ int rocelab_measure(struct rocelab *lab, const char *name, double *ret);
 
 /*
  * Tables: what the run came to so far, in columns.  rocelab_table_name() has their names, from 0; NULL behind the last:
- * "run" (one row), "jobs", "flows", "ports", "priorities", "nics", "port_steps", "measures", "findings".  A table is a
- * copy; the run may go on or be closed.  Columns are numbered from 0 and are found by name: later versions have more,
- * in any place.  Their names and units are those of the JSON's members.
+ * "run" (one row), "jobs", "flows", "ports", "priorities", "nics", "port_steps", "qp_steps", "measures", "findings".  A
+ * table is a copy; the run may go on or be closed.  Columns are numbered from 0 and are found by name: later versions
+ * have more, in any place.  Their names and units are those of the JSON's members.
  */
 struct rocelab_table;
 enum rocelab_kind {

@@ -21,7 +21,7 @@ from ._errors import (
 from ._pool import close
 from ._program import Report, check, config, diagnose
 from ._progress import Progress
-from ._run import Measures, Ports, Result, Run, run, start, version
+from ._run import Flows, Measures, Ports, Result, Run, run, start, version
 from ._sweep import SweepProgress, sweep
 from ._tables import Table
 
@@ -29,6 +29,7 @@ __all__ = [
     "Cancelled",
     "CrashError",
     "FabricError",
+    "Flows",
     "LibraryError",
     "Measures",
     "Ports",

@@ -39,6 +39,7 @@ class Options(ctypes.Structure):
         ("memory_max_bytes", ctypes.c_uint64),
         ("sample_ps", ctypes.c_uint64),
         ("samples_max_bytes", ctypes.c_uint64),
+        ("sample_qps", ctypes.c_uint64),
     ]
 
 

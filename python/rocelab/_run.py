@@ -7,7 +7,7 @@ import json
 import os
 import warnings
 import zlib
-from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Type
 
 from . import _library as lib
 from . import _pool
@@ -19,17 +19,35 @@ from ._tables import Table
 TABLES = ("jobs", "flows", "ports", "priorities", "nics", "findings", "measures")
 
 
+def _sampled(table: Optional[Table]) -> Table:
+    if table is None:
+        raise RocelabError("what is over time is kept where the run is sampled: run(..., sample='10us')")
+    return table
+
+
 class Ports(Table):
     """Ports over the whole run; `over_time` has what they did in each step, where the run was sampled."""
 
-    _over_time: Optional[Table] = None
+    _steps: Optional[Table] = None
 
     @property
     def over_time(self) -> Table:
         """A row for each port and step in which it had anything to do: queue, rate, pauses, marks, drops."""
-        if self._over_time is None:
-            raise RocelabError("ports over time are kept where the run is sampled: run(..., sample='10us')")
-        return self._over_time
+        return _sampled(self._steps)
+
+
+class Flows(Table):
+    """Transfers; `rates_over_time` has what congestion control allowed their queue pairs, where the run was sampled."""
+
+    _steps: Optional[Table] = None
+
+    @property
+    def rates_over_time(self) -> Table:
+        """A row for each step and each of the jobs' first queue pairs (run(..., qps=8)): rate, window, alpha."""
+        return _sampled(self._steps)
+
+
+_KINDS: Dict[str, Type[Table]] = {"ports": Ports, "flows": Flows}
 
 
 class Measures(Dict[str, Optional[float]]):
@@ -59,7 +77,7 @@ class Result:
         self._json: Optional[bytes] = answer["json"]
         self._tables: Dict[str, Table] = {}
         for table in answer["tables"]:
-            self._tables[table[0]] = (Ports if table[0] == "ports" else Table)(*table)
+            self._tables[table[0]] = _KINDS.get(table[0], Table)(*table)
         about = self._tables.pop("run")[0]
         self.fabric = path
         self.vary = dict(request["settings"])
@@ -70,9 +88,10 @@ class Result:
         self.packet_hops: int = about.packet_hops
         self.work_failed: int = about.work_failed
         self.wall_s: float = answer["wall_s"]
-        ports = self._tables.get("ports")
-        if isinstance(ports, Ports):
-            ports._over_time = self._tables.get("port_steps")
+        for one, steps in (("ports", "port_steps"), ("flows", "qp_steps")):
+            table_of = self._tables.get(one)
+            if isinstance(table_of, (Ports, Flows)):
+                table_of._steps = self._tables.get(steps)
         self._measures = Measures._of(self._tables["measures"]) if "measures" in self._tables else None
 
     def _table(self, name: str) -> Table:
@@ -86,9 +105,11 @@ class Result:
         return self._table("jobs")
 
     @property
-    def flows(self) -> Table:
-        """Transfers: source, destination, bytes, begin, completion time, ideal time, goodput."""
-        return self._table("flows")
+    def flows(self) -> Flows:
+        """Transfers: source, destination, bytes, begin, completion time, ideal time, goodput, packets sent again."""
+        flows = self._table("flows")
+        assert isinstance(flows, Flows)
+        return flows
 
     @property
     def ports(self) -> Ports:
@@ -244,6 +265,7 @@ def start(
     threads: int = 1,
     until: Optional[Time] = None,
     sample: Optional[Time] = None,
+    qps: int = 8,
     tables: Sequence[str] = TABLES,
     json: bool = True,
     memory: Optional[int] = None,
@@ -254,8 +276,9 @@ def start(
     for name in asked:
         if name not in TABLES:
             raise ValueError(f"tables: no {name!r}; there are {', '.join(TABLES)}")
-    if sample is not None and "ports" in asked:
-        asked.append("port_steps")
+    if sample is not None:
+        asked += ["port_steps"] if "ports" in asked else []
+        asked += ["qp_steps"] if "flows" in asked else []
     request = {
         "do": "run",
         "folder": os.getcwd(),
@@ -267,6 +290,7 @@ def start(
         "until_ps": lib.NEVER if until is None else picoseconds(until, "until"),
         "sample_ps": 0 if sample is None else picoseconds(sample, "sample"),
         "samples_bytes": 0,
+        "qps": qps,
         "memory_bytes": memory_bytes() if memory is None else memory,
         "tables": asked,
         "json": json,
@@ -282,6 +306,7 @@ def run(
     threads: int = 1,
     until: Optional[Time] = None,
     sample: Optional[Time] = None,
+    qps: int = 8,
     tables: Sequence[str] = TABLES,
     json: bool = True,
     memory: Optional[int] = None,
@@ -295,6 +320,7 @@ def run(
     threads   the result does not depend on them
     until     stops at a time: "5ms", or seconds; None: when every job has ended, or at the file's `stop`
     sample    ports are looked at so often, for `result.ports.over_time`: "10us", or seconds
+    qps       with sample: also the rates of the jobs' first queue pairs, for `result.flows.rates_over_time`
     tables    those that the result is to have; fewer are faster for very small runs
     json      whether the result is to have the document of `sim --json`
     memory    bytes; a run that needs more is refused with MemoryError.  None: the machine's
@@ -310,6 +336,7 @@ def run(
         threads=threads,
         until=until,
         sample=sample,
+        qps=qps,
         tables=tables,
         json=json,
         memory=memory,

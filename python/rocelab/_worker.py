@@ -81,6 +81,7 @@ def open_lab(library: ctypes.CDLL, request: Dict[str, Any]) -> Tuple[Optional[ct
         memory_max_bytes=request["memory_bytes"],
         sample_ps=request["sample_ps"],
         samples_max_bytes=request["samples_bytes"],
+        sample_qps=request["qps"],
     )
     lab, message = ctypes.c_void_p(), ctypes.c_void_p()
     path = os.fsencode(request["path"])

@@ -148,6 +148,8 @@ struct sim_port_step {
     ps_t paused_ps; /* summed over priorities */
     uint64_t paused;
 };
+/* What is called so in JSON's series, of objects of a kind. */
+uint32_t sim_series_metric(const struct series *series, enum observe_object object, const char *name);
 struct sim_port_steps;
 struct sim_port_steps *sim_port_steps_new(const struct sim_report *report);
 bool sim_port_steps_next(struct sim_port_steps *steps, struct sim_port_step *ret);

@@ -110,7 +110,7 @@ static uint32_t metric_at(const struct series *series, const char *name)
 }
 
 /* What is counted by that name in JSON's series, of objects of a kind. */
-static uint32_t series_at(const struct series *series, enum observe_object object, const char *name)
+uint32_t sim_series_metric(const struct series *series, enum observe_object object, const char *name)
 {
     const struct observe_catalogue *catalogue = series_catalogue(series);
 
@@ -163,10 +163,10 @@ static void open_port(const struct sim_report *report, uint32_t index, struct po
     ret->paused = series_cursor(series, metric_at(series, "rocelab_link_paused_priorities"), index, 0);
     ret->sent = series_cursor(series, metric_at(series, "rocelab_link_tx_line_bytes_total"), index, 0);
     ret->lost = series_cursor(series, metric_at(series, "rocelab_link_lost_packets_total"), index, 0);
-    open_priorities(series, series_at(series, object, "paused"), number, ret->stood);
+    open_priorities(series, sim_series_metric(series, object, "paused"), number, ret->stood);
     if (host) return;
-    open_priorities(series, series_at(series, object, "marks"), number, ret->marked);
-    open_priorities(series, series_at(series, object, "drops"), number, ret->drops);
+    open_priorities(series, sim_series_metric(series, object, "marks"), number, ret->marked);
+    open_priorities(series, sim_series_metric(series, object, "drops"), number, ret->drops);
 }
 
 struct sim_port_steps *sim_port_steps_new(const struct sim_report *report)

@@ -113,6 +113,21 @@ class Runs(Case):
         with self.assertRaisesRegex(rocelab.RocelabError, "sample="):
             _ = rocelab.run(self.fabric, tables=["ports"]).ports.over_time
 
+    def test_rates_over_time_are_those_of_the_document(self):
+        result = rocelab.run(self.fabric, sample="50us", qps=3)
+        theirs = json.loads(self.program("sim", "--json", "--series", "50us", "--qps", "3", self.fabric))["series"]
+        self.assertEqual(result.json["series"], theirs)
+        rates = result.flows.rates_over_time
+        self.assertEqual(sorted(set(rates["qp"])), [0, 1, 2])
+        for qp in range(3):
+            rows = [row for row in rates if row.qp == qp]
+            data = {one["metric"]: one["data"] for one in theirs["columns"] if one["object"] == f"{rows[0].src}>{rows[0].dst}"}
+            self.assertEqual([row.rate_bps for row in rows], data["rate"])
+            self.assertEqual([round(row.alpha * 1e6) for row in rows], data["alpha"])
+            self.assertEqual([row.time_ps for row in rows], [50_000_000 * (1 + i) for i in range(theirs["steps"])])
+            self.assertLess(min(data["rate"]), max(data["rate"]))
+        self.assertEqual(len(rocelab.run(self.fabric, sample="50us", qps=0).flows.rates_over_time), 0)
+
     def test_what_is_varied(self):
         plain = rocelab.run(self.fabric)
         varied = rocelab.run(self.fabric, vary={"classes.rdma.ecn.min": "400KB", "seed": 7})
