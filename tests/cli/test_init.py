@@ -152,8 +152,8 @@ class Init(Case):
             self.assertIn(part, written)
 
     def test_answers_that_do_not_fit_are_asked_again(self):
-        status, text = self.on_a_terminal("--gpus", "4096", "--per-server", "8", "--nic", "400G", "--system", "uet", "--job", "alltoall", "f.yaml",
-                                          answers=["leaf-spine\n", "32x400G\n", "\n", "\n", "tomahawk5\n", "\n"])
+        status, text = self.on_a_terminal("--gpus", "4096", "--nic", "400G", "--system", "uet", "f.yaml",
+                                          answers=["\n", "leaf-spine\n", "32x400G\n", "\n", "alltoall\n", "\n", "tomahawk5\n", "\n"])
         self.assertEqual(status, 0, text)
         self.assertIn("are too many for leaf-spine of switches with 32 ports of 400G", text)
         self.assertIn("4096 GPUs", text)

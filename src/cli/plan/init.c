@@ -117,6 +117,7 @@ static bool set_preset(void *to, const char *text)
 static const struct cli_option options[] = {
 #include "cli/plan/init_options.def"
 };
+#define OPTIONS (sizeof options / sizeof options[0])
 
 static const struct cli_command command = {
     .verb = "init",
@@ -172,27 +173,43 @@ static bool ask_one(struct settings *settings, const struct cli_option *option, 
     }
 }
 
-static bool ask(struct settings *settings, FILE *out)
+/* What was neither given nor asked for before, where there is something to choose. */
+static bool ask(struct settings *settings, bool asked[OPTIONS], FILE *out)
 {
-    for (size_t o = 0; o < sizeof options / sizeof options[0]; o++) {
+    for (size_t o = 0; o < OPTIONS; o++) {
         const struct cli_option *option = &options[o];
         bool idle = settings->answers.system != FABRIC_ROCEV2 && strcmp(option->name, "congestion") == 0;
-        if (option->argument == NULL || idle || is_given(settings, option)) continue;
+        if (option->argument == NULL || idle || asked[o] || is_given(settings, option)) continue;
         if (!ask_one(settings, option, out)) return false;
+        asked[o] = true;
     }
     return true;
+}
+
+/* How large the fabric can be hangs on these. */
+static void ask_again(struct settings *settings, bool asked[OPTIONS])
+{
+    for (size_t o = 0; o < OPTIONS; o++) {
+        const char *name = options[o].name;
+        if (!asked[o] ||
+            (strcmp(name, "topology") != 0 && strcmp(name, "switch") != 0 && strcmp(name, "oversubscription") != 0))
+            continue;
+        asked[o] = false;
+        *(bool *)((char *)settings + options[o].also - 1) = false;
+    }
 }
 
 /* Answers that go together, and what is built of them. */
 static bool find_plan(struct settings *settings, bool asks, FILE *out, struct init_plan *plan)
 {
     struct init_answers *answers = &settings->answers;
-    const bool shape = answers->given.shape, sw = answers->given.sw, over = answers->given.over;
+    const bool chosen = answers->given.shape && answers->given.sw && answers->given.over;
+    bool asked[OPTIONS] = {false};
     char why[INIT_WHY];
 
     if (asks) fputs("A first fabric file. Enter takes what stands in brackets.\n\n", out);
     for (;;) {
-        if (asks && !ask(settings, out)) {
+        if (asks && !ask(settings, asked, out)) {
             fputc('\n', out);
             cli_error("init: no more answers: nothing was written");
             return false;
@@ -200,10 +217,8 @@ static bool find_plan(struct settings *settings, bool asks, FILE *out, struct in
         if (!complete(answers)) return false;
         if (init_size(answers, plan, why)) return true;
         cli_error("init: %s", why);
-        if (!asks || (shape && sw && over)) return false;
-        answers->given.shape = shape;
-        answers->given.sw = sw;
-        answers->given.over = over;
+        if (!asks || chosen) return false;
+        ask_again(settings, asked);
     }
 }
 
@@ -249,7 +264,7 @@ static void tell_json(const struct init_answers *answers, const struct init_plan
     jout_u64(&jout, "servers", plan->servers);
     jout_u64(&jout, "switches", init_switches(plan));
     jout_open(&jout, "assumed", '[');
-    for (size_t o = 0; o < sizeof options / sizeof options[0]; o++)
+    for (size_t o = 0; o < OPTIONS; o++)
         if (options[o].argument && !is_given((const struct settings *)answers, &options[o]))
             jout_text(&jout, NULL, options[o].name);
     jout_close(&jout);
