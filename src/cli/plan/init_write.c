@@ -78,8 +78,8 @@ static void write_storage(const struct init_plan *plan, FILE *out)
 static void write_topology(const struct init_answers *answers, const struct init_plan *plan, FILE *out)
 {
     static const char *const says[] = {
-        [INIT_RAIL] = "Rails: NIC r of every server of a group is on the group's leaf r, so GPUs of one rank in\n"
-                      "# different servers are one switch apart.",
+        [INIT_RAIL] =
+            "Rails: NIC r of every server of a group is on the group's leaf r, one switch away from the others.",
         [INIT_LEAF_SPINE] =
             "Leaf and spine: all NICs of a server are on one leaf, every leaf has links to every spine.",
         [INIT_FAT_TREE] = "A fat tree: three tiers; any two NICs have as many ways between them as a leaf has uplinks.",

@@ -48,7 +48,7 @@ struct read_asked {
     const char *what;            /* READ_MAP: as messages call it */
     const struct field_set *set; /* READ_MAP */
     uint32_t sets;
-    uint8_t unit;               /* READ_UNIT: enum unit_kind */
+    enum unit_kind unit;        /* READ_UNIT */
     uint64_t min, max;          /* READ_UNIT, READ_BYTES, READ_BITS; max 0: none */
     const char *const *choices; /* READ_CHOICE */
 };
