@@ -373,8 +373,9 @@ struct config_alike { /* ports of a node, put together by what they have alike *
     uint32_t *port;   /* [kind]: one that is of it, into the fabric's */
     uint32_t kinds;   /* the first is that of most ports */
 };
-typedef bool config_same(const struct fabric *fabric, uint32_t a, uint32_t b);
+typedef bool config_same(const struct fabric *fabric, uint32_t a, uint32_t b); /* ports */
 void config_alike(const struct config_emit *emit, struct arena *arena, config_same *same, struct config_alike *ret);
+bool config_same_trusted(const struct fabric *fabric, uint32_t a, uint32_t b); /* the field that is trusted, its map */
 bool config_same_queue_map(const struct fabric *fabric, uint32_t a, uint32_t b);
 bool config_same_queues(const struct fabric *fabric, uint32_t a, uint32_t b); /* schedule and marking */
 bool config_same_maps(const struct fabric *fabric, uint32_t a, uint32_t b);   /* DSCP, PCP, queues */
@@ -387,7 +388,13 @@ struct config_cage {
 };
 /* Where a port of a switch lies (cages.c); false: its model has no cages. */
 bool config_cage(const struct fabric *fabric, uint32_t port, struct config_cage *ret);
-const struct fabric_settings *config_settings(const struct config_emit *emit, uint32_t port);
+const struct fabric_settings *config_settings(const struct fabric *fabric, uint32_t port);
+uint8_t config_paused(const struct fabric_settings *settings);               /* bits: priorities, either way */
+uint64_t config_headroom_metres(const struct fabric *fabric, uint32_t port); /* of cable; 0: not known */
+/* The name, and behind it the number of a kind, where that is not the first: `ROCELAB-2`. */
+#define CONFIG_NUMBERED 64
+const char *config_numbered(const char *name, uint32_t kind, char buf[CONFIG_NUMBERED]);
+uint32_t config_within_ms(uint64_t time_ps, uint32_t least, uint32_t most);
 /* The other end of the port and the cable's length, where it is known, as `leaf0:swp3,30m`; false: there is none that
  * a configuration could name. */
 bool config_peer_label(const struct config_emit *emit, const struct config_format *format, uint32_t port, char *buf,

@@ -16,9 +16,36 @@
 
 #define COMMENT_MOST 1024 /* a longer one is cut: systems bound their lines */
 
-const struct fabric_settings *config_settings(const struct config_emit *emit, uint32_t port)
+const struct fabric_settings *config_settings(const struct fabric *fabric, uint32_t port)
 {
-    return &emit->fabric->settings[emit->fabric->port[port].settings];
+    return &fabric->settings[fabric->port[port].settings];
+}
+
+uint8_t config_paused(const struct fabric_settings *settings)
+{
+    return settings->pfc_rx | settings->pfc_tx;
+}
+
+uint64_t config_headroom_metres(const struct fabric *fabric, uint32_t port)
+{
+    uint32_t mm = config_settings(fabric, port)->headroom_cable_mm;
+
+    return config_metres(mm ? mm : fabric->port[port].cable_mm);
+}
+
+const char *config_numbered(const char *name, uint32_t kind, char buf[CONFIG_NUMBERED])
+{
+    int length = snprintf(buf, CONFIG_NUMBERED, "%s", name);
+
+    if (kind) snprintf(buf + length, CONFIG_NUMBERED - (size_t)length, "-%u", kind + 1);
+    return buf;
+}
+
+uint32_t config_within_ms(uint64_t time_ps, uint32_t least, uint32_t most)
+{
+    uint64_t ms = (time_ps + PS_MS / 2) / PS_MS;
+
+    return ms < least ? least : ms > most ? most : (uint32_t)ms;
 }
 
 void config_port_label(const struct config_emit *emit, const struct config_format *format, uint32_t port, char *buf,
@@ -98,18 +125,25 @@ void config_alike(const struct config_emit *emit, struct arena *arena, config_sa
     *ret = (struct config_alike){of, port, kinds};
 }
 
+bool config_same_trusted(const struct fabric *fabric, uint32_t a, uint32_t b)
+{
+    const struct fabric_settings *one = config_settings(fabric, a), *two = config_settings(fabric, b);
+
+    if (one->trust != two->trust) return false;
+    if (one->trust == SW_TRUST_PCP) return memcmp(one->pcp_to_tc, two->pcp_to_tc, sizeof(one->pcp_to_tc)) == 0;
+    return memcmp(one->dscp_to_tc, two->dscp_to_tc, sizeof(one->dscp_to_tc)) == 0;
+}
+
 bool config_same_queue_map(const struct fabric *fabric, uint32_t a, uint32_t b)
 {
-    const struct fabric_settings *one = &fabric->settings[fabric->port[a].settings];
-    const struct fabric_settings *two = &fabric->settings[fabric->port[b].settings];
+    const struct fabric_settings *one = config_settings(fabric, a), *two = config_settings(fabric, b);
 
     return memcmp(one->tc_to_queue, two->tc_to_queue, sizeof(one->tc_to_queue)) == 0;
 }
 
 bool config_same_queues(const struct fabric *fabric, uint32_t a, uint32_t b)
 {
-    const struct fabric_settings *one = &fabric->settings[fabric->port[a].settings];
-    const struct fabric_settings *two = &fabric->settings[fabric->port[b].settings];
+    const struct fabric_settings *one = config_settings(fabric, a), *two = config_settings(fabric, b);
 
     for (int q = 0; q < FABRIC_PRIOS; q++) {
         const struct fabric_queue *x = &one->queue[q], *y = &two->queue[q];
@@ -123,8 +157,7 @@ bool config_same_queues(const struct fabric *fabric, uint32_t a, uint32_t b)
 
 bool config_same_maps(const struct fabric *fabric, uint32_t a, uint32_t b)
 {
-    const struct fabric_settings *one = &fabric->settings[fabric->port[a].settings];
-    const struct fabric_settings *two = &fabric->settings[fabric->port[b].settings];
+    const struct fabric_settings *one = config_settings(fabric, a), *two = config_settings(fabric, b);
 
     return memcmp(one->dscp_to_tc, two->dscp_to_tc, sizeof(one->dscp_to_tc)) == 0 &&
            memcmp(one->pcp_to_tc, two->pcp_to_tc, sizeof(one->pcp_to_tc)) == 0 &&

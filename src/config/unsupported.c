@@ -237,7 +237,7 @@ int config_one_alpha(const struct fabric *fabric, const struct fabric_node *node
     int all = -1;
 
     for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
-        const struct fabric_settings *as = &fabric->settings[fabric->port[p].settings];
+        const struct fabric_settings *as = config_settings(fabric, p);
         for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
             const struct fabric_pg *pg = &as->pg[as->tc_to_pg[tc]];
             if (!(as->lossless >> tc & 1) || !pg->lossless) continue;
@@ -272,13 +272,13 @@ void config_unsupported_list(const struct config_format *format, const struct fa
     if (!format->can) return;
     for (uint32_t p = as->first_port; node < fabric->hosts && p < as->first_port + as->ports; p++) {
         judge.port = p;
-        judge.settings = &fabric->settings[fabric->port[p].settings];
+        judge.settings = config_settings(fabric, p);
         judge_adapter(&judge);
     }
     if (node < fabric->hosts) return;
     judge.sw = &fabric->sw[node - fabric->hosts];
     for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++)
-        judge.lossless |= fabric->settings[fabric->port[p].settings].lossless;
+        judge.lossless |= config_settings(fabric, p)->lossless;
     judge.alpha_one = config_one_alpha(fabric, as) >= 0;
     if (!format->can->port_maps) judge_alike(&judge, node, config_same_maps, CONFIG_UNSUPPORTED_PORT_MAPS);
     if (format->can->one_queue_map) judge_alike(&judge, node, config_same_queue_map, CONFIG_UNSUPPORTED_PORT_QUEUES);
@@ -286,7 +286,7 @@ void config_unsupported_list(const struct config_format *format, const struct fa
     bool own_buffer = model && judge.sw->buffer_bytes != model->buffer_bytes;
     for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++) {
         judge.port = p;
-        judge.settings = &fabric->settings[fabric->port[p].settings];
+        judge.settings = config_settings(fabric, p);
         judge_pauses(&judge);
         judge_classes(&judge);
         judge_link(&judge);

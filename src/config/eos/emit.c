@@ -32,17 +32,11 @@ struct eos_out {
     struct config_alike profiles, maps;
 };
 
-static uint8_t paused(const struct fabric_settings *settings)
-{
-    return settings->pfc_rx | settings->pfc_tx;
-}
-
 static bool same_profile(const struct fabric *fabric, uint32_t a, uint32_t b)
 {
-    const struct fabric_settings *x = &fabric->settings[fabric->port[a].settings];
-    const struct fabric_settings *y = &fabric->settings[fabric->port[b].settings];
+    const struct fabric_settings *x = config_settings(fabric, a), *y = config_settings(fabric, b);
 
-    return x->trust == y->trust && paused(x) == paused(y) && x->lossless == y->lossless &&
+    return x->trust == y->trust && config_paused(x) == config_paused(y) && x->lossless == y->lossless &&
            config_same_queues(fabric, a, b);
 }
 
@@ -60,15 +54,6 @@ static void emit_map(const struct eos_out *out, const char *from, const uint8_t 
         if (!listed) continue;
         fprintf(out->to, " to %s %u\n", to, tc);
     }
-}
-
-static const char *profile_name(uint32_t variant, char buf[32])
-{
-    if (variant == 0)
-        snprintf(buf, 32, "ROCELAB");
-    else
-        snprintf(buf, 32, "ROCELAB-%u", variant + 1);
-    return buf;
 }
 
 static void emit_queue(const struct eos_out *out, unsigned q, const struct fabric_queue *queue, unsigned percent,
@@ -90,19 +75,19 @@ static void emit_queue(const struct eos_out *out, unsigned q, const struct fabri
 
 static void emit_profile(const struct eos_out *out, uint32_t variant)
 {
-    const struct fabric_settings *settings = config_settings(out->emit, out->profiles.port[variant]);
+    const struct fabric_settings *settings = config_settings(out->emit->fabric, out->profiles.port[variant]);
     uint8_t queues = config_queues(out->emit->fabric, settings), lossless = 0;
     unsigned percent[FABRIC_PRIOS];
-    char name[32];
+    char name[CONFIG_NUMBERED];
 
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-        if (paused(settings) >> tc & 1) lossless |= (uint8_t)(1u << settings->tc_to_queue[tc]);
+        if (config_paused(settings) >> tc & 1) lossless |= (uint8_t)(1u << settings->tc_to_queue[tc]);
     config_percents(settings, queues, false, percent);
-    fprintf(out->to, "!\nqos profile %s\n", profile_name(variant, name));
+    fprintf(out->to, "!\nqos profile %s\n", config_numbered("ROCELAB", variant, name));
     fprintf(out->to, "   qos trust %s\n", settings->trust == SW_TRUST_PCP ? "cos" : "dscp");
-    if (paused(settings)) fputs("   priority-flow-control on\n", out->to);
+    if (config_paused(settings)) fputs("   priority-flow-control on\n", out->to);
     for (unsigned p = 0; p < FABRIC_PRIOS; p++)
-        if ((paused(settings) | settings->lossless) >> p & 1)
+        if ((config_paused(settings) | settings->lossless) >> p & 1)
             fprintf(out->to, "   priority-flow-control priority %u no-drop\n", p);
     for (unsigned q = 0; q < FABRIC_PRIOS; q++)
         if (queues >> q & 1) emit_queue(out, q, &settings->queue[q], percent[q], lossless >> q & 1);
@@ -117,16 +102,8 @@ static void emit_time(const struct eos_out *out, const char *what, uint64_t ms, 
             (unsigned long long)(count / second), (int)digits, (unsigned long long)(count % second));
 }
 
-static uint64_t within_ms(ps_t time, const uint32_t range[2])
-{
-    uint64_t ms = (time + PS_MS / 2) / PS_MS;
-    return ms < range[0] ? range[0] : ms > range[1] ? range[1] : ms;
-}
-
 static void emit_watchdog(const struct eos_out *out)
 {
-    static const uint32_t timer[2] = {EOS_TIMER_LEAST_MS, EOS_TIMER_MOST_MS};
-    static const uint32_t polls[2] = {EOS_POLL_LEAST_MS, EOS_POLL_MOST_MS};
     const struct fabric_watchdog *watchdog = &out->sw->watchdog;
 
     fputs("!\n", out->to);
@@ -134,8 +111,10 @@ static void emit_watchdog(const struct eos_out *out)
         config_comment(out->emit, &config_eos, "the fabric has no watchdog, which WD001 wants");
         return;
     }
-    uint64_t detect = within_ms(watchdog->detect_ps, timer), restore = within_ms(watchdog->restore_ps, timer);
-    uint64_t poll = within_ms(watchdog->poll_ps, polls), least = (detect < restore ? detect : restore) / 2;
+    uint64_t detect = config_within_ms(watchdog->detect_ps, EOS_TIMER_LEAST_MS, EOS_TIMER_MOST_MS),
+             restore = config_within_ms(watchdog->restore_ps, EOS_TIMER_LEAST_MS, EOS_TIMER_MOST_MS);
+    uint64_t poll = config_within_ms(watchdog->poll_ps, EOS_POLL_LEAST_MS, EOS_POLL_MOST_MS),
+             least = (detect < restore ? detect : restore) / 2;
     config_comment(out->emit, &config_eos, "WD001, WD002, %sWD006: seconds; lossless queues have guaranteed bandwidth",
                    watchdog->drop && !watchdog->shutdown ? "WD005, " : "");
     emit_time(out, "timeout", detect, 2);
@@ -161,11 +140,11 @@ static void emit_speed(const struct eos_out *out, uint64_t rate_bps)
 
 static void emit_port(const struct eos_out *out, uint32_t port)
 {
-    const struct fabric_settings *settings = config_settings(out->emit, port);
+    const struct fabric_settings *settings = config_settings(out->emit->fabric, port);
     const struct fabric_port *as = &out->emit->fabric->port[port];
     uint32_t mtu = settings->mtu_bytes < EOS_MTU_MOST ? settings->mtu_bytes : EOS_MTU_MOST;
     uint32_t profile = out->profiles.of[port - out->node->first_port];
-    char label[128], name[32], peer[CONFIG_PEER];
+    char label[128], name[CONFIG_NUMBERED], peer[CONFIG_PEER];
 
     config_port_label(out->emit, &config_eos, port, label, sizeof(label));
     fprintf(out->to, "!\ninterface %s\n", label);
@@ -180,12 +159,13 @@ static void emit_port(const struct eos_out *out, uint32_t port)
         fprintf(out->to, "   error-correction encoding %s\n",
                 settings->fec == FABRIC_FEC_RS ? "reed-solomon" : "fire-code");
     if (!out->sw->bridged) fputs("   no switchport\n", out->to);
-    if (paused(settings) && as->peer != FABRIC_NONE &&
+    if (config_paused(settings) && as->peer != FABRIC_NONE &&
         out->emit->fabric->port[as->peer].node < out->emit->fabric->hosts)
         fputs("   dcbx mode ieee\n", out->to); /* hosts are told what the switch has set */
-    fprintf(out->to, "   service-profile %s\n", profile_name(profile, name));
-    if (settings->pause_all && !paused(settings)) fputs("   flowcontrol send on\n   flowcontrol receive on\n", out->to);
-    if (out->sw->watchdog.on && paused(settings) && !(settings->watched & paused(settings)))
+    fprintf(out->to, "   service-profile %s\n", config_numbered("ROCELAB", profile, name));
+    if (settings->pause_all && !config_paused(settings))
+        fputs("   flowcontrol send on\n   flowcontrol receive on\n", out->to);
+    if (out->sw->watchdog.on && config_paused(settings) && !(settings->watched & config_paused(settings)))
         fputs("   no priority-flow-control pause watchdog\n", out->to);
     uint8_t queues = config_queues(out->emit->fabric, settings);
     for (unsigned q = 0; q < FABRIC_PRIOS;
@@ -210,13 +190,13 @@ static void emit_hash(const struct eos_out *out)
 static bool trusted(const struct eos_out *out, enum sw_trust field)
 {
     for (uint32_t v = 0; v < out->profiles.kinds; v++)
-        if (config_settings(out->emit, out->profiles.port[v])->trust == field) return true;
+        if (config_settings(out->emit->fabric, out->profiles.port[v])->trust == field) return true;
     return false;
 }
 
 static void emit_switch(const struct eos_out *out)
 {
-    const struct fabric_settings *maps = config_settings(out->emit, out->maps.port[0]);
+    const struct fabric_settings *maps = config_settings(out->emit->fabric, out->maps.port[0]);
 
     config_head(out->emit, &config_eos);
     fprintf(out->to, "hostname %s\n!\n", out->node->name);

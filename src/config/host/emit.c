@@ -49,11 +49,11 @@ static void fill_port(const struct config_emit *emit, uint32_t p, struct host_po
     const struct fabric *fabric = emit->fabric;
     const struct fabric_port *port = &fabric->port[p];
 
-    *ret = (struct host_port){.emit = emit, .settings = &fabric->settings[port->settings], .cnp_dscp = -1};
+    *ret = (struct host_port){.emit = emit, .settings = config_settings(fabric, p), .cnp_dscp = -1};
     ret->nic = &fabric->nic[fabric->endpoint[p].nic];
     config_port_label(emit, &config_host, p, ret->name, sizeof(ret->name));
     snprintf(ret->rdma, sizeof(ret->rdma), "mlx5_%u", port->index);
-    ret->lossless = ret->settings->pfc_rx | ret->settings->pfc_tx;
+    ret->lossless = config_paused(ret->settings);
     const struct fabric_class *rdma = &fabric->classes[0];
     for (uint32_t c = fabric->class_count; c-- > 0;)
         if (fabric->classes[c].lossless) rdma = &fabric->classes[c];

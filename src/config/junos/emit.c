@@ -72,7 +72,7 @@ static void emit_cage(struct junos_out *out, uint32_t port, const char *label)
 static void emit_port(struct junos_out *out, uint32_t port)
 {
     static const char *const fecs[] = {NULL, "none", "fec74", "fec91"};
-    const struct fabric_settings *settings = config_settings(out->print.emit, port);
+    const struct fabric_settings *settings = config_settings(out->print.emit->fabric, port);
     const struct fabric_port *as = &out->print.emit->fabric->port[port];
     uint32_t mtu = settings->mtu_bytes < JUNOS_MTU_MOST ? settings->mtu_bytes : JUNOS_MTU_MOST;
     char label[FABRIC_NAME], path[JUNOS_PATH], peer[CONFIG_PEER], options[JUNOS_PATH + 32];
@@ -89,8 +89,7 @@ static void emit_port(struct junos_out *out, uint32_t port)
     junos_print(&out->print, path, "mtu %u", mtu < JUNOS_MTU_LEAST ? JUNOS_MTU_LEAST : mtu);
     snprintf(options, sizeof(options), "%s|gigether-options", path);
     if (fecs[settings->fec]) junos_print(&out->print, options, "fec %s", fecs[settings->fec]);
-    if (settings->pause_all && !(settings->pfc_rx | settings->pfc_tx))
-        junos_print(&out->print, options, "flow-control");
+    if (settings->pause_all && !config_paused(settings)) junos_print(&out->print, options, "flow-control");
     snprintf(options, sizeof(options), "%s|unit 0", path);
     if (!out->sw->bridged) junos_print(&out->print, options, "family inet");
 }

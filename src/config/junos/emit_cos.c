@@ -9,38 +9,11 @@
 #include "fabric/fabric.h"
 #include "fabric/switches.h"
 
-static const struct fabric_settings *settings_of(const struct fabric *fabric, uint32_t port)
-{
-    return &fabric->settings[fabric->port[port].settings];
-}
-
-static uint8_t paused(const struct fabric_settings *settings)
-{
-    return settings->pfc_rx | settings->pfc_tx;
-}
-
-/* 0: not known, and not written. */
-static uint64_t metres_of(const struct fabric *fabric, uint32_t port)
-{
-    uint32_t mm = settings_of(fabric, port)->headroom_cable_mm;
-
-    return config_metres(mm ? mm : fabric->port[port].cable_mm);
-}
-
 static uint32_t frame_of(const struct fabric *fabric, uint32_t port)
 {
-    const struct fabric_settings *settings = settings_of(fabric, port);
+    const struct fabric_settings *settings = config_settings(fabric, port);
 
     return settings->headroom_frame_bytes ? settings->headroom_frame_bytes : settings->mtu_bytes;
-}
-
-static bool same_map(const struct fabric *fabric, uint32_t a, uint32_t b)
-{
-    const struct fabric_settings *x = settings_of(fabric, a), *y = settings_of(fabric, b);
-
-    if (x->trust != y->trust) return false;
-    if (x->trust == SW_TRUST_PCP) return memcmp(x->pcp_to_tc, y->pcp_to_tc, sizeof(x->pcp_to_tc)) == 0;
-    return memcmp(x->dscp_to_tc, y->dscp_to_tc, sizeof(x->dscp_to_tc)) == 0;
 }
 
 static bool same_schedule(const struct fabric *fabric, uint32_t a, uint32_t b)
@@ -50,10 +23,11 @@ static bool same_schedule(const struct fabric *fabric, uint32_t a, uint32_t b)
 
 static bool same_pauses(const struct fabric *fabric, uint32_t a, uint32_t b)
 {
-    const struct fabric_settings *x = settings_of(fabric, a), *y = settings_of(fabric, b);
-    bool watched = (x->watched & paused(x)) != 0, other = (y->watched & paused(y)) != 0;
+    const struct fabric_settings *x = config_settings(fabric, a), *y = config_settings(fabric, b);
+    bool watched = (x->watched & config_paused(x)) != 0, other = (y->watched & config_paused(y)) != 0;
 
-    return paused(x) == paused(y) && same_map(fabric, a, b) && metres_of(fabric, a) == metres_of(fabric, b) &&
+    return config_paused(x) == config_paused(y) && config_same_trusted(fabric, a, b) &&
+           config_headroom_metres(fabric, a) == config_headroom_metres(fabric, b) &&
            frame_of(fabric, a) == frame_of(fabric, b) && watched == other;
 }
 
@@ -63,15 +37,15 @@ void junos_emit_prepare(struct junos_out *out)
     const struct fabric *fabric = emit->fabric;
     struct config_alike queues;
 
-    config_alike(emit, &out->arena, same_map, &out->classifiers);
+    config_alike(emit, &out->arena, config_same_trusted, &out->classifiers);
     config_alike(emit, &out->arena, same_schedule, &out->maps);
     config_alike(emit, &out->arena, same_pauses, &out->pauses);
     config_alike(emit, &out->arena, config_same_queue_map, &queues);
-    memcpy(out->queue, settings_of(fabric, queues.port[0])->tc_to_queue, sizeof(out->queue));
+    memcpy(out->queue, config_settings(fabric, queues.port[0])->tc_to_queue, sizeof(out->queue));
     for (uint32_t c = 0; c < fabric->class_count; c++)
         out->used |= (uint8_t)(1u << fabric->classes[c].priority);
     for (uint32_t p = 0; p < out->node->ports; p++) {
-        const struct fabric_settings *as = settings_of(fabric, out->node->first_port + p);
+        const struct fabric_settings *as = config_settings(fabric, out->node->first_port + p);
         out->lossless |= as->lossless;
         for (unsigned d = 0; d < 64 && as->trust == SW_TRUST_DSCP; d++)
             out->used |= (uint8_t)(1u << as->dscp_to_tc[d]);
@@ -93,15 +67,6 @@ static const char *class_name(const struct junos_out *out, unsigned tc, char buf
     return buf;
 }
 
-static const char *numbered(const char *word, uint32_t kind, char buf[32])
-{
-    if (kind)
-        snprintf(buf, 32, "%s-%u", word, kind + 1);
-    else
-        snprintf(buf, 32, "%s", word);
-    return buf;
-}
-
 static const char *bits(unsigned value, unsigned count, char buf[8])
 {
     for (unsigned i = 0; i < count; i++)
@@ -112,9 +77,9 @@ static const char *bits(unsigned value, unsigned count, char buf[8])
 
 static void emit_classifier(struct junos_out *out, uint32_t kind)
 {
-    const struct fabric_settings *as = config_settings(out->print.emit, out->classifiers.port[kind]);
+    const struct fabric_settings *as = config_settings(out->print.emit->fabric, out->classifiers.port[kind]);
     bool pcp = as->trust == SW_TRUST_PCP;
-    char name[32], class[64], path[JUNOS_PATH], points[64 * 8], point[8];
+    char name[CONFIG_NUMBERED], class[64], path[JUNOS_PATH], points[64 * 8], point[8];
 
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
         unsigned count = 0;
@@ -127,7 +92,7 @@ static void emit_classifier(struct junos_out *out, uint32_t kind)
         }
         if (!count) continue;
         snprintf(path, sizeof(path), "class-of-service|classifiers|%s %s|forwarding-class %s",
-                 pcp ? "ieee-802.1" : "dscp", numbered("ROCELAB", kind, name), class_name(out, tc, class));
+                 pcp ? "ieee-802.1" : "dscp", config_numbered("ROCELAB", kind, name), class_name(out, tc, class));
         if (count > 1)
             junos_print(&out->print, path, "loss-priority low code-points [ %s ]", points);
         else
@@ -162,9 +127,9 @@ static void emit_buffer(struct junos_out *out)
 static void emit_input(struct junos_out *out, const char *profile, uint32_t port)
 {
     const struct fabric *fabric = out->print.emit->fabric;
-    const struct fabric_settings *as = settings_of(fabric, port);
+    const struct fabric_settings *as = config_settings(fabric, port);
     bool pcp = as->trust == SW_TRUST_PCP;
-    uint8_t pauses = paused(as) & out->lossless;
+    uint8_t pauses = config_paused(as) & out->lossless;
     char path[JUNOS_PATH], point[8];
 
     for (unsigned v = 0; v < (pcp ? 8u : 64u); v++) {
@@ -174,21 +139,14 @@ static void emit_input(struct junos_out *out, const char *profile, uint32_t port
         junos_print(&out->print, path, "mru %u", frame_of(fabric, port));
     }
     snprintf(path, sizeof(path), "%s|input", profile);
-    uint64_t metres = metres_of(fabric, port);
+    uint64_t metres = config_headroom_metres(fabric, port);
     if (metres) junos_print(&out->print, path, "cable-length %llu", (unsigned long long)metres);
-}
-
-static unsigned within(ps_t time, unsigned least, unsigned most)
-{
-    uint64_t ms = (time + PS_MS / 2) / PS_MS;
-
-    return ms < least ? least : ms > most ? most : (unsigned)ms;
 }
 
 static void emit_watchdog(struct junos_out *out, const char *profile)
 {
     const struct fabric_watchdog *as = &out->sw->watchdog;
-    unsigned poll = within(as->poll_ps, JUNOS_POLL_LEAST_MS, JUNOS_POLL_MOST_MS);
+    unsigned poll = config_within_ms(as->poll_ps, JUNOS_POLL_LEAST_MS, JUNOS_POLL_MOST_MS);
     uint64_t polls = (as->detect_ps / PS_MS + poll - 1) / poll;
     char path[JUNOS_PATH];
 
@@ -199,21 +157,21 @@ static void emit_watchdog(struct junos_out *out, const char *profile)
                 : polls > JUNOS_POLLS_MOST ? JUNOS_POLLS_MOST
                                            : (unsigned)polls);
     junos_print(&out->print, path, "recovery %u",
-                within(as->restore_ps, JUNOS_RECOVERY_LEAST_MS, JUNOS_RECOVERY_MOST_MS));
+                config_within_ms(as->restore_ps, JUNOS_RECOVERY_LEAST_MS, JUNOS_RECOVERY_MOST_MS));
     junos_print(&out->print, path, "watchdog-action %s", as->drop ? "drop" : "forward");
 }
 
 static void emit_pauses(struct junos_out *out, uint32_t kind)
 {
     uint32_t port = out->pauses.port[kind];
-    const struct fabric_settings *as = config_settings(out->print.emit, port);
-    uint8_t pauses = paused(as) & out->lossless;
-    char name[32], profile[JUNOS_PATH / 2], path[JUNOS_PATH], point[8];
+    const struct fabric_settings *as = config_settings(out->print.emit->fabric, port);
+    uint8_t pauses = config_paused(as) & out->lossless;
+    char name[CONFIG_NUMBERED], profile[JUNOS_PATH / 2], path[JUNOS_PATH], point[8];
 
     if (!pauses) return;
     snprintf(profile, sizeof(profile), "class-of-service|congestion-notification-profile|%s",
-             numbered("ROCELAB-PFC", kind, name));
-    if (out->sw->watchdog.on && (as->watched & paused(as))) emit_watchdog(out, profile);
+             config_numbered("ROCELAB-PFC", kind, name));
+    if (out->sw->watchdog.on && (as->watched & config_paused(as))) emit_watchdog(out, profile);
     emit_input(out, profile, port);
     for (unsigned p = 0; p < FABRIC_PRIOS; p++) {
         if (!(pauses >> p & 1)) continue;
@@ -226,9 +184,9 @@ static void emit_pauses(struct junos_out *out, uint32_t kind)
 
 static const char *scheduler_name(uint32_t kind, unsigned queue, char buf[40])
 {
-    char name[32];
+    char name[CONFIG_NUMBERED];
 
-    snprintf(buf, 40, "%s-q%u", numbered("ROCELAB", kind, name), queue);
+    snprintf(buf, 40, "%.32s-q%u", config_numbered("ROCELAB", kind, name), queue);
     return buf;
 }
 
@@ -242,7 +200,7 @@ static bool without_loss(const struct fabric_settings *as, uint8_t lossless, uns
 
 static void emit_profiles(struct junos_out *out, uint32_t kind)
 {
-    const struct fabric_settings *as = config_settings(out->print.emit, out->maps.port[kind]);
+    const struct fabric_settings *as = config_settings(out->print.emit->fabric, out->maps.port[kind]);
     uint8_t queues = config_queues(out->print.emit->fabric, as);
     char name[40], path[JUNOS_PATH];
     unsigned fill[2];
@@ -259,11 +217,11 @@ static void emit_profiles(struct junos_out *out, uint32_t kind)
 static void emit_map(struct junos_out *out, uint32_t kind)
 {
     const struct fabric *fabric = out->print.emit->fabric;
-    const struct fabric_settings *as = settings_of(fabric, out->maps.port[kind]);
+    const struct fabric_settings *as = config_settings(fabric, out->maps.port[kind]);
     uint8_t queues = config_queues(fabric, as);
-    char name[32], class[64], scheduler[40], path[JUNOS_PATH];
+    char name[CONFIG_NUMBERED], class[64], scheduler[40], path[JUNOS_PATH];
 
-    snprintf(path, sizeof(path), "class-of-service|scheduler-maps|%s", numbered("ROCELAB", kind, name));
+    snprintf(path, sizeof(path), "class-of-service|scheduler-maps|%s", config_numbered("ROCELAB", kind, name));
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
         unsigned q = as->tc_to_queue[tc];
         if (!(out->used >> tc & 1) || !(queues >> q & 1)) continue;
@@ -274,7 +232,7 @@ static void emit_map(struct junos_out *out, uint32_t kind)
 
 static void emit_schedulers(struct junos_out *out, uint32_t kind)
 {
-    const struct fabric_settings *as = config_settings(out->print.emit, out->maps.port[kind]);
+    const struct fabric_settings *as = config_settings(out->print.emit->fabric, out->maps.port[kind]);
     uint8_t queues = config_queues(out->print.emit->fabric, as);
     unsigned percent[FABRIC_PRIOS];
     char name[40], path[JUNOS_PATH];
@@ -299,18 +257,18 @@ static void emit_schedulers(struct junos_out *out, uint32_t kind)
 static void emit_binding(struct junos_out *out, uint32_t p)
 {
     uint32_t port = out->node->first_port + p;
-    const struct fabric_settings *as = config_settings(out->print.emit, port);
-    char label[FABRIC_NAME], path[JUNOS_PATH], inner[JUNOS_PATH + 32], name[32];
+    const struct fabric_settings *as = config_settings(out->print.emit->fabric, port);
+    char label[FABRIC_NAME], path[JUNOS_PATH], inner[JUNOS_PATH + 32], name[CONFIG_NUMBERED];
 
     config_port_label(out->print.emit, &config_junos, port, label, sizeof(label));
     snprintf(path, sizeof(path), "class-of-service|interfaces|%s", label);
-    if (paused(as) & out->lossless)
+    if (config_paused(as) & out->lossless)
         junos_print(&out->print, path, "congestion-notification-profile %s",
-                    numbered("ROCELAB-PFC", out->pauses.of[p], name));
-    junos_print(&out->print, path, "scheduler-map %s", numbered("ROCELAB", out->maps.of[p], name));
+                    config_numbered("ROCELAB-PFC", out->pauses.of[p], name));
+    junos_print(&out->print, path, "scheduler-map %s", config_numbered("ROCELAB", out->maps.of[p], name));
     snprintf(inner, sizeof(inner), "%s|unit 0|classifiers", path);
     junos_print(&out->print, inner, "%s %s", as->trust == SW_TRUST_PCP ? "ieee-802.1" : "dscp",
-                numbered("ROCELAB", out->classifiers.of[p], name));
+                config_numbered("ROCELAB", out->classifiers.of[p], name));
 }
 
 void junos_emit_cos(struct junos_out *out)

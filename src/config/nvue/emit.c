@@ -99,27 +99,6 @@ __attribute__((format(printf, 2, 3))) static const char *words(char buf[160], co
     return buf;
 }
 
-static const struct fabric_settings *settings_at(const struct fabric *fabric, uint32_t port)
-{
-    return &fabric->settings[fabric->port[port].settings];
-}
-
-/* 0: not known, and not written. */
-static uint64_t metres_of(const struct fabric *fabric, uint32_t port)
-{
-    uint32_t mm = settings_at(fabric, port)->headroom_cable_mm;
-    return config_metres(mm ? mm : fabric->port[port].cable_mm);
-}
-
-static bool same_mapping(const struct fabric *fabric, uint32_t a, uint32_t b)
-{
-    const struct fabric_settings *x = settings_at(fabric, a), *y = settings_at(fabric, b);
-
-    if (x->trust != y->trust) return false;
-    if (x->trust == SW_TRUST_PCP) return memcmp(x->pcp_to_tc, y->pcp_to_tc, sizeof(x->pcp_to_tc)) == 0;
-    return memcmp(x->dscp_to_tc, y->dscp_to_tc, sizeof(x->dscp_to_tc)) == 0;
-}
-
 /* Which queues are written depends on the map. */
 static bool same_queues(const struct fabric *fabric, uint32_t a, uint32_t b)
 {
@@ -129,7 +108,7 @@ static bool same_queues(const struct fabric *fabric, uint32_t a, uint32_t b)
 /* The threshold that a profile has room for: that of its lowest priority.  NULL: the switch's own. */
 static const struct fabric_pg *fixed(const struct fabric_settings *settings)
 {
-    unsigned priorities = settings->pfc_rx | settings->pfc_tx;
+    unsigned priorities = config_paused(settings);
     const struct fabric_pg *pg = priorities ? &settings->pg[settings->tc_to_pg[__builtin_ctz(priorities)]] : NULL;
 
     return pg && pg->lossless && !pg->dynamic && pg->static_bytes != FABRIC_UNLIMITED ? pg : NULL;
@@ -137,11 +116,11 @@ static const struct fabric_pg *fixed(const struct fabric_settings *settings)
 
 static bool same_pfc(const struct fabric *fabric, uint32_t a, uint32_t b)
 {
-    const struct fabric_settings *x = settings_at(fabric, a), *y = settings_at(fabric, b);
+    const struct fabric_settings *x = config_settings(fabric, a), *y = config_settings(fabric, b);
     const struct fabric_pg *g = fixed(x), *h = fixed(y);
 
     if (x->pfc_rx != y->pfc_rx || x->pfc_tx != y->pfc_tx || !g != !h) return false;
-    if (metres_of(fabric, a) != metres_of(fabric, b)) return false;
+    if (config_headroom_metres(fabric, a) != config_headroom_metres(fabric, b)) return false;
     return !g || (g->static_bytes == h->static_bytes && g->headroom_bytes == h->headroom_bytes &&
                   g->xon_offset_bytes == h->xon_offset_bytes);
 }
@@ -155,7 +134,7 @@ static bool roce_curve(const struct sw_ecn *ecn)
 /* What the lossless mode of `qos roce` is documented to make of a port. */
 static bool roce_port(const struct fabric *fabric, uint32_t port)
 {
-    const struct fabric_settings *settings = settings_at(fabric, port);
+    const struct fabric_settings *settings = config_settings(fabric, port);
     const struct fabric_queue *queue = settings->queue;
 
     if (settings->trust != SW_TRUST_DSCP || config_queues(fabric, settings) != (1u << 0 | 1u << 3 | 1u << 6))
@@ -175,14 +154,15 @@ static bool roce_switch(const struct printer *to)
     uint32_t first = to->node->first_port;
 
     for (uint32_t p = first; p < first + to->node->ports; p++)
-        if (!roce_port(to->emit->fabric, p) || metres_of(to->emit->fabric, p) != metres_of(to->emit->fabric, first))
+        if (!roce_port(to->emit->fabric, p) ||
+            config_headroom_metres(to->emit->fabric, p) != config_headroom_metres(to->emit->fabric, first))
             return false;
     return true;
 }
 
 static void emit_mapping(struct printer *to, uint32_t i, uint32_t port)
 {
-    const struct fabric_settings *settings = config_settings(to->emit, port);
+    const struct fabric_settings *settings = config_settings(to->emit->fabric, port);
     char path[160];
     bool pcp = settings->trust == SW_TRUST_PCP;
 
@@ -199,12 +179,12 @@ static void emit_queue_mapping(struct printer *to, uint32_t i, uint32_t port)
     if (i) return; /* no interface can choose a profile of this kind: the first is that of most ports */
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
         fact(to, words(path, "qos egress-queue-mapping default-global switch-priority %u traffic-class", tc), "%u",
-             config_settings(to->emit, port)->tc_to_queue[tc]);
+             config_settings(to->emit->fabric, port)->tc_to_queue[tc]);
 }
 
 static void emit_scheduler(struct printer *to, uint32_t i, uint32_t port)
 {
-    const struct fabric_settings *settings = config_settings(to->emit, port);
+    const struct fabric_settings *settings = config_settings(to->emit->fabric, port);
     uint8_t queues = config_queues(to->emit->fabric, settings);
     unsigned percent[FABRIC_PRIOS];
     char path[160];
@@ -231,7 +211,7 @@ static void emit_marking(struct printer *to, uint32_t i, uint32_t port)
     char path[160];
 
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
-        const struct sw_ecn *ecn = &config_settings(to->emit, port)->queue[q].ecn;
+        const struct sw_ecn *ecn = &config_settings(to->emit->fabric, port)->queue[q].ecn;
         if (!ecn->on) continue;
         fact(to, words(path, "qos congestion-control roce%u traffic-class %u ecn", i, q), "enable");
         fact(to, words(path, "qos congestion-control roce%u traffic-class %u min-threshold", i, q), "%llu",
@@ -245,8 +225,8 @@ static void emit_marking(struct printer *to, uint32_t i, uint32_t port)
 
 static void emit_pfc(struct printer *to, uint32_t i, uint32_t port)
 {
-    const struct fabric_settings *settings = config_settings(to->emit, port);
-    unsigned priorities = settings->pfc_rx | settings->pfc_tx;
+    const struct fabric_settings *settings = config_settings(to->emit->fabric, port);
+    unsigned priorities = config_paused(settings);
     const struct fabric_pg *pg = fixed(settings);
     char path[160];
 
@@ -255,7 +235,7 @@ static void emit_pfc(struct printer *to, uint32_t i, uint32_t port)
         if (priorities >> tc & 1) fact(to, words(path, "qos pfc roce%u switch-priority %u", i, tc), NULL);
     fact(to, words(path, "qos pfc roce%u rx", i), settings->pfc_rx ? "enable" : "disable");
     fact(to, words(path, "qos pfc roce%u tx", i), settings->pfc_tx ? "enable" : "disable");
-    uint64_t metres = metres_of(to->emit->fabric, port);
+    uint64_t metres = config_headroom_metres(to->emit->fabric, port);
     if (metres) fact(to, words(path, "qos pfc roce%u cable-length", i), "%llu", (unsigned long long)metres);
     if (!pg) return;
     fact(to, words(path, "qos pfc roce%u xoff-threshold", i), "%llu", (unsigned long long)pg->static_bytes);
@@ -271,11 +251,11 @@ static void emit_pools(struct printer *to)
     unsigned lossless = 0;
 
     for (uint32_t p = 0; p < to->node->ports && !lossless; p++) {
-        const struct fabric_settings *settings = config_settings(to->emit, to->node->first_port + p);
+        const struct fabric_settings *settings = config_settings(to->emit->fabric, to->node->first_port + p);
         unsigned percent[FABRIC_PRIOS], queues = 0;
-        if (!(settings->pfc_rx | settings->pfc_tx)) continue;
+        if (!config_paused(settings)) continue;
         for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-            if ((settings->pfc_rx | settings->pfc_tx) >> tc & 1) queues |= 1u << settings->tc_to_queue[tc];
+            if (config_paused(settings) >> tc & 1) queues |= 1u << settings->tc_to_queue[tc];
         config_percents(settings, config_queues(to->emit->fabric, settings), true, percent);
         for (unsigned q = 0; q < FABRIC_PRIOS; q++)
             if (queues >> q & 1) lossless += percent[q];
@@ -316,7 +296,7 @@ static void emit_port_profiles(struct printer *to, uint32_t p, const char *name,
     fact(to, words(path, "interface %s qos egress-scheduler profile", name), "roce%u", to->kind[SCHEDULER].of[p]);
     if (marks(settings))
         fact(to, words(path, "interface %s qos congestion-control profile", name), "roce%u", to->kind[MARKING].of[p]);
-    if (settings->pfc_rx | settings->pfc_tx)
+    if (config_paused(settings))
         fact(to, words(path, "interface %s qos pfc profile", name), "roce%u", to->kind[PFC].of[p]);
 }
 
@@ -360,9 +340,9 @@ static void emit_interface(struct printer *to, uint32_t p)
 {
     static const char *const fecs[] = {NULL, "off", "baser", "rs"};
     const struct fabric_port *as = &to->emit->fabric->port[to->node->first_port + p];
-    const struct fabric_settings *settings = config_settings(to->emit, to->node->first_port + p);
+    const struct fabric_settings *settings = config_settings(to->emit->fabric, to->node->first_port + p);
     uint32_t mtu = settings->mtu_bytes > NVUE_MTU_OVER ? settings->mtu_bytes - NVUE_MTU_OVER : 0;
-    unsigned paused = settings->pfc_rx | settings->pfc_tx;
+    unsigned paused = config_paused(settings);
     char name[FABRIC_NAME], path[160], peer[CONFIG_PEER];
 
     config_port_label(to->emit, &config_nvue, to->node->first_port + p, name, sizeof(name));
@@ -386,16 +366,15 @@ static void emit_interface(struct printer *to, uint32_t p)
 static void emit_watchdog(struct printer *to)
 {
     const struct fabric_watchdog *as = &to->sw->watchdog;
-    uint64_t poll = (as->poll_ps + PS_MS / 2) / PS_MS;
+    uint32_t poll = config_within_ms(as->poll_ps, NVUE_POLL_MIN_MS, NVUE_POLL_MAX_MS);
 
     if (!as->on) {
         comment(to, "the fabric has no watchdog, which WD001 wants");
         return;
     }
-    poll = poll < NVUE_POLL_MIN_MS ? NVUE_POLL_MIN_MS : poll > NVUE_POLL_MAX_MS ? NVUE_POLL_MAX_MS : poll;
     uint64_t times = (as->detect_ps / PS_MS + poll - 1) / poll;
     comment(to, "WD001, WD002: detection is so many polls");
-    fact(to, "qos pfc-watchdog polling-interval", "%llu", (unsigned long long)poll);
+    fact(to, "qos pfc-watchdog polling-interval", "%u", poll);
     fact(to, "qos pfc-watchdog robustness", "%llu",
          (unsigned long long)(times < 1                     ? 1
                               : times > NVUE_ROBUSTNESS_MAX ? NVUE_ROBUSTNESS_MAX
@@ -445,7 +424,7 @@ static void emit_switch(struct printer *to)
     if (to->roce) {
         comment(to, "MAP001, MAP005, ECN001, PFC001, HR002: all of them by the system's own profile");
         fact(to, "qos roce mode", "lossless");
-        uint64_t metres = metres_of(to->emit->fabric, to->node->first_port);
+        uint64_t metres = config_headroom_metres(to->emit->fabric, to->node->first_port);
         if (metres) fact(to, "qos roce cable-length", "%llu", (unsigned long long)metres);
     }
     for (unsigned k = 0; k < KINDS && !to->roce; k++) {
@@ -466,7 +445,7 @@ static void emit_switch(struct printer *to)
 
 static int emit_all(const struct config_emit *emit, bool commands)
 {
-    static config_same *const same[KINDS] = {[MAPPING] = same_mapping,
+    static config_same *const same[KINDS] = {[MAPPING] = config_same_trusted,
                                              [QUEUES] = config_same_queue_map,
                                              [SCHEDULER] = same_queues,
                                              [MARKING] = config_same_queues,

@@ -38,16 +38,6 @@ static uint32_t mtu_of(const struct fabric_settings *settings)
     return mtu < NXOS_MTU_LEAST ? NXOS_MTU_LEAST : mtu > NXOS_MTU_MOST ? NXOS_MTU_MOST : mtu;
 }
 
-static bool same_qos(const struct fabric *fabric, uint32_t a, uint32_t b)
-{
-    const struct fabric_settings *x = &fabric->settings[fabric->port[a].settings];
-    const struct fabric_settings *y = &fabric->settings[fabric->port[b].settings];
-
-    if (x->trust != y->trust) return false;
-    if (x->trust == SW_TRUST_PCP) return memcmp(x->pcp_to_tc, y->pcp_to_tc, sizeof(x->pcp_to_tc)) == 0;
-    return memcmp(x->dscp_to_tc, y->dscp_to_tc, sizeof(x->dscp_to_tc)) == 0;
-}
-
 static bool carved(const struct fabric_pg *pg)
 {
     return pg->lossless && !pg->dynamic && pg->static_bytes != FABRIC_UNLIMITED;
@@ -55,8 +45,7 @@ static bool carved(const struct fabric_pg *pg)
 
 static bool same_ingress(const struct fabric *fabric, uint32_t a, uint32_t b)
 {
-    const struct fabric_pg *one = fabric->settings[fabric->port[a].settings].pg;
-    const struct fabric_pg *two = fabric->settings[fabric->port[b].settings].pg;
+    const struct fabric_pg *one = config_settings(fabric, a)->pg, *two = config_settings(fabric, b)->pg;
 
     for (int g = 0; g < FABRIC_PRIOS; g++) {
         const struct fabric_pg *x = &one[g], *y = &two[g];
@@ -66,15 +55,6 @@ static bool same_ingress(const struct fabric *fabric, uint32_t a, uint32_t b)
             return false;
     }
     return true;
-}
-
-static const char *numbered(const char *name, uint32_t variant, char buf[64])
-{
-    if (variant == 0)
-        snprintf(buf, 64, "%s", name);
-    else
-        snprintf(buf, 64, "%s-%u", name, variant + 1);
-    return buf;
 }
 
 static void class_label(const struct nxos_out *out, unsigned tc, uint32_t variant, char buf[64])
@@ -90,7 +70,7 @@ static void class_label(const struct nxos_out *out, unsigned tc, uint32_t varian
     }
     name[n] = 0;
     if (n == 0) snprintf(name, sizeof(name), "tc%u", tc);
-    numbered(name, variant, buf);
+    config_numbered(name, variant, buf);
 }
 
 /* The qos-group of everything that is not matched: where most values lead. */
@@ -123,7 +103,7 @@ static void emit_values(const struct nxos_out *out, const uint8_t *map, unsigned
 
 static void emit_qos(const struct nxos_out *out, uint32_t variant)
 {
-    const struct fabric_settings *settings = config_settings(out->emit, out->qos.port[variant]);
+    const struct fabric_settings *settings = config_settings(out->emit->fabric, out->qos.port[variant]);
     bool pcp = settings->trust == SW_TRUST_PCP;
     const uint8_t *map = pcp ? settings->pcp_to_tc : settings->dscp_to_tc;
     unsigned count = pcp ? 8 : 64, rest = rest_of(map, count);
@@ -139,7 +119,7 @@ static void emit_qos(const struct nxos_out *out, uint32_t variant)
         emit_values(out, map, count, tc);
         fputc('\n', out->to);
     }
-    fprintf(out->to, "policy-map type qos %s\n", numbered("ROCELAB-QOS", variant, name));
+    fprintf(out->to, "policy-map type qos %s\n", config_numbered("ROCELAB-QOS", variant, name));
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
         if (tc == rest || !memchr(map, (int)tc, count)) continue;
         class_label(out, tc, variant, name);
@@ -189,7 +169,7 @@ static uint8_t strict_of(const struct nxos_out *out, const struct fabric_setting
 
 static void emit_queuing(const struct nxos_out *out, uint32_t variant)
 {
-    const struct fabric_settings *settings = config_settings(out->emit, out->queuing.port[variant]);
+    const struct fabric_settings *settings = config_settings(out->emit->fabric, out->queuing.port[variant]);
     unsigned level = 1, percent[FABRIC_PRIOS];
     uint8_t strict = strict_of(out, settings);
     char name[64];
@@ -198,7 +178,7 @@ static void emit_queuing(const struct nxos_out *out, uint32_t variant)
     if (variant == 0)
         config_comment(out->emit, &config_nxos,
                        "ECN001, ECN002, ECN006, ECN008: marked, not dropped, by the queue as it is; SCH001");
-    fprintf(out->to, "policy-map type queuing %s\n", numbered("ROCELAB-OUT", variant, name));
+    fprintf(out->to, "policy-map type queuing %s\n", config_numbered("ROCELAB-OUT", variant, name));
     for (unsigned q = FABRIC_PRIOS; q-- > 0;) {
         const struct fabric_queue *queue = &settings->queue[q];
         char class[32];
@@ -225,12 +205,12 @@ static bool any_carved(const struct fabric_settings *settings)
 
 static void emit_ingress(const struct nxos_out *out, uint32_t variant)
 {
-    const struct fabric_settings *settings = config_settings(out->emit, out->ingress.port[variant]);
+    const struct fabric_settings *settings = config_settings(out->emit->fabric, out->ingress.port[variant]);
     char name[64], class[32];
 
     if (!any_carved(settings)) return;
     config_comment(out->emit, &config_nxos, "HR001, HR006: headroom is buffer-size less pause-threshold");
-    fprintf(out->to, "policy-map type queuing %s\n", numbered("ROCELAB-IN", variant, name));
+    fprintf(out->to, "policy-map type queuing %s\n", config_numbered("ROCELAB-IN", variant, name));
     for (unsigned g = 0; g < FABRIC_PRIOS; g++) {
         const struct fabric_pg *pg = &settings->pg[g];
         if (!carved(pg)) continue;
@@ -253,9 +233,9 @@ static bool split(const struct nxos_out *out, uint32_t port, struct config_cage 
 static void emit_port(const struct nxos_out *out, uint32_t port)
 {
     static const char *const fecs[] = {NULL, "off", "fc-fec", "rs-fec"};
-    const struct fabric_settings *settings = config_settings(out->emit, port);
+    const struct fabric_settings *settings = config_settings(out->emit->fabric, port);
     const struct fabric_port *as = &out->emit->fabric->port[port];
-    uint8_t paused = settings->pfc_rx | settings->pfc_tx;
+    uint8_t paused = config_paused(settings);
     uint32_t number = port - out->node->first_port, queuing = out->queuing.of[number];
     char label[128], name[64], peer[CONFIG_PEER];
     struct config_cage cage;
@@ -274,11 +254,12 @@ static void emit_port(const struct nxos_out *out, uint32_t port)
     fprintf(out->to, "  priority-flow-control mode %s\n", !paused ? "off" : settings->pfc_auto ? "auto" : "on");
     if (out->sw->watchdog.on && paused)
         fprintf(out->to, "  priority-flow-control watch-dog-interval %s\n", settings->watched & paused ? "on" : "off");
-    fprintf(out->to, "  service-policy type qos input %s\n", numbered("ROCELAB-QOS", out->qos.of[number], name));
-    if (queuing) fprintf(out->to, "  service-policy type queuing output %s\n", numbered("ROCELAB-OUT", queuing, name));
+    fprintf(out->to, "  service-policy type qos input %s\n", config_numbered("ROCELAB-QOS", out->qos.of[number], name));
+    if (queuing)
+        fprintf(out->to, "  service-policy type queuing output %s\n", config_numbered("ROCELAB-OUT", queuing, name));
     if (any_carved(settings))
         fprintf(out->to, "  service-policy type queuing input %s\n",
-                numbered("ROCELAB-IN", out->ingress.of[number], name));
+                config_numbered("ROCELAB-IN", out->ingress.of[number], name));
     fprintf(out->to, "  %sshutdown\n", as->up ? "no " : "");
 }
 
@@ -290,11 +271,11 @@ static void survey(struct nxos_out *out)
     for (uint32_t c = 0; c < fabric->class_count; c++)
         out->used |= (uint8_t)(1u << fabric->classes[c].priority);
     for (uint32_t p = out->node->first_port; p < out->node->first_port + out->node->ports; p++) {
-        const struct fabric_settings *settings = config_settings(out->emit, p);
+        const struct fabric_settings *settings = config_settings(out->emit->fabric, p);
         out->lossless |= settings->lossless;
         if (mtu_of(settings) > out->mtu_bytes) out->mtu_bytes = mtu_of(settings);
     }
-    config_alike(out->emit, &out->arena, same_qos, &out->qos);
+    config_alike(out->emit, &out->arena, config_same_trusted, &out->qos);
     config_alike(out->emit, &out->arena, config_same_queues, &out->queuing);
     config_alike(out->emit, &out->arena, same_ingress, &out->ingress);
 }
@@ -309,15 +290,14 @@ static unsigned of_polls(ps_t time, uint64_t poll_ms, unsigned most)
 static void emit_watchdog(const struct nxos_out *out)
 {
     const struct fabric_watchdog *watchdog = &out->sw->watchdog;
-    uint64_t poll = (watchdog->poll_ps + PS_MS / 2) / PS_MS;
+    uint32_t poll = config_within_ms(watchdog->poll_ps, NXOS_POLL_LEAST_MS, NXOS_POLL_MOST_MS);
 
     config_comment(out->emit, &config_nxos,
                    watchdog->on ? "WD001, WD002, WD003: the watchdog needs this line and one on each interface"
                                 : "the fabric has no watchdog, which WD001 wants");
     fprintf(out->to, "priority-flow-control watch-dog-interval %s\n", watchdog->on ? "on" : "off");
     if (!watchdog->on) return;
-    poll = poll < NXOS_POLL_LEAST_MS ? NXOS_POLL_LEAST_MS : poll > NXOS_POLL_MOST_MS ? NXOS_POLL_MOST_MS : poll;
-    fprintf(out->to, "priority-flow-control watch-dog interval %llu\n", (unsigned long long)poll);
+    fprintf(out->to, "priority-flow-control watch-dog interval %u\n", poll);
     fprintf(out->to, "priority-flow-control watch-dog shutdown-multiplier %u\n",
             of_polls(watchdog->detect_ps, poll, NXOS_SHUTDOWNS_MOST));
     fprintf(out->to, "priority-flow-control auto-restore multiplier %u\n",

@@ -75,7 +75,7 @@ struct plan {
 
 static const struct fabric_settings *settings_of(const struct plan *plan, uint32_t p)
 {
-    return config_settings(plan->emit, plan->node->first_port + p);
+    return config_settings(plan->emit->fabric, plan->node->first_port + p);
 }
 
 static uint32_t kind_of(struct plan *plan, struct kinds *kinds, const void *content, size_t size)
@@ -408,7 +408,7 @@ static void emit_port_maps(struct plan *plan)
         bits_text(settings->pfc_tx, buf);
         field(plan, "pfc_enable", "%s", buf);
         if (plan->sw->watchdog.on) {
-            bits_text((settings->pfc_rx | settings->pfc_tx) & settings->watched, buf);
+            bits_text(config_paused(settings) & settings->watched, buf);
             field(plan, "pfcwd_sw_enable", "%s", buf);
         }
         row_end(plan);
@@ -602,33 +602,27 @@ static void emit_buffers(struct plan *plan)
     table_end(plan);
 }
 
-static unsigned long long within_ms(ps_t time, unsigned low, unsigned high)
-{
-    uint64_t ms = (time + PS_MS / 2) / PS_MS;
-    return ms < low ? low : ms > high ? high : ms;
-}
-
 static void emit_watchdog(struct plan *plan)
 {
     const struct fabric_watchdog *as = &plan->sw->watchdog;
     char name[FABRIC_NAME];
 
     if (!as->on) return;
-    unsigned long long detect = within_ms(as->detect_ps, SONIC_DETECT_MIN_MS, SONIC_DETECT_MAX_MS);
-    unsigned long long restore = within_ms(as->restore_ps, SONIC_RESTORE_MIN_MS, SONIC_RESTORE_MAX_MS);
-    unsigned long long poll = within_ms(as->poll_ps, SONIC_POLL_MIN_MS, SONIC_POLL_MAX_MS);
-    unsigned long long least = detect < restore ? detect : restore; /* the model refuses polls that are longer */
+    unsigned detect = config_within_ms(as->detect_ps, SONIC_DETECT_MIN_MS, SONIC_DETECT_MAX_MS);
+    unsigned restore = config_within_ms(as->restore_ps, SONIC_RESTORE_MIN_MS, SONIC_RESTORE_MAX_MS);
+    unsigned poll = config_within_ms(as->poll_ps, SONIC_POLL_MIN_MS, SONIC_POLL_MAX_MS);
+    unsigned least = detect < restore ? detect : restore; /* the model refuses polls that are longer */
     table(plan, "PFC_WD", "WD001, WD002, WD003: on every port that pauses; times in ms, polls no longer than them");
     row(plan, "GLOBAL");
-    field(plan, "POLL_INTERVAL", "%llu", poll < least ? poll : least);
+    field(plan, "POLL_INTERVAL", "%u", poll < least ? poll : least);
     row_end(plan);
     for (uint32_t p = 0; p < plan->node->ports; p++) {
         if (!settings_of(plan, p)->pfc_tx) continue;
         port_label(plan, p, name);
         row(plan, "%s", name);
         field(plan, "action", as->drop ? "drop" : "forward");
-        field(plan, "detection_time", "%llu", detect);
-        field(plan, "restoration_time", "%llu", restore);
+        field(plan, "detection_time", "%u", detect);
+        field(plan, "restoration_time", "%u", restore);
         row_end(plan);
     }
     table_end(plan);
