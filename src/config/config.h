@@ -302,6 +302,7 @@ void config_say_bits(struct config_set *set, struct origin at, uint32_t device, 
                      unsigned bits);
 /* What was said, NULL: nothing. */
 const char *config_said(const struct config_set *set, uint32_t device, uint32_t port, const char *path);
+bool config_is_down(const struct config_set *set, uint32_t device, uint32_t port);  /* the port says `up: false` */
 struct config_said *config_said_of(const struct config_port *of, const char *path); /* NULL: it does not say it */
 void config_unsay(struct config_set *set, struct config_port *of, const char *path);
 void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t a_port, uint32_t b, uint32_t b_port);

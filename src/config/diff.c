@@ -145,13 +145,6 @@ static void maps(const struct pair *pair, const char *name, const uint8_t *a, co
     }
 }
 
-static const struct fabric_class *class_of(const struct fabric *fabric, unsigned priority)
-{
-    for (uint32_t c = 0; c < fabric->class_count; c++)
-        if (fabric->classes[c].priority == priority) return &fabric->classes[c];
-    return NULL;
-}
-
 struct class_keys {
     char approved[96], running[96];
 };
@@ -159,8 +152,8 @@ struct class_keys {
 static const struct class_keys *keys(const struct pair *pair, unsigned priority, const char *leaf,
                                      struct class_keys *buf)
 {
-    const struct fabric_class *a = class_of(pair->diff->approved.fabric, priority);
-    const struct fabric_class *b = class_of(pair->diff->running.fabric, priority);
+    const struct fabric_class *a = config_class_of(pair->diff->approved.fabric, priority);
+    const struct fabric_class *b = config_class_of(pair->diff->running.fabric, priority);
 
     snprintf(buf->approved, sizeof buf->approved, "classes.%.48s.%s", a ? a->name : b->name, leaf);
     snprintf(buf->running, sizeof buf->running, "classes.%.48s.%s", b ? b->name : a->name, leaf);
@@ -406,8 +399,7 @@ static void compare_own_classes(const struct pair *pair, const struct fabric_set
     uint32_t most = 0;
 
     for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
-        if (one->settings[one->port[p].settings].mtu_bytes > most)
-            most = one->settings[one->port[p].settings].mtu_bytes;
+        if (config_settings(one, p)->mtu_bytes > most) most = config_settings(one, p)->mtu_bytes;
     if (can && most > can->mtu_most) most = can->mtu_most;
     for (unsigned p = 0; p < FABRIC_PRIOS; p++) {
         bool lossless = a->lossless >> p & 1;
@@ -483,9 +475,9 @@ static void compare_port(struct pair *pair)
     compare_watched(pair, a, b);
     compare_own_watchdog(pair);
     for (unsigned priority = 0; priority < FABRIC_PRIOS; priority++) {
-        if (class_of(one, priority))
+        if (config_class_of(one, priority))
             compare_class(pair, priority, a, b);
-        else if (class_of(two, priority))
+        else if (config_class_of(two, priority))
             compare_extra_class(pair, priority, b);
     }
     compare_link(pair);

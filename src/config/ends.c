@@ -274,13 +274,6 @@ static bool same_subnet(const struct config_address *a, const struct config_addr
            (a->bytes[15] & hosts) == (b->bytes[15] & hosts);
 }
 
-static bool is_down(const struct config_set *set, const struct config_address *as)
-{
-    const char *up = config_said(set, as->device, as->port, "up");
-
-    return up && strcmp(up, "false") == 0;
-}
-
 static const char *subnet_text(const struct config_address *as, char buf[INET6_ADDRSTRLEN + 8])
 {
     static const uint8_t none[12];
@@ -336,7 +329,7 @@ static void join_subnet(struct config_set *set, const struct config_address *lis
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (is_down(set, &list[i])) continue;
+        if (config_is_down(set, list[i].device, list[i].port)) continue;
         if (up < 2) end[up] = &list[i];
         last = &list[i];
         up++;
@@ -371,7 +364,6 @@ void ends_join(struct config_set *set)
 bool ends_unknown(const struct config_set *set, uint32_t device, uint32_t port)
 {
     const struct config_port *as = port_of(set, device, port);
-    const char *up = config_said(set, device, port, "up");
 
-    return as && set->device[device].nos && as->name[0] && !as->link && !as->idle && (!up || strcmp(up, "false") != 0);
+    return as && set->device[device].nos && as->name[0] && !as->link && !as->idle && !config_is_down(set, device, port);
 }

@@ -29,14 +29,8 @@
 
 static bool add_fact(struct arena *arena, struct facts *facts, struct fact fact)
 {
-    if (facts->count == facts->room) {
-        uint32_t room = facts->room ? facts->room * 2 : 16;
-        struct fact *more = room <= FACTS_MAX ? ARENA_NEW(arena, struct fact, room) : NULL;
-        if (!more) return false;
-        if (facts->count) memcpy(more, facts->fact, facts->count * sizeof(*more));
-        facts->fact = more;
-        facts->room = room;
-    }
+    if (facts->count >= FACTS_MAX) return false;
+    ARENA_ROOM(arena, facts->fact, facts->count, facts->room);
     facts->fact[facts->count++] = fact;
     return true;
 }

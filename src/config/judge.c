@@ -50,13 +50,6 @@ static const char *said_number(const struct judged *of, const char *map, unsigne
     return said(of, config_map_path(path, map, number));
 }
 
-static bool is_down(const struct judged *of)
-{
-    const char *up = said(of, "up");
-
-    return up && strcmp(up, "false") == 0;
-}
-
 /* The path under which this port says that it pauses, NULL: it does not. */
 static const char *pauses(const struct judged *of)
 {
@@ -164,7 +157,7 @@ static unsigned cnp_of(struct config_set *set)
     for (uint32_t d = 0; d < set->devices && !best; d++) {
         for (uint32_t p = 0; p < set->device[d].ports && p < PORTS_ASKED; p++) {
             struct judged of = {set, d, p};
-            const char *path = is_down(&of) || set->device[d].host ? NULL : pauses(&of);
+            const char *path = config_is_down(set, of.device, of.port) || set->device[d].host ? NULL : pauses(&of);
             unsigned dscp = path ? apart_dscp(&of, said(&of, path)) : 0;
             if (dscp) votes[dscp]++;
             if (path) break;
@@ -244,7 +237,9 @@ static uint32_t odd_frames(struct config_set *set, uint32_t device, unsigned lon
 
     for (uint32_t p = 0; p < set->device[device].ports; p++) {
         struct judged of = {set, device, p};
-        unsigned long frame = is_down(&of) || !pauses(&of) || set->device[device].port[p].idle ? 0 : frame_of(&of);
+        unsigned long frame =
+            config_is_down(set, of.device, of.port) || !pauses(&of) || set->device[device].port[p].idle ? 0
+                                                                                                        : frame_of(&of);
         if (!frame) continue;
         if (first == CONFIG_NONE) first = p, value[0] = frame;
         if (frame == value[0]) {
@@ -273,11 +268,11 @@ static void judge_device(struct config_set *set, uint32_t device, bool hosts)
 
     for (uint32_t p = 0; p < ports; p++) {
         struct judged of = {set, device, p};
-        if (!is_down(&of) && pauses(&of) && frame_of(&of) > largest) largest = frame_of(&of);
+        if (!config_is_down(set, of.device, of.port) && pauses(&of) && frame_of(&of) > largest) largest = frame_of(&of);
     }
     for (uint32_t p = 0; p < ports; p++) {
         struct judged of = {set, device, p};
-        const char *path = is_down(&of) ? NULL : pauses(&of);
+        const char *path = config_is_down(set, of.device, of.port) ? NULL : pauses(&of);
         if (!path) continue;
         if (!set->device[device].unclear && !mapped && asked++ < PORTS_ASKED) mapped = judge_map(&of, path);
         if (!set->device[device].unclear && judge_use(&of, path) && !hosts) judge_cnp(&of);
@@ -298,7 +293,7 @@ static void judge_device(struct config_set *set, uint32_t device, bool hosts)
     if (!carries || !watchdog || config_said_at(set, device, CONFIG_NONE, "watchdog").line) return;
     for (uint32_t p = 0; p < ports; p++) {
         struct judged of = {set, device, p};
-        const char *path = is_down(&of) ? NULL : pauses(&of);
+        const char *path = config_is_down(set, of.device, of.port) ? NULL : pauses(&of);
         const struct config_port *port = &set->device[device].port[p];
         if (!path) continue;
         struct origin at = said_at(&of, path);

@@ -52,18 +52,11 @@ struct member {
     } on[MATTERS];
 };
 
-static bool is_down(const struct config_set *set, uint32_t device, uint32_t port)
-{
-    const char *up = config_said(set, device, port, "up");
-
-    return up && strcmp(up, "false") == 0;
-}
-
 static void read_member(const struct config_set *set, uint32_t d, uint32_t p, struct member *ret)
 {
     const struct config_port *port = &set->device[d].port[p];
 
-    *ret = (struct member){.port = p, .down = is_down(set, d, p)};
+    *ret = (struct member){.port = p, .down = config_is_down(set, d, p)};
     for (uint32_t i = 0; i < port->count; i++) {
         const char *path = port->said[i].path, *value = port->said[i].value;
         enum matter m = matter_of(path);
@@ -193,7 +186,7 @@ static uint32_t ports_with_rate(const struct config_set *set, uint32_t d, const 
 
     for (uint32_t p = 0; p < set->device[d].ports; p++) {
         const char *got = config_said(set, d, p, "rate");
-        if (!got || is_down(set, d, p)) continue;
+        if (!got || config_is_down(set, d, p)) continue;
         all++;
         same += strcmp(got, rate) == 0;
     }
@@ -219,7 +212,7 @@ static void judge_rates(struct config_set *set, const struct config_link *link)
     if (!pairs_rates_differ(set, link, &a_is_odd)) return;
     uint32_t d = a_is_odd ? link->a : link->b, p = a_is_odd ? link->a_port : link->b_port;
     uint32_t e = a_is_odd ? link->b : link->a, q = a_is_odd ? link->b_port : link->a_port;
-    if (is_down(set, d, p) || is_down(set, e, q)) return;
+    if (config_is_down(set, d, p) || config_is_down(set, e, q)) return;
     config_note(set, config_said_at(set, d, p, "rate"), "TOP006", d, p,
                 "its rate is %.20s, that of the other end, %.40s %.40s, %.20s: such a link does not come up",
                 config_said(set, d, p, "rate"), set->device[e].name, set->device[e].port[q].name,

@@ -173,6 +173,13 @@ const char *config_said(const struct config_set *set, uint32_t device, uint32_t 
     return said ? said->value : NULL;
 }
 
+bool config_is_down(const struct config_set *set, uint32_t device, uint32_t port)
+{
+    const char *up = config_said(set, device, port, "up");
+
+    return up && strcmp(up, "false") == 0;
+}
+
 struct origin config_said_at(const struct config_set *set, uint32_t device, uint32_t port, const char *path)
 {
     const struct config_said *said = config_said_of(config_layer(set, device, port), path);

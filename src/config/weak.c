@@ -27,9 +27,7 @@ static bool is_on(const struct config_set *set, uint32_t d, uint32_t p, const ch
 
 static bool pauses(const struct config_set *set, uint32_t d, uint32_t p)
 {
-    const char *up = config_said(set, d, p, "up");
-
-    if ((up && strcmp(up, "false") == 0) || set->device[d].port[p].idle) return false;
+    if (config_is_down(set, d, p) || set->device[d].port[p].idle) return false;
     return is_on(set, d, p, "pfc") || is_on(set, d, p, "pfc.tx");
 }
 

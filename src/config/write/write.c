@@ -30,9 +30,7 @@
 
 static bool port_counts(const struct config_set *set, uint32_t device, uint32_t port)
 {
-    const char *up = config_said(set, device, port, "up");
-
-    return !(up && strcmp(up, "false") == 0) && !set->device[device].port[port].idle;
+    return !config_is_down(set, device, port) && !set->device[device].port[port].idle;
 }
 
 /* Said of a link, or (`own.`) of a port what a fabric has of a switch alone: not written there. */
@@ -74,7 +72,6 @@ static uint32_t typical_port(struct writer *w, uint32_t d)
     uint8_t *rank = ARENA_NEW(&w->set->arena, uint8_t, device->ports), highest = 0;
     uint32_t best = 0, most = 0;
 
-    if (!hash || !rank) return 0;
     for (uint32_t p = 0; p < device->ports; p++) {
         hash[p] = port_hash(&device->port[p]);
         rank[p] = port_counts(w->set, d, p) ? 1 + pauses(&device->port[p]) : 0;
@@ -308,9 +305,9 @@ static struct config_said *borrowed_layer(struct writer *w, const struct config_
     const struct config_device *other = model_switch(w->set);
     uint32_t borrowed = 0, count = *io_count;
     struct config_said *from = other ? device_layer(w, other, &borrowed) : NULL;
-    struct config_said *list = from ? ARENA_NEW(&w->set->arena, struct config_said, count + borrowed) : NULL;
 
-    if (!list) return own;
+    if (!from) return own;
+    struct config_said *list = ARENA_NEW(&w->set->arena, struct config_said, count + borrowed);
     if (count) memcpy(list, own, count * sizeof(*list));
     for (uint32_t i = 0; i < borrowed; i++)
         if (!words_have(not_borrowed, from[i].path))
