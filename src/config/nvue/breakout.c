@@ -44,7 +44,7 @@ static unsigned parts(struct nvue *in, const char *mode, const char **ret_rate)
     *ret_rate = NULL;
     if (end == mode || *end != 'x' || count < 2 || count > 16) return 0;
     const char *each = arena_strndup(in->arena, end + 1, strlen(end + 1));
-    if (each && each[0] && unit_parse(UNIT_RATE, each, &rate, NULL) == 0 && rate) *ret_rate = each;
+    if (each[0] && unit_parse(UNIT_RATE, each, &rate, NULL) == 0 && rate) *ret_rate = each;
     return (unsigned)count;
 }
 
@@ -70,9 +70,7 @@ void nvue_find_breakouts(struct nvue *in)
 
     for (uint32_t f = 0; f < in->facts.count && in->brokens < BROKEN_MOST; f++) {
         const struct nvue_fact *fact = &in->facts.fact[f];
-        if (fact->words < 5 || strcmp(fact->word[0], "interface") != 0 || strcmp(fact->word[2], "link") != 0 ||
-            strcmp(fact->word[3], "breakout") != 0 || strncmp(fact->word[1], "swp", 3) != 0)
-            continue;
+        if (!nvue_says(fact, "interface * link breakout *") || strncmp(fact->word[1], "swp", 3) != 0) continue;
         for (const char *at = fact->word[1] + 3; *at;) { /* `swp1-4,swp6`, `swp1-4,6` */
             char name[FABRIC_NAME], *end = NULL;
             at += strncmp(at, "swp", 3) == 0 ? 3 : 0;

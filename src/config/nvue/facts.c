@@ -16,7 +16,22 @@
 static void add_fact(struct nvue_facts *facts, const struct nvue_fact *fact)
 {
     ARENA_ROOM(facts->arena, facts->fact, facts->count, facts->room);
-    facts->fact[facts->count++] = *fact;
+    struct nvue_fact *as = &facts->fact[facts->count++];
+    *as = *fact;
+    for (uint32_t w = as->words; w < NVUE_WORDS; w++)
+        as->word[w] = "";
+}
+
+bool nvue_says(const struct nvue_fact *fact, const char *path)
+{
+    for (uint32_t w = 0; *path; w++) {
+        size_t length = strcspn(path, " ");
+        bool any = *path == '*';
+        if (w >= fact->words || (!any && (strncmp(fact->word[w], path, length) != 0 || fact->word[w][length])))
+            return false;
+        path += length + (path[length] == ' ');
+    }
+    return true;
 }
 
 /* Each leaf, and each map without anything in it, is a fact. */

@@ -80,9 +80,7 @@ static bool takes_many(const struct nvue_fact *fact)
 {
     bool priority = false;
 
-    if (fact->words < 4 || strcmp(fact->word[0], "qos") != 0 ||
-        !words_have("pfc link-pause traffic-pool", fact->word[1]))
-        return false;
+    if (!nvue_says(fact, "qos * * *") || !words_have("pfc link-pause traffic-pool", fact->word[1])) return false;
     for (uint32_t w = 2; w + 1 < fact->words; w++)
         priority = priority || strcmp(fact->word[w], "switch-priority") == 0;
     return priority;

@@ -99,17 +99,15 @@ static void roce_defaults(struct nvue *in, uint32_t line, const char *mode, int6
     in->roce = true;
     nvue_profile(in, MAPPING, global, line);
     struct nvue_profile *queues = nvue_profile(in, QUEUES, global, line);
-    for (unsigned i = 0; queues && i < FABRIC_PRIOS; i++)
+    for (unsigned i = 0; i < FABRIC_PRIOS; i++)
         queues->queue[i] = i == 3 || i == 6 || (second && i == 4) ? (uint8_t)i : 0;
     struct nvue_profile *turns = nvue_profile(in, SCHEDULER, global, line);
-    if (turns) {
-        turns->scheduled[0] = turns->scheduled[3] = turns->scheduled[6] = turns->strict[6] = true;
-        turns->weight[0] = turns->weight[3] = second ? 33 : 50;
-        turns->scheduled[4] = second;
-        turns->weight[4] = second ? 33 : 0;
-    }
+    turns->scheduled[0] = turns->scheduled[3] = turns->scheduled[6] = turns->strict[6] = true;
+    turns->weight[0] = turns->weight[3] = second ? 33 : 50;
+    turns->scheduled[4] = second;
+    turns->weight[4] = second ? 33 : 0;
     struct nvue_profile *marking = nvue_profile(in, MARKING, global, line);
-    for (unsigned q = 0; marking && q <= 4; q++)
+    for (unsigned q = 0; q <= 4; q++)
         if (q == 0 || q == 3 || (second && q == 4))
             marking->curve[q] = (struct nvue_curve){
                 .on = true, .min = NVUE_ROCE_MIN, .max = NVUE_ROCE_MAX, .probability = 100, .line = line};
@@ -140,11 +138,10 @@ static void read_roce(struct nvue *in)
 
     for (uint32_t f = 0; f < in->facts.count; f++) {
         const struct nvue_fact *fact = &in->facts.fact[f];
-        if (fact->words < 2 || strcmp(fact->word[0], "qos") != 0 || strcmp(fact->word[1], "roce") != 0) continue;
-        if (!line || strcmp(fact->words > 2 ? fact->word[2] : "", "mode") == 0) line = fact->line;
+        const char *key = fact->word[2], *value = fact->word[3];
+        if (!nvue_says(fact, "qos roce")) continue;
+        if (!line || strcmp(key, "mode") == 0) line = fact->line;
         on = true;
-        const char *key = fact->words > 2 ? fact->word[2] : "";
-        const char *value = fact->words > 3 ? fact->word[3] : "";
         if ((strcmp(key, "enable") == 0 || strcmp(key, "state") == 0) && off_word(value))
             off = true, in->roce_off_line = fact->line;
         if (strcmp(key, "mode") == 0) mode = value;
@@ -189,7 +186,7 @@ static bool read_queue_profile(struct nvue *in, const struct nvue_fact *fact, st
 
     if (fact->words < 5) return false;
     unsigned bits = (unsigned)nvue_bits(fact->word[4], 8);
-    const char *key = fact->words > 5 ? fact->word[5] : "", *value = fact->words > 6 ? fact->word[6] : "";
+    const char *key = fact->word[5], *value = fact->word[6];
     if (!bits) return false;
     if (as->kind == QUEUES) {
         if (strcmp(fact->word[3], "switch-priority") != 0 || strcmp(key, "traffic-class") != 0) return false;
@@ -243,18 +240,18 @@ static bool read_marking(struct nvue *in, const struct nvue_fact *fact, struct n
 static bool read_pfc(struct nvue *in, const struct nvue_fact *fact, struct nvue_profile *as)
 {
     const char *key = fact->word[3], *value = fact->word[fact->words - 1];
-    int64_t *into = strcmp(key, "xoff-threshold") == 0  ? &as->xoff
-                    : strcmp(key, "xon-threshold") == 0 ? &as->xon
-                    : strcmp(key, "port-buffer") == 0   ? &as->buffer
-                    : strcmp(key, "cable-length") == 0  ? &as->cable
-                                                        : NULL;
+    const struct {
+        const char *key;
+        int64_t *value;
+        uint32_t *line;
+    } numbers[] = {{"xoff-threshold", &as->xoff, &as->xoff_line},
+                   {"xon-threshold", &as->xon, &as->xon_line},
+                   {"port-buffer", &as->buffer, &as->buffer_line},
+                   {"cable-length", &as->cable, &as->cable_line}};
 
-    if (into) {
-        uint32_t *line = into == &as->xoff     ? &as->xoff_line
-                         : into == &as->xon    ? &as->xon_line
-                         : into == &as->buffer ? &as->buffer_line
-                                               : &as->cable_line;
-        if (nvue_value(in, fact, 4, 0, UINT32_MAX, into)) *line = fact->line;
+    for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (strcmp(key, numbers[i].key) != 0) continue;
+        if (nvue_value(in, fact, 4, 0, UINT32_MAX, numbers[i].value)) *numbers[i].line = fact->line;
         return true;
     }
     if (strcmp(key, "rx") == 0 || strcmp(key, "tx") == 0) {
@@ -274,14 +271,14 @@ static bool read_remark(struct nvue *in, const struct nvue_fact *fact, struct nv
 {
     int64_t dscp = 0;
 
-    if (strcmp(fact->word[3], "switch-priority") == 0 && fact->words > 6 && strcmp(fact->word[5], "dscp") == 0) {
+    if (nvue_says(fact, "qos remark * switch-priority * dscp *")) {
         unsigned bits = (unsigned)nvue_bits(fact->word[4], 8);
         if (!bits || !nvue_value(in, fact, 6, 0, 63, &dscp)) return bits != 0;
         for (unsigned i = 0; i < FABRIC_PRIOS; i++)
             if (bits >> i & 1) as->remark[i] = (uint8_t)dscp, as->remark_line[i] = fact->line;
         return true;
     }
-    if (strcmp(fact->word[3], "rewrite") != 0 || fact->words < 5) return false;
+    if (!nvue_says(fact, "qos remark * rewrite *")) return false;
     as->rewrites = strcmp(fact->word[4], "l3") == 0 || strcmp(fact->word[4], "both") == 0;
     as->rewrite_line = fact->line;
     return true;
@@ -312,7 +309,7 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
     for (int kind = 0; kind < KINDS; kind++) {
         if (strcmp(fact->word[1], nvue_kinds[kind]) != 0 || fact->words < 3) continue;
         struct nvue_profile *as = nvue_profile(in, (enum kind)kind, fact->word[2], fact->line);
-        if (!as || fact->words < 4) return true;
+        if (fact->words < 4) return true;
         if (kind == MAPPING) return read_mapping(in, fact, as);
         if (kind == MARKING) return read_marking(in, fact, as);
         if (kind == REMARK) return read_remark(in, fact, as);
@@ -338,7 +335,7 @@ struct nvue_port *nvue_port(struct nvue *in, const char *name, uint32_t line, ui
 
 static bool read_port_link(struct nvue *in, const struct nvue_fact *fact, uint32_t p, struct nvue_port *port)
 {
-    const char *key = fact->words > 3 ? fact->word[3] : "", *value = fact->words > 4 ? fact->word[4] : "";
+    const char *key = fact->word[3], *value = fact->word[4];
     uint32_t at = fact->line;
     uint64_t rate;
     int64_t mtu;
@@ -366,10 +363,7 @@ static bool read_port_link(struct nvue *in, const struct nvue_fact *fact, uint32
 /* A packet that enters a tunnel needs its DSCP outside too, or the fabric in between does not see its class. */
 static bool read_tunnel(struct nvue *in, const struct nvue_fact *fact)
 {
-    bool dscp = fact->words > 5 && strcmp(fact->word[1], "vxlan") == 0 && strcmp(fact->word[3], "dscp") == 0 &&
-                strcmp(fact->word[4], "action") == 0;
-
-    if (!dscp) return false;
+    if (!nvue_says(fact, "nve vxlan * dscp action *")) return false;
     if (strcmp(fact->word[2], "encapsulation") == 0 && strcmp(fact->word[5], "copy") != 0)
         NOTE(in, fact->line, "MAP004", CONFIG_NONE, "vxlan: a packet's DSCP is not copied to the outside ('%.20s')",
              fact->word[5]);
@@ -379,7 +373,7 @@ static bool read_tunnel(struct nvue *in, const struct nvue_fact *fact)
 /* `... adaptive-routing state enabled`, or `enable on`; `at` is the word behind which it stands. */
 static bool read_adaptive(struct nvue *in, const struct nvue_fact *fact, uint32_t at, bool port)
 {
-    const char *key = fact->words > at ? fact->word[at] : "", *value = fact->words > at + 1 ? fact->word[at + 1] : "";
+    const char *key = fact->word[at], *value = fact->word[at + 1];
 
     if (strcmp(key, "enable") != 0 && strcmp(key, "state") != 0) return strcmp(key, "link-utilization-threshold") == 0;
     if (port && on_word(value)) in->adaptive_ports = true;
@@ -394,7 +388,7 @@ static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char 
     uint32_t p = CONFIG_NONE;
     struct nvue_port *port = nvue_port(in, name, fact->head, &p);
     bool range = strpbrk(fact->word[1], ",-") != NULL;
-    const char *section = fact->words > 2 ? fact->word[2] : "", *key = fact->words > 3 ? fact->word[3] : "";
+    const char *section = fact->word[2], *key = fact->word[3];
 
     if (!port) return true;
     if (range && port->first == fact->head) port->shared = true;
@@ -450,7 +444,7 @@ static bool read_bond(struct nvue *in, const struct nvue_fact *fact)
 /* `swp1`, `swp1-4`, `swp1s0-3`, `swp1,swp3`, `swp1-2,5`: each port of the list. */
 static bool read_interfaces(struct nvue *in, const struct nvue_fact *fact)
 {
-    const char *list = fact->words > 1 ? fact->word[1] : "";
+    const char *list = fact->word[1];
     bool known = true;
 
     if (strncmp(list, "bond", 4) == 0) return read_bond(in, fact);
@@ -481,22 +475,19 @@ static bool read_interfaces(struct nvue *in, const struct nvue_fact *fact)
 static void not_read(struct nvue *in, const struct nvue_fact *fact)
 {
     char section[192];
-    bool port = strcmp(fact->word[0], "interface") == 0 && fact->words > 2;
+    const char *const *word = fact->word;
+    bool port = strcmp(word[0], "interface") == 0 && fact->words > 2, qos = strcmp(word[port ? 2 : 0], "qos") == 0;
+    const char *deeper = qos ? word[3] : "";
 
     if (port)
-        snprintf(section, sizeof(section), "interface: %.60s%s%.60s", fact->word[2],
-                 strcmp(fact->word[2], "qos") == 0 ? " " : "",
-                 strcmp(fact->word[2], "qos") == 0 && fact->words > 3 ? fact->word[3] : "");
+        snprintf(section, sizeof(section), "interface: %.60s%s%.60s", word[2], qos ? " " : "", deeper);
     else
-        snprintf(section, sizeof(section), "%.60s%s%.60s%s%.60s", fact->word[0], fact->words > 1 ? " " : "",
-                 fact->words > 1 ? fact->word[1] : "", strcmp(fact->word[0], "qos") == 0 && fact->words > 3 ? " " : "",
-                 strcmp(fact->word[0], "qos") == 0 && fact->words > 3 ? fact->word[3] : "");
+        snprintf(section, sizeof(section), "%.60s%s%.60s%s%.60s", word[0], fact->words > 1 ? " " : "", word[1],
+                 qos && fact->words > 3 ? " " : "", deeper);
     for (uint32_t i = 0; i < in->seens; i++)
         if (strcmp(in->seen[i], section) == 0) return;
-    if (in->seens < sizeof(in->seen) / sizeof(in->seen[0])) {
-        const char *kept = arena_strndup(in->arena, section, strlen(section));
-        if (kept) in->seen[in->seens++] = kept;
-    }
+    if (in->seens < sizeof(in->seen) / sizeof(in->seen[0]))
+        in->seen[in->seens++] = arena_strndup(in->arena, section, strlen(section));
     NOTE(in, fact->line, NULL, CONFIG_NONE, "%s is not read", section);
 }
 
@@ -505,9 +496,8 @@ static bool read_system(struct nvue *in, const struct nvue_fact *fact)
 {
     static const char *const fields[] = {"source-ip", "destination-ip", "source-port"};
 
-    if (fact->words > 1 && (strcmp(fact->word[1], "hostname") == 0 || strcmp(fact->word[1], "lldp") == 0)) return true;
-    if (fact->words < 5 || strcmp(fact->word[1], "forwarding") != 0 || strcmp(fact->word[2], "ecmp-hash") != 0)
-        return false;
+    if (nvue_says(fact, "system hostname") || nvue_says(fact, "system lldp")) return true;
+    if (!nvue_says(fact, "system forwarding ecmp-hash * *")) return false;
     for (unsigned i = 0; i < 3; i++) {
         if (strcmp(fact->word[3], fields[i]) != 0) continue;
         in->hash_off = on_word(fact->word[4]) ? in->hash_off & ~(1u << i) : in->hash_off | 1u << i;
@@ -536,9 +526,7 @@ static void move_roce(struct nvue *in)
 
     for (uint32_t f = 0; f < in->facts.count; f++) {
         const struct nvue_fact *fact = &in->facts.fact[f];
-        if (fact->words < 5 || strcmp(fact->word[0], "qos") != 0 || strcmp(fact->word[1], "pfc") != 0 ||
-            strcmp(fact->word[2], "default-global") != 0 || strcmp(fact->word[3], "switch-priority") != 0)
-            continue;
+        if (!nvue_says(fact, "qos pfc default-global switch-priority *")) continue;
         bool is_own = strchr(fact->word[4], '3') != NULL;
         own = own || is_own;
         other = other || !is_own;
@@ -555,7 +543,7 @@ static int import_facts(struct nvue *in)
     if (result < 0) return result;
     for (uint32_t f = 0; f < in->facts.count && !name; f++) {
         const struct nvue_fact *fact = &in->facts.fact[f];
-        if (fact->words < 3 || strcmp(fact->word[0], "system") != 0 || strcmp(fact->word[1], "hostname") != 0) continue;
+        if (!nvue_says(fact, "system hostname *")) continue;
         line = fact->line;
         if (fact->word[2][strspn(fact->word[2], "x")]) name = fact->word[2]; /* a template has no name yet */
         in->whole = true;
@@ -566,15 +554,12 @@ static int import_facts(struct nvue *in)
     nvue_find_breakouts(in);
     for (uint32_t f = 0; f < in->facts.count; f++) {
         const struct nvue_fact *fact = &in->facts.fact[f];
-        bool known = false;
-        if (strcmp(fact->word[0], "interface") == 0) known = read_interfaces(in, fact);
-        if (strcmp(fact->word[0], "qos") == 0) known = read_qos(in, fact);
-        if (strcmp(fact->word[0], "nve") == 0) known = read_tunnel(in, fact);
-        if (strcmp(fact->word[0], "system") == 0) known = read_system(in, fact);
-        if (strcmp(fact->word[0], "service") == 0) known = fact->words > 1 && strcmp(fact->word[1], "lldp") == 0;
-        if (strcmp(fact->word[0], "router") == 0)
-            known =
-                fact->words > 1 && strcmp(fact->word[1], "adaptive-routing") == 0 && read_adaptive(in, fact, 2, false);
+        bool known = nvue_says(fact, "service lldp");
+        if (nvue_says(fact, "interface")) known = read_interfaces(in, fact);
+        if (nvue_says(fact, "qos")) known = read_qos(in, fact);
+        if (nvue_says(fact, "nve")) known = read_tunnel(in, fact);
+        if (nvue_says(fact, "system")) known = read_system(in, fact);
+        if (nvue_says(fact, "router adaptive-routing")) known = read_adaptive(in, fact, 2, false);
         if (!known) not_read(in, fact);
     }
     move_roce(in);

@@ -24,8 +24,8 @@
 #define NVUE_RATE_STEP 1000000000u
 
 #define NVUE_WORDS 16
-struct nvue_fact { /* `nv set` without its two words; or the keys of a YAML value and the value */
-    const char *word[NVUE_WORDS];
+struct nvue_fact {                /* `nv set` without its two words; or the keys of a YAML value and the value */
+    const char *word[NVUE_WORDS]; /* behind the last: "" */
     uint32_t words;
     uint32_t line;
     uint32_t head; /* where its second key stands: an interface's name, in YAML a line of its own */
@@ -40,6 +40,8 @@ struct nvue_facts {
 /* YAML (`- set:`) or a list of `nv set` commands.  0 or -EINVAL with errors. */
 int nvue_facts_read(struct config_set *set, const struct config_text *text, struct arena *arena,
                     struct nvue_facts *ret);
+/* Does it begin with these words?  `*` is any. */
+bool nvue_says(const struct nvue_fact *fact, const char *path);
 bool nvue_is_commands(const char *text, size_t length);
 
 int nvue_import(struct config_set *set, const struct config_text *text);
