@@ -231,6 +231,16 @@ static const struct said_line nxos_interface[] = {
     {NULL, NULL},
 };
 #undef STATEMENT
+#define FOREIGN(pattern, instead) {pattern, instead},
+static const struct said_line eos_foreign[] = {
+#include "config/eos/foreign.def"
+    {NULL, NULL},
+};
+static const struct said_line nxos_foreign[] = {
+#include "config/nxos/foreign.def"
+    {NULL, NULL},
+};
+#undef FOREIGN
 
 static const struct statements {
     const char *system, *of;
@@ -240,8 +250,10 @@ static const struct statements {
     {"eos", "an interface", eos_interface},
     {"eos", "a qos profile, and an interface before its profile", eos_qos},
     {"eos", "a queue", eos_queue},
+    {"eos", "another system, or of none (SYN001)", eos_foreign},
     {"nxos", "the switch", nxos_system},
     {"nxos", "an interface", nxos_interface},
+    {"nxos", "another system, or of none (SYN001)", nxos_foreign},
 };
 #define STATEMENTS (sizeof statements / sizeof statements[0])
 

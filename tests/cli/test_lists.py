@@ -106,13 +106,13 @@ class Lists(Case):
         prices = re.findall(r'(?m)^PRICE\(\w+, "([\w-]+)", (\d+), (\d+), (\w+)', (SOURCE / "src" / "fabric" / "prices.def").read_text())
         self.assertEqual(re.findall(r"(?m)^  ([a-z][\w-]*) +([\d.]+) (USD|W|x) +.+, \d{4}$", rocelab("help", "prices").stdout),
                          [(name + (f"-{rate}G" if rate != "0" else ""), f"{int(milli) / 1000:g}", {"X": "x"}.get(unit, unit)) for name, rate, milli, unit in prices])
-        for system, lists in (("nxos", ["system", "interface"]), ("eos", ["system", "interface", "qos", "queue"])):
+        for system, lists in (("nxos", ["system", "interface", "foreign"]), ("eos", ["system", "interface", "qos", "queue", "foreign"])):
             text = rocelab("help", "statements", system).stdout
             self.assertIn("  shutdown, no shutdown           `up`\n", text)
             self.assertLessEqual(max(map(len, text.splitlines())), 100)
             self.assertIn(text, rocelab("help", "statements").stdout)
             for name in lists:
-                for pattern, _ in rows(f"config/{system}/{name}.def", "STATEMENT"):
+                for pattern, _ in rows(f"config/{system}/{name}.def", "FOREIGN" if name == "foreign" else "STATEMENT"):
                     self.assertRegex(text, rf"(?m)(^  |, ){re.escape(pattern)}(,|  |$)")
         self.assertEqual(rocelab("help", "--json", "models").returncode, 2)
         self.assertIn("of eos and nxos, not of 'sonic'", rocelab("help", "statements", "sonic").stderr)

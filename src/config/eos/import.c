@@ -239,23 +239,9 @@ static void join_channel(const struct eos *eos, const struct eos_port *ports, ui
 }
 
 static const struct lines_foreign foreign[] = {
-    {"priority-flow-control mode ...", "a command of NX-OS; `priority-flow-control on` is meant"},
-    {"priority-flow-control watch-dog-interval ...", "a command of NX-OS; `priority-flow-control pause watchdog ...`"},
-    {"priority-flow-control watchdog ...", "no such command; `priority-flow-control pause watchdog ...` is meant"},
-    {"priority-flow-control watch dog ...", "no such command; `priority-flow-control pause watchdog ...` is meant"},
-    {"random-detect ecn minimum-threshold # maximum-threshold # ...", "each threshold has its unit: 512 kbytes"},
-    {"random-detect minimum-threshold ...", "a command of NX-OS; `random-detect ecn minimum-threshold ...` is meant"},
-    {"queue-monitor ecn ...", "no such command; `random-detect ecn ...` in a queue is meant"},
-    {"ecn dscp ...", "no such command; ECN is of a queue"},
-    {"dcbx pfc ...", "no such command; `priority-flow-control priority 3 no-drop` is meant"},
-    {"qos list ...", "no such command; `priority-flow-control priority 3 no-drop` is meant"},
-    {"policy-map type network-qos ...", "a command of NX-OS; EOS has qos profiles"},
-    {"policy-map type queuing ...", "a command of NX-OS; EOS has qos profiles"},
-    {"class type queuing ...", "a command of NX-OS; `uc-tx-queue 3` is meant"},
-    {"class type network-qos ...", "a command of NX-OS; `priority-flow-control priority 3 no-drop` is meant"},
-    {"pause pfc-cos ...", "a command of NX-OS; `priority-flow-control priority 3 no-drop` is meant"},
-    {"set qos-group ...", "a command of NX-OS; `set traffic-class` is meant"},
-    {"system qos", "a command of NX-OS"},
+#define FOREIGN(pattern, instead) {pattern, instead},
+#include "config/eos/foreign.def"
+#undef FOREIGN
     {NULL, NULL},
 };
 

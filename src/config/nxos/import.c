@@ -144,24 +144,9 @@ static bool belongs(const struct line *block, const struct line *line, bool flat
 }
 
 static const struct lines_foreign foreign[] = {
-    {"hardware qos pfc-watchdog ...", "no such command; `priority-flow-control watch-dog-interval on` is meant"},
-    {"congestion-control ecn ...", "no such command; ECN is `random-detect ... ecn` in a policy of type queuing"},
-    {"priority-flow-control watch-dog-interval #", "watch-dog-interval takes on or off"},
-    {"priority-flow-control watch-dog on", "`priority-flow-control watch-dog-interval on` is meant"},
-    {"priority-flow-control watch-dog action ...", "`priority-flow-control watch-dog-interval on` is meant"},
-    {"pause buffer-size #", "it needs pause-threshold and resume-threshold, in an input policy of type queuing"},
-    {"random-detect ecn minimum-threshold ...",
-     "words in the order of EOS; `random-detect minimum-threshold ... ecn` is meant"},
-    {"class type network-qos * / ...", "two commands in a line"},
-    {"priority-flow-control on", "a command of EOS; `priority-flow-control mode on` is meant"},
-    {"priority-flow-control priority ...", "a command of EOS; `pause pfc-cos` in a network-qos policy is meant"},
-    {"priority-flow-control pause ...", "a command of EOS; `priority-flow-control watch-dog-interval on` is meant"},
-    {"qos profile ...", "a command of EOS; NX-OS has policy-maps"},
-    {"qos map ...", "a command of EOS; NX-OS has class-maps and `set qos-group`"},
-    {"qos trust ...", "a command of EOS; NX-OS classifies with a policy of type qos"},
-    {"service-profile ...", "a command of EOS; `service-policy type ...` is meant"},
-    {"uc-tx-queue ...", "a command of EOS; `class type queuing c-out-8q-q3` is meant"},
-    {"tx-queue ...", "a command of EOS; `class type queuing c-out-8q-q3` is meant"},
+#define FOREIGN(pattern, instead) {pattern, instead},
+#include "config/nxos/foreign.def"
+#undef FOREIGN
     {NULL, NULL},
 };
 

@@ -16,32 +16,6 @@
 
 #define POINTER_BYTES 512
 
-static const struct table {
-    const char *name;
-    unsigned families;
-    bool of_ports; /* rows begin with a port, and one that is not approved goes */
-    bool partly;   /* other fields than the approved ones stay */
-} tables[] = {
-    {"PORT", FIX_MTU | FIX_RATE | FIX_UP, false, true},
-    {"CABLE_LENGTH", FIX_CABLING | FIX_BUFFERS, false, true},
-    {"DSCP_TO_TC_MAP", FIX_MAPS, false, false},
-    {"DOT1P_TO_TC_MAP", FIX_MAPS, false, false},
-    {"TC_TO_QUEUE_MAP", FIX_MAPS, false, false},
-    {"TC_TO_PRIORITY_GROUP_MAP", FIX_MAPS | FIX_BUFFERS, false, false},
-    {"MAP_PFC_PRIORITY_TO_QUEUE", FIX_MAPS | FIX_PFC, false, false},
-    {"PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", FIX_MAPS | FIX_PFC, false, false},
-    {"PORT_QOS_MAP", FIX_MAPS | FIX_PFC | FIX_WATCHDOG, true, false},
-    {"SCHEDULER", FIX_SHARES | FIX_ECN, false, false},
-    {"WRED_PROFILE", FIX_SHARES | FIX_ECN, false, false},
-    {"QUEUE", FIX_SHARES | FIX_ECN, true, false},
-    {"BUFFER_POOL", FIX_BUFFERS, false, false},
-    {"BUFFER_PROFILE", FIX_BUFFERS, false, false},
-    {"BUFFER_PG", FIX_BUFFERS, true, false},
-    {"BUFFER_QUEUE", FIX_BUFFERS, true, false},
-    {"PFC_WD", FIX_WATCHDOG, true, false},
-};
-#define TABLES (sizeof tables / sizeof tables[0])
-
 struct patch {
     struct sonic_rows approved, running;
     const struct fix *fix;
@@ -142,7 +116,7 @@ static void row_value(FILE *to, const struct sonic_row *row)
 }
 
 /* A whole table, where the device has none. */
-static void add_table(struct patch *patch, const struct table *table)
+static void add_table(struct patch *patch, const struct sonic_known *table)
 {
     char buf[POINTER_BYTES];
     bool any = false;
@@ -160,7 +134,7 @@ static void add_table(struct patch *patch, const struct table *table)
     fputs("}}", patch->to);
 }
 
-static void change_row(struct patch *patch, const struct table *table, const struct sonic_row *row)
+static void change_row(struct patch *patch, const struct sonic_known *table, const struct sonic_row *row)
 {
     const struct sonic_row *now = sonic_row_find(&patch->running, row->table, row->key);
     char buf[POINTER_BYTES];
@@ -176,16 +150,16 @@ static void change_row(struct patch *patch, const struct table *table, const str
         const char *has = sonic_field(now, item->key, NULL);
         if (item->type == TREE_SCALAR && (!has || strcmp(has, item->text) != 0)) add_field(patch, row, item);
     }
-    for (const struct tree *item = now->fields->first; item && !table->partly; item = item->next)
+    for (const struct tree *item = now->fields->first; item && table->how != SONIC_PARTLY; item = item->next)
         if (!sonic_field(row, item->key, NULL)) remove_at(patch, row->table, row->key, item->key);
 }
 
-static bool concerned(const struct patch *patch, const struct table *table)
+static bool concerned(const struct patch *patch, const struct sonic_known *table)
 {
     return table->families & patch->fix->families;
 }
 
-static void remove_rows(struct patch *patch, const struct table *table)
+static void remove_rows(struct patch *patch, const struct sonic_known *table)
 {
     for (uint32_t r = 0; r < patch->running.count; r++) {
         const struct sonic_row *row = &patch->running.row[r];
@@ -198,18 +172,17 @@ static void remove_rows(struct patch *patch, const struct table *table)
 static void write_patch(struct patch *patch)
 {
     fputs("[\n", patch->to);
-    for (size_t t = 0; t < TABLES; t++)
-        if (concerned(patch, &tables[t]) && tables[t].of_ports) remove_rows(patch, &tables[t]);
-    for (size_t t = 0; t < TABLES; t++) {
-        bool approved = sonic_has_table(&patch->approved, tables[t].name);
-        if (!concerned(patch, &tables[t]) || !approved) continue;
-        if (!sonic_has_table(&patch->running, tables[t].name)) {
-            add_table(patch, &tables[t]);
+    for (const struct sonic_known *table = sonic_known; table->name; table++)
+        if (concerned(patch, table) && table->how == SONIC_OF_PORTS) remove_rows(patch, table);
+    for (const struct sonic_known *table = sonic_known; table->name; table++) {
+        if (!concerned(patch, table) || !sonic_has_table(&patch->approved, table->name)) continue;
+        if (!sonic_has_table(&patch->running, table->name)) {
+            add_table(patch, table);
             continue;
         }
         for (uint32_t r = 0; r < patch->approved.count; r++) {
             const struct sonic_row *row = &patch->approved.row[r];
-            if (strcmp(row->table, tables[t].name) == 0) change_row(patch, &tables[t], row);
+            if (strcmp(row->table, table->name) == 0) change_row(patch, table, row);
         }
     }
     fputs(patch->any ? "\n]\n" : "]\n", patch->to);

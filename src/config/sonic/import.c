@@ -19,20 +19,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/units.h"
 #include "config/sonic/sonic_int.h"
 #include "config/words.h"
 #include "fabric/errors.h"
 #include "fabric/qos/models.h"
-
-/* Tables that carry something for RoCE and are read. */
-static const char known_tables[] =
-    "PORT CABLE_LENGTH PORT_QOS_MAP DSCP_TO_TC_MAP DOT1P_TO_TC_MAP TC_TO_QUEUE_MAP"
-    " TC_TO_PRIORITY_GROUP_MAP MAP_PFC_PRIORITY_TO_QUEUE PFC_PRIORITY_TO_PRIORITY_GROUP_MAP SCHEDULER"
-    " QUEUE WRED_PROFILE BUFFER_POOL BUFFER_PROFILE BUFFER_PG BUFFER_QUEUE PFC_WD DEVICE_METADATA"
-    " LOSSLESS_TRAFFIC_PATTERN DEFAULT_LOSSLESS_BUFFER_PARAMETER TC_TO_DSCP_MAP DEVICE_NEIGHBOR"
-    " DEVICE_NEIGHBOR_METADATA INTERFACE SWITCH_HASH LLDP LLDP_PORT BUFFER_PORT_INGRESS_PROFILE_LIST"
-    " BUFFER_PORT_EGRESS_PROFILE_LIST VERSIONS";
 
 bool sonic_number(const char *text, int64_t low, int64_t high, int64_t *ret)
 {
@@ -104,32 +94,6 @@ static const char *own_key(struct sonic *in, const struct sonic_row *row)
     return port + 1;
 }
 
-/* Calls `each` for every port of a key: `Ethernet0`, `Ethernet0,Ethernet4`, each with what is behind the bar. */
-static void each_port(struct sonic *in, const struct sonic_row *row,
-                      void (*each)(struct sonic *, struct sonic_port *, const struct sonic_row *, const char *rest))
-{
-    const char *key = own_key(in, row);
-
-    if (!key) {
-        if (!in->foreign++) in->foreign_line = row->line;
-        return;
-    }
-    const char *bar = strchr(key, '|');
-    size_t length = bar ? (size_t)(bar - key) : strlen(key);
-    for (size_t at = 0; at < length;) {
-        size_t part = strcspn(key + at, ",|");
-        char name[FABRIC_NAME];
-        if (at + part > length) part = length - at;
-        if (part > 0 && part < sizeof(name)) {
-            memcpy(name, key + at, part);
-            name[part] = 0;
-            struct sonic_port *port = sonic_port_get(in, name, row->line);
-            if (port) each(in, port, row, bar ? bar + 1 : "");
-        }
-        at += part + 1;
-    }
-}
-
 /* `3`, `3-4`: bits. */
 static unsigned range_bits(struct sonic *in, const struct sonic_row *row, const char *text)
 {
@@ -154,38 +118,6 @@ static unsigned range_bits(struct sonic *in, const struct sonic_row *row, const 
     return bits;
 }
 
-static void lay_port(struct sonic *in, struct sonic_port *port, const struct sonic_row *row, const char *rest)
-{
-    (void)in;
-    (void)rest;
-    port->port_row = row;
-}
-static void lay_qos(struct sonic *in, struct sonic_port *port, const struct sonic_row *row, const char *rest)
-{
-    (void)in;
-    (void)rest;
-    port->qos = row;
-    port->used = true;
-}
-static void lay_watchdog(struct sonic *in, struct sonic_port *port, const struct sonic_row *row, const char *rest)
-{
-    (void)in;
-    (void)rest;
-    port->watchdog = row;
-    port->used = true;
-}
-#define LAY(name, member)                                                                                              \
-    static void name(struct sonic *in, struct sonic_port *port, const struct sonic_row *row, const char *rest)         \
-    {                                                                                                                  \
-        unsigned bits = range_bits(in, row, rest);                                                                     \
-        port->used = true;                                                                                             \
-        for (unsigned b = 0; b < FABRIC_PRIOS; b++)                                                                    \
-            if (bits >> b & 1) port->member[b] = row;                                                                  \
-    }
-LAY(lay_queue, queue)
-LAY(lay_pg, pg)
-LAY(lay_buffer_queue, buffer_queue)
-
 static void lay_cables(struct sonic *in, const struct sonic_row *row)
 {
     for (const struct tree *item = row->fields->first; item; item = item->next) {
@@ -194,13 +126,59 @@ static void lay_cables(struct sonic *in, const struct sonic_row *row)
     }
 }
 
+/* Where a port keeps rows of a table: one, or one for each number behind the bar. */
+struct laying {
+    const char *table;
+    size_t at;
+    bool numbered;
+};
+
+static void lay_row(struct sonic *in, struct sonic_port *port, const struct sonic_row *row, const char *rest,
+                    const struct laying *as)
+{
+    const struct sonic_row **to = (const struct sonic_row **)((char *)port + as->at);
+    unsigned bits = as->numbered ? range_bits(in, row, rest) : 1;
+
+    port->used |= as->at != offsetof(struct sonic_port, port_row);
+    for (unsigned b = 0; b < FABRIC_PRIOS; b++)
+        if (bits >> b & 1) to[b] = row;
+}
+
+/* On every port of a key: `Ethernet0`, `Ethernet0,Ethernet4`, each with what is behind the bar. */
+static void lay_ports(struct sonic *in, const struct sonic_row *row, const struct laying *as)
+{
+    const char *key = own_key(in, row);
+
+    if (!key) {
+        if (!in->foreign++) in->foreign_line = row->line;
+        return;
+    }
+    const char *bar = strchr(key, '|');
+    size_t length = bar ? (size_t)(bar - key) : strlen(key);
+    for (size_t at = 0; at < length;) {
+        size_t part = strcspn(key + at, ",|");
+        char name[FABRIC_NAME];
+        if (at + part > length) part = length - at;
+        if (part > 0 && part < sizeof(name)) {
+            memcpy(name, key + at, part);
+            name[part] = 0;
+            struct sonic_port *port = sonic_port_get(in, name, row->line);
+            if (port) lay_row(in, port, row, bar ? bar + 1 : "", as);
+        }
+        at += part + 1;
+    }
+}
+
 static void lay_rows(struct sonic *in)
 {
-    static const struct {
-        const char *table;
-        void (*lay)(struct sonic *, struct sonic_port *, const struct sonic_row *, const char *);
-    } tables[] = {{"PORT", lay_port},    {"PORT_QOS_MAP", lay_qos},          {"QUEUE", lay_queue},
-                  {"BUFFER_PG", lay_pg}, {"BUFFER_QUEUE", lay_buffer_queue}, {"PFC_WD", lay_watchdog}};
+    static const struct laying tables[] = {
+        {"PORT", offsetof(struct sonic_port, port_row), false},
+        {"PORT_QOS_MAP", offsetof(struct sonic_port, qos), false},
+        {"QUEUE", offsetof(struct sonic_port, queue), true},
+        {"BUFFER_PG", offsetof(struct sonic_port, pg), true},
+        {"BUFFER_QUEUE", offsetof(struct sonic_port, buffer_queue), true},
+        {"PFC_WD", offsetof(struct sonic_port, watchdog), false},
+    };
 
     for (unsigned t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
         for (uint32_t r = 0; r < in->rows.count; r++) {
@@ -211,7 +189,7 @@ static void lay_rows(struct sonic *in)
                 if (t == 5) in->watchdog = row;
                 continue;
             }
-            each_port(in, row, tables[t].lay);
+            lay_ports(in, row, &tables[t]);
         }
     }
     for (uint32_t r = 0; r < in->rows.count; r++)
@@ -284,12 +262,7 @@ static const struct switch_model *say_model(struct sonic *in)
 
 static bool table_known(const struct tree *table)
 {
-    size_t length = strcspn(table->key, "|");
-
-    char name[64];
-
-    snprintf(name, sizeof(name), "%.*s", (int)length, table->key);
-    return length < sizeof(name) && words_have(known_tables, name);
+    return sonic_table_read(table->key, strcspn(table->key, "|")) != NULL;
 }
 
 /* Could this table have a say in what becomes of a RoCE packet? */
@@ -387,37 +360,13 @@ static void read_ends(struct sonic *in)
 /* Fields that are not read, of the tables that are. */
 static void note_fields(struct sonic *in)
 {
-    static const struct {
-        const char *table, *fields;
-    } known[] = {
-        {"PORT_QOS_MAP", " dscp_to_tc_map dot1p_to_tc_map tc_to_queue_map tc_to_pg_map pfc_to_queue_map pfc_to_pg_map"
-                         " pfc_enable pfcwd_sw_enable tc_to_dscp_map "},
-        {"SCHEDULER", " type weight priority meter_type "},
-        {"QUEUE", " scheduler wred_profile "},
-        {"WRED_PROFILE", " ecn wred_green_enable wred_yellow_enable wred_red_enable green_min_threshold"
-                         " green_max_threshold green_drop_probability yellow_min_threshold yellow_max_threshold"
-                         " yellow_drop_probability red_min_threshold red_max_threshold red_drop_probability "},
-        {"BUFFER_POOL", " type mode size xoff percentage "},
-        {"BUFFER_PROFILE", " pool size xon xoff xon_offset dynamic_th static_th headroom_type"
-                           " packet_discard_action "},
-        {"BUFFER_PG", " profile "},
-        {"BUFFER_QUEUE", " profile "},
-        {"PFC_WD", " action detection_time restoration_time POLL_INTERVAL "},
-        {"SWITCH_HASH", " ecmp_hash lag_hash ecmp_hash_algorithm lag_hash_algorithm "},
-    };
-
     for (uint32_t r = 0; r < in->rows.count; r++) {
         const struct sonic_row *row = &in->rows.row[r];
-        for (unsigned t = 0; t < sizeof(known) / sizeof(known[0]); t++) {
-            if (strcmp(row->table, known[t].table) != 0) continue;
-            for (const struct tree *item = row->fields->first; item; item = item->next) {
-                char word[64];
-                snprintf(word, sizeof(word), " %.60s ", item->key);
-                if (strstr(known[t].fields, word)) continue;
+        const struct sonic_known *known = sonic_table_read(row->table, strlen(row->table));
+        for (const struct tree *item = known && known->fields[0] ? row->fields->first : NULL; item; item = item->next)
+            if (!words_have(known->fields, item->key))
                 NOTE(in, item->key_at.line, NULL, CONFIG_NONE, "%s %.60s: field '%.60s' is not read", row->table,
                      row->key, item->key);
-            }
-        }
     }
 }
 

@@ -10,8 +10,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/fix.h"
 #include "config/unsupported.h"
 #include "fabric/fabric.h"
+
+const struct sonic_known sonic_known[] = {
+#define TABLE(name, fields, families, how) {#name, fields, families, how},
+#include "config/sonic/tables.def"
+#undef TABLE
+    {NULL, NULL, 0, SONIC_WHOLE},
+};
+
+const struct sonic_known *sonic_table_read(const char *name, size_t length)
+{
+    for (const struct sonic_known *table = sonic_known; table->name; table++)
+        if (strlen(table->name) == length && strncmp(table->name, name, length) == 0) return table;
+    return NULL;
+}
 
 int sonic_guess(const char *text, size_t length)
 {

@@ -23,6 +23,14 @@
 #define SONIC_POLL_MIN_MS 100u
 #define SONIC_POLL_MAX_MS 1000u
 
+struct sonic_known {                                        /* a table that is read */
+    const char *name, *fields;                              /* words.h; "": any */
+    unsigned families;                                      /* of drifts that it mends */
+    enum { SONIC_WHOLE, SONIC_PARTLY, SONIC_OF_PORTS } how; /* other fields stay; rows of ports, which may have to go */
+};
+extern const struct sonic_known sonic_known[];                               /* ends with a NULL name */
+const struct sonic_known *sonic_table_read(const char *name, size_t length); /* NULL: it is not */
+
 int sonic_import(struct config_set *set, const struct config_text *text);
 int sonic_emit(const struct config_emit *emit);
 int sonic_fix(const struct fix *fix); /* a JSON patch (RFC 6902) */
