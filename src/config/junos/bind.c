@@ -39,16 +39,16 @@ static void read_level(struct junos *in, struct junos_node *node, struct junos_b
 static void read_control(struct junos *in, struct junos_node *cos, struct junos_node *node, struct junos_binding *as)
 {
     struct junos_node *profile = junos_value(&in->tree, node, "output-traffic-control-profile");
-    struct junos_node *sets = junos_get(&in->tree, node, "forwarding-class-set");
-    struct junos_node *profiles = cos ? junos_get(&in->tree, cos, "traffic-control-profiles") : NULL;
+    struct junos_node *profiles = junos_get(&in->tree, cos, "traffic-control-profiles");
 
-    for (struct junos_node *set = sets ? sets->first : NULL; set && !profile; set = set->next) {
+    for (struct junos_node *set = junos_first(&in->tree, node, "forwarding-class-set"); set && !profile;
+         set = set->next) {
         profile = junos_value(&in->tree, set, "output-traffic-control-profile");
         junos_known_all(set);
     }
     if (!profile || as->map || !cos) return;
     struct junos_node *of = profiles ? junos_child(&in->tree, profiles, profile->word) : NULL;
-    struct junos_node *map = of ? junos_value(&in->tree, of, "scheduler-map") : NULL;
+    struct junos_node *map = junos_value(&in->tree, of, "scheduler-map");
     if (!of)
         NOTE(in, profile->line, "MAP007", CONFIG_NONE, "traffic-control-profile %.60s is not defined", profile->word);
     take_value(map, &as->map, &as->map_line);
@@ -56,13 +56,12 @@ static void read_control(struct junos *in, struct junos_node *cos, struct junos_
 
 static void read_entry(struct junos *in, struct junos_node *cos, struct junos_node *node, struct junos_binding *as)
 {
-    struct junos_node *units = junos_get(&in->tree, node, "unit");
 
     *as = (struct junos_binding){.line = node->line};
     junos_known(node);
     read_level(in, node, as);
     read_control(in, cos, node, as);
-    for (struct junos_node *unit = units ? units->first : NULL; unit; unit = unit->next) {
+    for (struct junos_node *unit = junos_first(&in->tree, node, "unit"); unit; unit = unit->next) {
         unit->known = true;
         read_level(in, unit, as);
     }
@@ -116,7 +115,7 @@ static bool is_cos_only(const struct junos_node *interfaces)
 
 struct junos_node *junos_cos_interfaces(struct junos *in, struct junos_node *cos)
 {
-    struct junos_node *entries = cos ? junos_get(&in->tree, cos, "interfaces") : NULL;
+    struct junos_node *entries = junos_get(&in->tree, cos, "interfaces");
     struct junos_node *outer = junos_child(&in->tree, &in->tree.root, "interfaces");
 
     if (entries || !cos || !outer || !is_cos_only(outer)) return entries;

@@ -128,15 +128,13 @@ static void read_class(struct junos *in, struct junos_node *node)
 /* `class NAME queue-num N`, and the older `queue N NAME`. */
 static void read_classes(struct junos *in, struct junos_node *cos)
 {
-    struct junos_node *classes = junos_get(&in->tree, cos, "forwarding-classes class");
-    struct junos_node *queues = junos_get(&in->tree, cos, "forwarding-classes queue");
     uint32_t number;
 
     for (unsigned i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
         in->class[in->classes++] = defaults[i];
-    for (struct junos_node *at = classes ? classes->first : NULL; at; at = at->next)
+    for (struct junos_node *at = junos_first(&in->tree, cos, "forwarding-classes class"); at; at = at->next)
         read_class(in, at);
-    for (struct junos_node *at = queues ? queues->first : NULL; at; at = at->next) {
+    for (struct junos_node *at = junos_first(&in->tree, cos, "forwarding-classes queue"); at; at = at->next) {
         struct junos_class *class = at->last ? class_add(in, at->last->word) : NULL;
         if (!class || !junos_number(in, at, 0, 11, &number)) continue;
         junos_known(at->last);
@@ -171,7 +169,6 @@ static void read_classifier(struct junos *in, struct junos_node *node, bool ieee
 {
     if (in->classifiers == in->named) return;
     struct junos_classifier *as = &in->classifier[in->classifiers++];
-    struct junos_node *classes = junos_get(&in->tree, node, "forwarding-class");
     struct junos_node *import = junos_value(&in->tree, node, "import");
 
     *as = (struct junos_classifier){.name = node->word, .line = node->line, .ieee = ieee};
@@ -182,12 +179,11 @@ static void read_classifier(struct junos *in, struct junos_node *node, bool ieee
         as->class[48] = as->class[56] = (int8_t)control;
         in->class[control].used = true;
     }
-    for (struct junos_node *at = classes ? classes->first : NULL; at; at = at->next) {
+    for (struct junos_node *at = junos_first(&in->tree, node, "forwarding-class"); at; at = at->next) {
         int class = junos_class_find(in, at->word, at->line);
-        struct junos_node *losses = junos_get(&in->tree, at, "loss-priority");
         if (class >= 0) in->class[class].used = true;
         at->known = true;
-        for (struct junos_node *loss = losses ? losses->first : NULL; loss; loss = loss->next) {
+        for (struct junos_node *loss = junos_first(&in->tree, at, "loss-priority"); loss; loss = loss->next) {
             struct junos_node *points = junos_get(&in->tree, loss, "code-points");
             if (points) classify(in, as, points, class);
         }
@@ -202,12 +198,10 @@ static void read_classifier(struct junos *in, struct junos_node *node, bool ieee
 
 static void read_classifiers(struct junos *in, struct junos_node *cos)
 {
-    struct junos_node *dscp = junos_get(&in->tree, cos, "classifiers dscp");
-    struct junos_node *ieee = junos_get(&in->tree, cos, "classifiers ieee-802.1");
 
-    for (struct junos_node *at = dscp ? dscp->first : NULL; at; at = at->next)
+    for (struct junos_node *at = junos_first(&in->tree, cos, "classifiers dscp"); at; at = at->next)
         read_classifier(in, at, false);
-    for (struct junos_node *at = ieee ? ieee->first : NULL; at; at = at->next)
+    for (struct junos_node *at = junos_first(&in->tree, cos, "classifiers ieee-802.1"); at; at = at->next)
         read_classifier(in, at, true);
 }
 
@@ -227,7 +221,7 @@ static void read_input(struct junos *in, struct junos_pauses *as, struct junos_n
         for (struct junos_node *at = points[kind] ? points[kind]->first : NULL; at; at = at->next) {
             unsigned value;
             struct junos_node *pfc = junos_get(&in->tree, at, "pfc");
-            struct junos_node *mru = pfc ? junos_value(&in->tree, pfc, "mru") : NULL;
+            struct junos_node *mru = junos_value(&in->tree, pfc, "mru");
             if (!junos_code_point(in, at, kind ? 3 : 6, &value) || !pfc) continue;
             if (kind)
                 as->prios |= (uint8_t)(1u << value);
@@ -241,16 +235,14 @@ static void read_input(struct junos *in, struct junos_pauses *as, struct junos_n
 
 static void read_output(struct junos *in, struct junos_pauses *as, struct junos_node *output)
 {
-    struct junos_node *points = junos_get(&in->tree, output, "ieee-802.1 code-point");
 
     as->output = true;
     as->output_line = output->line;
-    for (struct junos_node *at = points ? points->first : NULL; at; at = at->next) {
-        struct junos_node *queues = junos_get(&in->tree, at, "flow-control-queue");
+    for (struct junos_node *at = junos_first(&in->tree, output, "ieee-802.1 code-point"); at; at = at->next) {
         unsigned value;
         uint32_t queue;
         if (!junos_code_point(in, at, 3, &value)) continue;
-        for (struct junos_node *q = queues ? queues->first : NULL; q; q = q->next) {
+        for (struct junos_node *q = junos_first(&in->tree, at, "flow-control-queue"); q; q = q->next) {
             q->known = true;
             if (!junos_number(in, q, 0, JUNOS_PRIOS - 1, &queue)) continue;
             as->queues[value] |= (uint8_t)(1u << queue);
@@ -293,9 +285,9 @@ static void read_watchdog(struct junos *in, struct junos_pauses *as, struct juno
 
 static void read_pauses(struct junos *in, struct junos_node *cos)
 {
-    struct junos_node *profiles = junos_get(&in->tree, cos, "congestion-notification-profile");
 
-    for (struct junos_node *at = profiles ? profiles->first : NULL; at && in->pauseses < in->named; at = at->next) {
+    for (struct junos_node *at = junos_first(&in->tree, cos, "congestion-notification-profile");
+         at && in->pauseses < in->named; at = at->next) {
         struct junos_pauses *as = &in->pauses[in->pauseses++];
         *as = (struct junos_pauses){.name = at->word,
                                     .line = at->line,

@@ -286,9 +286,8 @@ static void judge_unused(struct junos *in)
 /* A rule that writes one DSCP over all of a class that RDMA or its CNPs are in. */
 static void judge_rewrite(struct junos *in, struct junos_node *rule, const struct junos_classifier *as)
 {
-    struct junos_node *classes = junos_get(&in->tree, rule, "forwarding-class");
 
-    for (struct junos_node *at = classes ? classes->first : NULL; at; at = at->next) {
+    for (struct junos_node *at = junos_first(&in->tree, rule, "forwarding-class"); at; at = at->next) {
         int class = junos_class_find(in, at->word, at->line);
         struct junos_node *point = junos_below(at, "code-point");
         unsigned to;
@@ -307,9 +306,9 @@ static void judge_rewrite(struct junos *in, struct junos_node *rule, const struc
 
 static void judge_rewrites(struct junos *in)
 {
-    struct junos_node *rules = junos_get(&in->tree, &in->tree.root, "class-of-service rewrite-rules dscp");
 
-    for (struct junos_node *rule = rules ? rules->first : NULL; rule; rule = rule->next) {
+    for (struct junos_node *rule = junos_first(&in->tree, &in->tree.root, "class-of-service rewrite-rules dscp"); rule;
+         rule = rule->next) {
         const struct junos_classifier *with = NULL;
         rule->known = true;
         for (uint32_t p = 0; p < in->ports && !with; p++) {

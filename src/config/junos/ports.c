@@ -72,10 +72,9 @@ static void read_ether_options(struct junos *in, struct junos_port *as, struct j
 
 static void read_unit(struct junos *in, struct junos_port *as, struct junos_node *unit)
 {
-    struct junos_node *family = junos_get(&in->tree, unit, "family");
 
     unit->known = true;
-    for (struct junos_node *at = family ? family->first : NULL; at; at = at->next) {
+    for (struct junos_node *at = junos_first(&in->tree, unit, "family"); at; at = at->next) {
         struct junos_node *mtu = junos_value(&in->tree, at, "mtu"), *address = junos_get(&in->tree, at, "address");
         bool inet = strcmp(at->word, "inet") == 0 || strcmp(at->word, "inet6") == 0;
         at->known = true;
@@ -97,7 +96,7 @@ static void read_unit(struct junos *in, struct junos_port *as, struct junos_node
 
 static void read_interface(struct junos *in, struct junos_port *as, struct junos_node *node)
 {
-    struct junos_node *mtu = junos_value(&in->tree, node, "mtu"), *units = junos_get(&in->tree, node, "unit");
+    struct junos_node *mtu = junos_value(&in->tree, node, "mtu");
     struct junos_node *down = junos_get(&in->tree, node, "disable");
     struct junos_node *text = junos_value(&in->tree, node, "description");
     struct junos_node *channels = junos_value(&in->tree, node, "number-of-sub-ports");
@@ -118,7 +117,7 @@ static void read_interface(struct junos *in, struct junos_port *as, struct junos
         struct junos_node *of = junos_get(&in->tree, node, options[i]);
         if (of) read_ether_options(in, as, of);
     }
-    for (struct junos_node *at = units ? units->first : NULL; at; at = at->next)
+    for (struct junos_node *at = junos_first(&in->tree, node, "unit"); at; at = at->next)
         read_unit(in, as, at);
     as->in_use = as->in_use || as->described || as->mtu || as->lag;
 }
@@ -210,17 +209,14 @@ static void read_cage(struct junos *in, const struct places *places, struct cage
 
 static void read_chassis(struct junos *in)
 {
-    struct junos_node *fpcs = junos_get(&in->tree, &in->tree.root, "chassis fpc");
     struct places places;
 
     find_places(in, &places);
-    for (struct junos_node *fpc = fpcs ? fpcs->first : NULL; fpc; fpc = fpc->next) {
-        struct junos_node *pics = junos_get(&in->tree, fpc, "pic");
-        for (struct junos_node *pic = pics ? pics->first : NULL; pic; pic = pic->next) {
-            struct junos_node *ports = junos_get(&in->tree, pic, "port");
+    for (struct junos_node *fpc = junos_first(&in->tree, &in->tree.root, "chassis fpc"); fpc; fpc = fpc->next) {
+        for (struct junos_node *pic = junos_first(&in->tree, fpc, "pic"); pic; pic = pic->next) {
             uint64_t f, i, n;
             if (!line_number(fpc->word, &f) || !line_number(pic->word, &i) || f > 9999 || i > 9999) continue;
-            for (struct junos_node *port = ports ? ports->first : NULL; port; port = port->next) {
+            for (struct junos_node *port = junos_first(&in->tree, pic, "port"); port; port = port->next) {
                 if (!line_number(port->word, &n) || n > 9999) continue;
                 struct cage cage = {.at = place_at(f, i, n)};
                 read_cage(in, &places, &cage, port);

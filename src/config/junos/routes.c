@@ -23,9 +23,9 @@ static bool balances(struct junos *in, const char *name)
 /* A policy that balances, whether or not anything uses it; NULL: none. */
 static const struct junos_node *balancing(struct junos *in)
 {
-    struct junos_node *policies = junos_get(&in->tree, &in->tree.root, "policy-options policy-statement");
 
-    for (struct junos_node *at = policies ? policies->first : NULL; at; at = at->next)
+    for (struct junos_node *at = junos_first(&in->tree, &in->tree.root, "policy-options policy-statement"); at;
+         at = at->next)
         if (junos_below(at, "load-balance")) return at;
     return NULL;
 }
@@ -34,9 +34,9 @@ static const struct junos_node *balancing(struct junos *in)
 static void say_hash(struct junos *in)
 {
     struct junos_node *options = junos_get(&in->tree, &in->tree.root, "forwarding-options");
-    struct junos_node *key = options ? junos_get(&in->tree, options, "hash-key family inet") : NULL;
-    struct junos_node *enhanced = options ? junos_get(&in->tree, options, "enhanced-hash-key family inet") : NULL;
-    struct junos_node *port = enhanced ? junos_get(&in->tree, enhanced, "no-l4-source-port") : NULL;
+    struct junos_node *key = junos_get(&in->tree, options, "hash-key family inet");
+    struct junos_node *enhanced = junos_get(&in->tree, options, "enhanced-hash-key family inet");
+    struct junos_node *port = junos_get(&in->tree, enhanced, "no-l4-source-port");
 
     if (key) junos_known_all(key);
     if (enhanced) junos_known_all(enhanced);
@@ -88,16 +88,14 @@ static void read_group(struct junos *in, struct junos_node *bgp, struct junos_no
 static void say_paths(struct junos *in)
 {
     struct junos_node *bgp = junos_get(&in->tree, &in->tree.root, "protocols bgp");
-    struct junos_node *groups = bgp ? junos_get(&in->tree, bgp, "group") : NULL;
     struct junos_node *options = junos_get(&in->tree, &in->tree.root, "routing-options");
-    struct junos_node *table = options ? junos_get(&in->tree, options, "forwarding-table") : NULL;
-    struct junos_node *exports = table ? junos_get(&in->tree, table, "export") : NULL;
+    struct junos_node *table = junos_get(&in->tree, options, "forwarding-table");
     struct peering peering = {0};
     bool all = false;
 
-    for (struct junos_node *at = groups ? groups->first : NULL; at; at = at->next)
+    for (struct junos_node *at = junos_first(&in->tree, bgp, "group"); at; at = at->next)
         read_group(in, bgp, at, &peering);
-    for (struct junos_node *at = exports ? exports->first : NULL; at && !all; at = at->next)
+    for (struct junos_node *at = junos_first(&in->tree, table, "export"); at && !all; at = at->next)
         all = balances(in, at->word);
     if (!peering.neighbours) return;
     const struct junos_node *where = peering.single ? peering.single : table ? table : options ? options : bgp;

@@ -187,11 +187,10 @@ static void read_map(struct junos *in, struct junos_node *node)
 {
     if (in->maps == in->named) return;
     struct junos_map *as = &in->map[in->maps++];
-    struct junos_node *classes = junos_get(&in->tree, node, "forwarding-class");
 
     *as = (struct junos_map){.name = node->word, .line = node->line};
     junos_known(node);
-    for (struct junos_node *at = classes ? classes->first : NULL; at; at = at->next) {
+    for (struct junos_node *at = junos_first(&in->tree, node, "forwarding-class"); at; at = at->next) {
         int class = junos_class_find(in, at->word, at->line);
         struct junos_node *name = junos_value(&in->tree, at, "scheduler");
         at->known = true;
@@ -205,15 +204,12 @@ static void read_map(struct junos *in, struct junos_node *node)
 
 void junos_schedules(struct junos *in, struct junos_node *cos)
 {
-    struct junos_node *profiles = junos_get(&in->tree, cos, "drop-profiles");
-    struct junos_node *schedulers = junos_get(&in->tree, cos, "schedulers");
-    struct junos_node *maps = junos_get(&in->tree, cos, "scheduler-maps");
 
-    for (struct junos_node *at = profiles ? profiles->first : NULL; at; at = at->next)
+    for (struct junos_node *at = junos_first(&in->tree, cos, "drop-profiles"); at; at = at->next)
         read_profile(in, at);
-    for (struct junos_node *at = schedulers ? schedulers->first : NULL; at; at = at->next)
+    for (struct junos_node *at = junos_first(&in->tree, cos, "schedulers"); at; at = at->next)
         read_scheduler(in, at);
-    for (struct junos_node *at = maps ? maps->first : NULL; at; at = at->next)
+    for (struct junos_node *at = junos_first(&in->tree, cos, "scheduler-maps"); at; at = at->next)
         read_map(in, at);
 }
 
@@ -222,7 +218,7 @@ static uint32_t percent_of(struct junos *in, struct junos_node *way, const char 
 {
     struct junos_node *partition = junos_get(&in->tree, way, "buffer-partition");
     struct junos_node *node = partition ? junos_get(&in->tree, partition, part) : NULL;
-    struct junos_node *value = node ? junos_value(&in->tree, node, "percent") : NULL;
+    struct junos_node *value = junos_value(&in->tree, node, "percent");
     uint32_t percent = 0;
 
     *ret_line = value && junos_number(in, value, 0, 100, &percent) ? value->line : 0;
@@ -259,8 +255,7 @@ void junos_buffers(struct junos *in, struct junos_node *cos)
     static const char *const ingress[3] = {"lossless", "lossless-headroom", "lossy"};
     static const char *const egress[3] = {"lossless", "lossy", "multicast"};
     struct junos_node *shared = junos_get(&in->tree, cos, "shared-buffer");
-    struct junos_node *ways[2] = {shared ? junos_get(&in->tree, shared, "ingress") : NULL,
-                                  shared ? junos_get(&in->tree, shared, "egress") : NULL};
+    struct junos_node *ways[2] = {junos_get(&in->tree, shared, "ingress"), junos_get(&in->tree, shared, "egress")};
     static const char *const names[2] = {"buffer-partition lossy dynamic-threshold",
                                          "buffer-partition lossless dynamic-threshold"};
     uint32_t alpha, line;

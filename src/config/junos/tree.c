@@ -17,12 +17,11 @@ static uint64_t hash_of(const struct junos_node *parent, const char *word)
     return hash ^ hash >> 29;
 }
 
-static bool grow(struct junos_tree *tree)
+static void grow(struct junos_tree *tree)
 {
     uint32_t slots = tree->slots ? tree->slots * 2 : 1024;
     struct junos_node **slot = ARENA_NEW(tree->arena, struct junos_node *, slots);
 
-    memset(slot, 0, slots * sizeof(struct junos_node *));
     for (uint32_t i = 0; i < tree->slots; i++) {
         if (!tree->slot[i]) continue;
         uint32_t at = (uint32_t)hash_of(tree->slot[i]->parent, tree->slot[i]->word) & (slots - 1);
@@ -32,7 +31,6 @@ static bool grow(struct junos_tree *tree)
     }
     tree->slot = slot;
     tree->slots = slots;
-    return true;
 }
 
 struct junos_node *junos_child(const struct junos_tree *tree, const struct junos_node *of, const char *word)
@@ -53,7 +51,7 @@ struct junos_node *junos_add(struct junos_tree *tree, struct junos_node *of, con
         tree->full = true;
         return NULL;
     }
-    if ((tree->nodes + 1) * 2 > tree->slots && !grow(tree)) return NULL;
+    if ((tree->nodes + 1) * 2 > tree->slots) grow(tree);
     node = ARENA_NEW(tree->arena, struct junos_node, 1);
     *node = (struct junos_node){.word = word, .line = line, .parent = of, .depth = (uint16_t)(of->depth + 1)};
     uint32_t at = (uint32_t)hash_of(of, word) & (tree->slots - 1);
@@ -139,6 +137,13 @@ struct junos_node *junos_get(const struct junos_tree *tree, struct junos_node *o
 
     if (node) junos_known(node);
     return node;
+}
+
+struct junos_node *junos_first(const struct junos_tree *tree, struct junos_node *of, const char *path)
+{
+    struct junos_node *node = junos_get(tree, of, path);
+
+    return node ? node->first : NULL;
 }
 
 struct junos_node *junos_value(const struct junos_tree *tree, struct junos_node *of, const char *path)

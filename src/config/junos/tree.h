@@ -63,8 +63,10 @@ struct junos_node *junos_add(struct junos_tree *tree, struct junos_node *of, con
 /* Puts a child that is there last, or (front) first. */
 void junos_move(struct junos_node *child, bool front);
 void junos_drop(struct junos_tree *tree, struct junos_node *node);
-/* Follows words; marks what it finds as known.  NULL: there is no such statement. */
+/* Follows words; marks what it finds as known.  NULL: there is no such statement, or `of` is NULL. */
 struct junos_node *junos_get(const struct junos_tree *tree, struct junos_node *of, const char *path);
+/* The first child of that; NULL: there is none. */
+struct junos_node *junos_first(const struct junos_tree *tree, struct junos_node *of, const char *path);
 /* The value behind the words: their last child, marked as known.  NULL: none. */
 struct junos_node *junos_value(const struct junos_tree *tree, struct junos_node *of, const char *path);
 /* The next node below `of` after `at` (NULL: the first), in order of the text; NULL: no more. */
