@@ -19,7 +19,7 @@ static const char *first_line(const char *text)
 {
     for (;;) {
         text += strspn(text, " \t\r\n");
-        if (strncmp(text, "#!", 2) == 0) return text;
+        if (begins(text, "#!")) return text;
         if (*text != '#' && *text != ';' && strncmp(text, "---", 3) != 0) return text;
         text += strcspn(text, "\n");
     }
@@ -30,19 +30,18 @@ static bool is_udev(const char *first)
     size_t length = strcspn(first, "\n");
     bool matches = memmem(first, length, "==\"", 3) != NULL;
 
-    return matches && (strncmp(first, "ACTION", 6) == 0 || strncmp(first, "SUBSYSTEM", 9) == 0 ||
-                       strncmp(first, "KERNEL", 6) == 0 || strncmp(first, "DRIVERS", 7) == 0);
+    return matches && (begins(first, "ACTION") || begins(first, "SUBSYSTEM") || begins(first, "KERNEL") ||
+                       begins(first, "DRIVERS"));
 }
 
 enum host_beside host_beside(const char *text)
 {
     const char *first = first_line(text);
 
-    if (strncmp(first, "network:", 8) == 0 && (strstr(first, "ethernets:") || strstr(first, "bonds:")))
-        return HOST_NETPLAN;
-    if (strncmp(first, "[Unit]", 6) == 0 || strncmp(first, "[Service]", 9) == 0)
+    if (begins(first, "network:") && (strstr(first, "ethernets:") || strstr(first, "bonds:"))) return HOST_NETPLAN;
+    if (begins(first, "[Unit]") || begins(first, "[Service]"))
         return strstr(first, "ExecStart") ? HOST_RUNS : HOST_ALONE;
-    return is_udev(first) || strncmp(first, "@reboot ", 8) == 0 ? HOST_RUNS : HOST_ALONE;
+    return is_udev(first) || begins(first, "@reboot ") ? HOST_RUNS : HOST_ALONE;
 }
 
 static const char *base_of(const char *path)
@@ -138,7 +137,7 @@ static void is_run(struct config_set *set, uint32_t device)
 /* The line of a unit, a rule or a crontab that runs something: behind its key; NULL: it runs nothing. */
 static const char *runs(const char *line, size_t length)
 {
-    if (strncmp(line, "ExecStart", 9) == 0 || strncmp(line, "@reboot", 7) == 0) return line;
+    if (begins(line, "ExecStart") || begins(line, "@reboot")) return line;
     return memmem(line, length, "RUN", 3);
 }
 

@@ -40,18 +40,31 @@ static const char *after(const struct words *words, const char *name, const char
 
 /* --- mlnx_qos --- */
 
-static bool set_pfc(struct host *in, struct host_nic *nic, const char *value)
+void host_set_pfc(struct host *in, struct host_nic *nic, unsigned priorities)
 {
-    int64_t bits[FABRIC_PRIOS];
-
-    if (!host_eight(value, 100, bits)) return false;
-    nic->pfc = 0;
-    for (unsigned p = 0; p < FABRIC_PRIOS; p++)
-        nic->pfc |= bits[p] ? 1u << p : 0;
+    nic->pfc = priorities;
     nic->has_pfc = true;
     nic->pfc_line = in->line;
     nic->pfc_loop = in->loop_line;
     nic->reset_line = 0;
+}
+
+void host_set_dscp(struct host *in, struct host_nic *nic, int64_t dscp, int64_t priority)
+{
+    nic->dscp[dscp] = (uint8_t)priority;
+    nic->dscp_lines[dscp] = nic->dscp_line = in->line;
+    nic->has_dscp = true;
+}
+
+static bool set_pfc(struct host *in, struct host_nic *nic, const char *value)
+{
+    int64_t bits[FABRIC_PRIOS];
+    unsigned priorities = 0;
+
+    if (!host_eight(value, 100, bits)) return false;
+    for (unsigned p = 0; p < FABRIC_PRIOS; p++)
+        priorities |= bits[p] ? 1u << p : 0;
+    host_set_pfc(in, nic, priorities);
     return true;
 }
 
@@ -92,9 +105,9 @@ static bool set_dscp(struct host *in, struct host_nic *nic, const char *value)
     }
     const char *second = comma ? strchr(comma + 1, ',') : NULL;
     if (!second || !host_number(comma + 1, 0, 63, &dscp) || !host_number(second + 1, 0, 7, &prio)) return false;
-    if (strncmp(value, "set,", 4) == 0)
+    if (begins(value, "set,"))
         nic->dscp[dscp] = (uint8_t)prio, nic->dscp_lines[dscp] = in->line;
-    else if (strncmp(value, "del,", 4) == 0)
+    else if (begins(value, "del,"))
         nic->dscp[dscp] = 0;
     else
         return false;
@@ -203,7 +216,7 @@ static bool pair(const char *text, int64_t *ret_first, const char **ret_second)
 
     if (!colon) return false;
     *ret_second = colon + 1;
-    if (strncmp(text, "all:", 4) == 0) {
+    if (begins(text, "all:")) {
         *ret_first = -1;
         return true;
     }
@@ -225,21 +238,14 @@ static bool dcb_value(struct host *in, struct host_nic *nic, const char *kind, c
     int64_t first = key < 0 ? 0 : key, last = key < 0 ? 7 : key;
     if (strcmp(kind, "dscp-prio") == 0) {
         if (!numeric || number > 7 || key < 0) return false;
-        nic->dscp[key] = (uint8_t)number;
-        nic->dscp_lines[key] = in->line;
-        nic->has_dscp = true;
-        nic->dscp_line = in->line;
+        host_set_dscp(in, nic, key, number);
         if (!nic->trusts_dscp) say_trust(in, nic, true);
         return true;
     }
     if (last > 7) return false;
     for (int64_t p = first; p <= last; p++) {
         if (strcmp(kind, "prio-pfc") == 0) {
-            nic->pfc = (nic->pfc & ~(1u << p)) | (strcmp(value, "on") == 0 ? 1u << p : 0);
-            nic->has_pfc = true;
-            nic->pfc_line = in->line;
-            nic->pfc_loop = in->loop_line;
-            nic->reset_line = 0;
+            host_set_pfc(in, nic, (nic->pfc & ~(1u << p)) | (strcmp(value, "on") == 0 ? 1u << p : 0));
             continue;
         }
         nic->turns = true;
@@ -298,13 +304,10 @@ static bool lldptool(struct host *in, const struct words *words)
 
     if (!nic || !kind || strcmp(kind, "PFC") != 0) return false;
     if (enabled) {
-        nic->pfc = 0;
+        unsigned priorities = 0;
         for (const char *c = enabled; *c && strcmp(enabled, "none") != 0; c++)
-            if (*c >= '0' && *c <= '7') nic->pfc |= 1u << (*c - '0');
-        nic->has_pfc = true;
-        nic->pfc_line = in->line;
-        nic->pfc_loop = in->loop_line;
-        nic->reset_line = 0;
+            if (*c >= '0' && *c <= '7') priorities |= 1u << (*c - '0');
+        host_set_pfc(in, nic, priorities);
     }
     if (willing) SAY(in, in->line, in->port, "dcbx.willing", "%s", strcmp(willing, "yes") == 0 ? "true" : "false");
     return enabled || willing;
@@ -334,11 +337,11 @@ static bool write_sysfs(struct host *in, const char *value, const char *path)
     const char *at;
 
     if (!host_number(value, 0, 1000000, &number)) return strstr(path, "/default_roce_mode") != NULL;
-    if (strncmp(path, "/sys/class/infiniband/", 22) == 0)
+    if (begins(path, "/sys/class/infiniband/"))
         return strstr(path, "/traffic_class") && set_tos(in, host_nic_rdma(in, path + 22), number);
-    if (strncmp(path, "/sys/kernel/config/rdma_cm/", 27) == 0)
+    if (begins(path, "/sys/kernel/config/rdma_cm/"))
         return strstr(path, "/default_roce_tos") && set_cm_tos(in, host_nic_rdma(in, path + 27), number);
-    struct host_nic *nic = strncmp(path, "/sys/class/net/", 15) == 0 ? host_nic_named(in, path + 15) : NULL;
+    struct host_nic *nic = begins(path, "/sys/class/net/") ? host_nic_named(in, path + 15) : NULL;
     if (!nic) return false;
     at = strstr(path, "/ecn/roce_");
     if (!at) return false;
@@ -491,10 +494,10 @@ static bool write_file(struct host *in, const char *line)
     if (tee && (!to || tee < to)) to = tee + 3; /* what tee prints may go elsewhere: > /dev/null */
     if (!to) return false;
     value += strspn(value, " \t\"'");
-    if (strncmp(value, "-n ", 3) == 0) value += 3 + strspn(value + 3, " \t\"'");
-    if (strncmp(value, "%s", 2) == 0) value += 2 + strspn(value + 2, "\\n \t\"'");
+    if (begins(value, "-n ")) value += 3 + strspn(value + 3, " \t\"'");
+    if (begins(value, "%s")) value += 2 + strspn(value + 2, "\\n \t\"'");
     to += 1 + strspn(to + 1, " \t\"'");
-    if (strncmp(to, "-a ", 3) == 0) to += 3 + strspn(to + 3, " \t\"'");
+    if (begins(to, "-a ")) to += 3 + strspn(to + 3, " \t\"'");
     if (!write_sysfs(in, value, to)) return false;
     if (in->hidden && !in->hidden_line && strstr(to, "/ecn/")) in->hidden_line = in->line;
     return true;
@@ -503,13 +506,16 @@ static bool write_file(struct host *in, const char *line)
 /* A command that takes the interfaces down and makes new ones: what was set on them is gone. */
 static bool resets(struct host *in, const char *line)
 {
-    static const char *const commands[] = {"devlink dev reload ",        "mlxfwreset ",     "mstfwreset ",
-                                           "modprobe -r mlx5_core",      "rmmod mlx5_core", "systemctl restart openibd",
-                                           "/etc/init.d/openibd restart"};
-    bool is = false;
+    static const char *const commands[] = {"devlink dev reload ",
+                                           "mlxfwreset ",
+                                           "mstfwreset ",
+                                           "modprobe -r mlx5_core",
+                                           "rmmod mlx5_core",
+                                           "systemctl restart openibd",
+                                           "/etc/init.d/openibd restart",
+                                           NULL};
+    bool is = begins_any(line, commands);
 
-    for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        is = is || strncmp(line, commands[i], strlen(commands[i])) == 0;
     for (uint32_t p = 0; is && p < in->nics; p++)
         if (in->nic[p].met && in->nic[p].has_pfc && !in->nic[p].shown) in->nic[p].reset_line = in->line;
     return is;
@@ -519,11 +525,9 @@ bool host_is_command(const char *line)
 {
     static const char *const programs[] = {"mlnx_qos ",  "dcb ",          "nic=",           "mlxconfig ",
                                            "mstconfig ", "cma_roce_tos ", "cma_roce_mode ", "ip link set ",
-                                           "ifconfig ",  "lldptool ",     "ethtool "};
+                                           "ifconfig ",  "lldptool ",     "ethtool ",       NULL};
 
-    for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
-        if (strncmp(line, programs[i], strlen(programs[i])) == 0) return true;
-    return false;
+    return begins_any(line, programs);
 }
 
 bool host_command(struct host *in, char *line)
@@ -531,10 +535,10 @@ bool host_command(struct host *in, char *line)
     struct words words;
 
     if (resets(in, line)) return true;
-    if (strncmp(line, "export NCCL_", 12) == 0) return nccl(in, line + 7);
-    if (strncmp(line, "NCCL_", 5) == 0) return nccl(in, line);
-    if (strncmp(line, "echo ", 5) == 0 || strncmp(line, "printf ", 7) == 0) return write_file(in, line);
-    if (strncmp(line, "cat /sys/", 9) == 0) return true;
+    if (begins(line, "export NCCL_")) return nccl(in, line + 7);
+    if (begins(line, "NCCL_")) return nccl(in, line);
+    if (begins(line, "echo ") || begins(line, "printf ")) return write_file(in, line);
+    if (begins(line, "cat /sys/")) return true;
     if (!host_is_command(line)) return false;
     split(line, &words);
     if (!words.count) return false;

@@ -219,7 +219,7 @@ static struct piece in_braces(const struct host_variables *all, const char *text
         snprintf(buf, sizeof(buf), "!%.*s", (int)(length < 40 ? length : 40), name);
         value = host_variable(all, buf, strlen(buf));
     }
-    if (strncmp(rest, "[@]", 3) == 0 || strncmp(rest, "[*]", 3) == 0) {
+    if (begins(rest, "[@]") || begins(rest, "[*]")) {
         rest += 3;
     } else if (*rest == '[') {
         const char *close = memchr(rest, ']', (size_t)(end - rest));
@@ -253,7 +253,7 @@ bool host_expand(const struct host_variables *all, const char *text, char *to, s
         if (*at == '\'') single = !single;
         if (*at == '$' && !single && at[1] == '{') {
             got = in_braces(all, at);
-        } else if (*at == '$' && !single && strncmp(at, "$((", 3) == 0) {
+        } else if (*at == '$' && !single && begins(at, "$((")) {
             got.used = worked_out(all, at, number);
             got.text = got.used ? number : NULL;
             got.length = strlen(number) * (got.used != 0);

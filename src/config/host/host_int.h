@@ -5,6 +5,8 @@
 #ifndef ROCELAB_CONFIG_HOST_HOST_INT_H
 #define ROCELAB_CONFIG_HOST_HOST_INT_H
 
+#include <string.h>
+
 #include "config/config.h"
 
 /* A verbs MTU needs an interface MTU of so much more: IPv6, UDP, BTH, RETH and ICRC are 80. */
@@ -26,6 +28,17 @@ int host_import(struct config_set *set, const struct config_text *text);
 int host_emit(const struct config_emit *emit);
 void host_emit_install(const struct config_emit *emit); /* install.c: the part that makes it hold after a reboot */
 
+static inline bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+/* Bytes of the first of the list, which NULL ends, that the text begins with; 0: of none. */
+static inline size_t begins_any(const char *text, const char *const *list)
+{
+    while (*list && !begins(text, *list))
+        list++;
+    return *list ? strlen(*list) : 0;
+}
 /* State of an import: the port that lines without a name are about. */
 struct host {
     struct config_set *set;
@@ -122,7 +135,9 @@ struct host_nic *host_nic_rdma(struct host *in, const char *rdma); /* by its RDM
 struct host_nic *host_nic_here(struct host *in);
 bool host_number(const char *text, int64_t low, int64_t high, int64_t *ret);
 /* `0,1,0` into a table; false: not eight of them. */
-bool host_eight(const char *text, int64_t most, int64_t table[FABRIC_PRIOS]); /* `0,0,0,1,0,0,0,0` */
+bool host_eight(const char *text, int64_t most, int64_t table[FABRIC_PRIOS]);  /* `0,0,0,1,0,0,0,0` */
+void host_set_pfc(struct host *in, struct host_nic *nic, unsigned priorities); /* by the line that is read */
+void host_set_dscp(struct host *in, struct host_nic *nic, int64_t dscp, int64_t priority);
 /* commands.c: true when the line is a command that is understood. */
 bool host_command(struct host *in, char *line);
 bool host_is_command(const char *line);           /* it begins with a program that is read */

@@ -87,7 +87,7 @@ struct host_nic *host_nic_rdma(struct host *in, const char *rdma)
     for (uint32_t p = 0; p < in->nics; p++)
         if (in->nic[p].met && strcmp(in->nic[p].rdma, name) == 0) return nic_at(in, p);
     /* Not said whose it is: by custom mlx5_2 is the third, where the third is known to carry RDMA. */
-    if (strncmp(name, "mlx5_", 5) == 0 && host_number(name + 5, 0, 255, &number) && (uint32_t)number < in->nics &&
+    if (begins(name, "mlx5_") && host_number(name + 5, 0, 255, &number) && (uint32_t)number < in->nics &&
         !in->nic[number].rdma[0] && host_nic_is_rdma(&in->nic[number]))
         return nic_at(in, (uint32_t)number);
     struct host_nic *nic = host_nic_named(in, name);
@@ -111,12 +111,11 @@ static bool shell_word(const char *line)
         "{",         "}",       "return",     "break",     "continue",     "shift",     "until ",
         "sleep ",    "true",    "echo '",     "[Unit]",    "[Service]",    "[Install]", "Description=",
         "After=",    "Before=", "Wants=",     "Requires=", "EOF",          "logger ",   "command -v ",
-        "modprobe ", "mount ",  "systemctl ", "cat >",     "ibdev2netdev", "show_gids", "udevadm "};
+        "modprobe ", "mount ",  "systemctl ", "cat >",     "ibdev2netdev", "show_gids", "udevadm ",
+        NULL};
 
     if (!line[0] || strcmp(line, "(") == 0 || strcmp(line, ")") == 0 || strcmp(line, "*)") == 0) return true;
-    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strncmp(line, words[i], strlen(words[i])) == 0) return true;
-    return strncmp(line, "host=", 5) == 0;
+    return begins_any(line, words) || begins(line, "host=");
 }
 
 /* Our scripts have dcb's commands for where mlnx_qos is not installed: the same again, which would hide what the first
@@ -127,7 +126,7 @@ static bool otherwise(struct host *in, const char *line)
         in->branch = 3;
     else if (in->branch == 3)
         in->branch = strcmp(line, ";;") == 0 ? 0 : 3;
-    else if (strncmp(line, "if command -v mlnx_qos", 22) == 0)
+    else if (begins(line, "if command -v mlnx_qos"))
         in->branch = 1;
     else if (in->branch && strcmp(line, "else") == 0)
         in->branch = 2;
@@ -167,7 +166,7 @@ static char *bare_command(char *line)
 
     for (unsigned i = 0; i < sizeof(before) / sizeof(before[0]); i++)
         if (strncmp(line, before[i], strlen(before[i])) == 0) line += strlen(before[i]);
-    if (strncmp(line, "if ", 3) == 0 && host_is_command(line + 3)) line += 3;
+    if (begins(line, "if ") && host_is_command(line + 3)) line += 3;
     char *program = line;
     for (char *at = line; *at && !strchr(" \t", *at); at++)
         if (*at == '/') program = at + 1;
@@ -316,7 +315,7 @@ static void idle_others(struct host *in)
 
 static const char *host_name(struct host *in)
 {
-    const char *text = in->text->text, *at = strncmp(text, "host=", 5) == 0 ? text : strstr(text, "\nhost=");
+    const char *text = in->text->text, *at = begins(text, "host=") ? text : strstr(text, "\nhost=");
 
     if (in->text->device || !at) return config_device_name(in->set, in->text);
     at += *at == '\n';

@@ -9,7 +9,7 @@
 
 static bool truth(const char *value)
 {
-    return value[0] == '1' || strncmp(value, "True", 4) == 0;
+    return value[0] == '1' || begins(value, "True");
 }
 
 /* Firmware's mask of priorities; what sysfs says of either half holds over it. */
@@ -82,10 +82,8 @@ bool host_mlxconfig(struct host *in, const char *key, const char *value)
             return true;
         }
         /* Known to firmware and of no matter here. */
-        static const char *const rest[] = {"ROCE_CC_ALGORITHM", "LLDP_", "NUM_OF_"};
-        for (unsigned i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
-            if (strncmp(name, rest[i], strlen(rest[i])) == 0) return true;
-        return false;
+        static const char *const rest[] = {"ROCE_CC_ALGORITHM", "LLDP_", "NUM_OF_", NULL};
+        return begins_any(name, rest);
     }
     return true;
 }
@@ -102,8 +100,7 @@ static bool dscp_line(struct host *in, const char *line)
     nic->dscp_line = in->line;
     for (const char *at = list + 5; *at;) {
         if (!host_number(at, 0, 63, &dscp)) return *at == 0;
-        nic->dscp[dscp] = (uint8_t)prio;
-        nic->dscp_lines[dscp] = in->line;
+        host_set_dscp(in, nic, dscp, prio);
         at += strspn(at, "0123456789");
         at += strspn(at, ", ");
     }
@@ -122,10 +119,9 @@ static bool enabled_line(struct host *in, const char *line)
         count++;
     }
     if (!nic || count != FABRIC_PRIOS) return false;
-    nic->pfc = bits;
-    nic->has_pfc = true;
-    nic->pfc_line = in->line;
-    nic->pfc_loop = in->loop_line;
+    uint32_t reset = nic->reset_line;
+    host_set_pfc(in, nic, bits);
+    nic->reset_line = reset; /* what a tool shows takes nothing back */
     return true;
 }
 
@@ -140,7 +136,7 @@ static bool tc_line(struct host *in, const char *line)
     in->tc = (int)tc;
     nic->turns = true;
     nic->turns_line = in->line;
-    nic->strict[tc] = tsa && strncmp(tsa + 5, "strict", 6) == 0;
+    nic->strict[tc] = tsa && begins(tsa + 5, "strict");
     nic->weight[tc] = bw && host_number(bw + 4, 0, 100, &percent) ? percent : 0;
     return true;
 }
@@ -153,48 +149,46 @@ static bool qos_output(struct host *in, const char *line)
                                            "Receive buffer",
                                            "buffer",
                                            "Priority trust state is not",
-                                           "tc: not"};
+                                           "tc: not",
+                                           NULL};
     struct host_nic *nic;
     int64_t number;
 
-    if (strncmp(line, "Priority trust state: ", 22) == 0) {
+    if (begins(line, "Priority trust state: ")) {
         nic = host_nic_here(in);
         const char *trust = strstr(line + 22, "dscp") ? "dscp" : "pcp";
         if (nic) SAY(in, in->line, in->port, "trust", "%s", trust);
         if (nic) nic->trusts_dscp = trust[0] == 'd', nic->shown = true, nic->trust_line = in->line;
         return nic != NULL;
     }
-    if (strncmp(line, "prio:", 5) == 0) return dscp_line(in, line);
-    if (strncmp(line, "enabled", 7) == 0) return enabled_line(in, line);
-    if (strncmp(line, "tc:", 3) == 0) return tc_line(in, line);
-    if (strncmp(line, "Cable len: ", 11) == 0) {
+    if (begins(line, "prio:")) return dscp_line(in, line);
+    if (begins(line, "enabled")) return enabled_line(in, line);
+    if (begins(line, "tc:")) return tc_line(in, line);
+    if (begins(line, "Cable len: ")) {
         nic = host_nic_here(in);
         if (!nic || !host_number(line + 11, 0, 100000, &number)) return false;
         if (number) SAY(in, in->line, in->port, "cable-length", "%lldm", (long long)number);
         return true;
     }
-    if (strncmp(line, "priority:", 9) == 0) { /* of the tc line above */
+    if (begins(line, "priority:")) { /* of the tc line above */
         nic = host_nic_here(in);
         if (!nic || in->tc < 0 || !host_number(line + 9 + strspn(line + 9, " "), 0, 7, &number)) return false;
         nic->prio_tc[number] = (uint8_t)in->tc;
         return true;
     }
-    if (strncmp(line, "priority ", 9) == 0) return true; /* the table's heading */
-    for (unsigned i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
-        if (strncmp(line, headings[i], strlen(headings[i])) == 0) return true;
-    return false;
+    if (begins(line, "priority ")) return true; /* the table's heading */
+    return begins_any(line, headings);
 }
 
 bool host_output(struct host *in, char *line)
 {
-    static const char *const shown[] = {"dscp-prio ", "prio-pfc ", "tc-tsa ", "tc-bw ", "prio-tc "};
+    static const char *const shown[] = {"dscp-prio ", "prio-pfc ", "tc-tsa ", "tc-bw ", "prio-tc ", NULL};
     char *space = strpbrk(line, " \t");
 
     if (qos_output(in, line)) return true;
-    for (unsigned i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
-        if (strncmp(line, shown[i], strlen(shown[i])) == 0) return host_dcb_shown(in, line);
-    if (strncmp(line, "pfc-cap ", 8) == 0 || strncmp(line, "willing ", 8) == 0) return true;
-    if (strncmp(line, "Device: ", 8) == 0) return true;
+    if (begins_any(line, shown)) return host_dcb_shown(in, line);
+    if (begins(line, "pfc-cap ") || begins(line, "willing ")) return true;
+    if (begins(line, "Device: ")) return true;
     const char *to = strstr(line, " ==> "); /* mlx5_0 port 1 ==> eth0 (Up) */
     if (to && space) {
         char rdma[32], netdev[64];
@@ -207,7 +201,7 @@ bool host_output(struct host *in, char *line)
     if (!space || line[0] < 'A' || line[0] > 'Z') return false;
     *space = 0;
     const char *value = space + 1 + strspn(space + 1, " \t");
-    bool known = strlen(line) > 3 && strncmp(line + strlen(line) - 3, "_P", 2) == 0 && host_nic_here(in) &&
+    bool known = strlen(line) > 3 && begins(line + strlen(line) - 3, "_P") && host_nic_here(in) &&
                  host_mlxconfig(in, line, value);
     *space = ' ';
     return known;

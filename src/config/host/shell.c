@@ -93,11 +93,10 @@ static size_t function_head(const char *at, size_t length)
 /* Words of the shell that stand before a command on the same line. */
 static size_t keyword(const char *at)
 {
-    static const char *const words[] = {"do ", "then ", "else ", "{ "};
+    static const char *const words[] = {"do ", "then ", "else ", "{ ", NULL};
+    size_t length = begins_any(at, words);
 
-    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strncmp(at, words[i], strlen(words[i])) == 0) return strlen(words[i]) - 1;
-    return 0;
+    return length ? length - 1 : 0;
 }
 
 static void split_line(struct shell *sh, const char *text, size_t length, uint32_t line)
@@ -134,7 +133,7 @@ static void split_line(struct shell *sh, const char *text, size_t length, uint32
         if (two && c == '|' && sh->parts && at > from) {
             const char *next = text + at + 2 + strspn(text + at + 2, " \t");
             bool colon = next < text + length && *next == ':';
-            sh->part[sh->parts - 1].hidden = colon || (next + 4 <= text + length && strncmp(next, "true", 4) == 0);
+            sh->part[sh->parts - 1].hidden = colon || (next + 4 <= text + length && begins(next, "true"));
         }
         from = at + 1 + two;
         at = from - 1;
@@ -363,10 +362,10 @@ static bool assigned(struct shell *sh, const char *text)
         if (strncmp(text, before[i], strlen(before[i])) == 0) text += strlen(before[i]);
     size_t length = host_name_length(text);
     if (!length || text[length] != '=' || (text[0] >= '0' && text[0] <= '9')) return false;
-    if (strncmp(text, "NCCL_", 5) == 0 || strncmp(text, "host=", 5) == 0) return false;
-    if (strncmp(text, "nic=", 4) == 0 && strstr(text, " rdma=")) return false;
+    if (begins(text, "NCCL_") || begins(text, "host=")) return false;
+    if (begins(text, "nic=") && strstr(text, " rdma=")) return false;
     const char *value = text + length + 1;
-    if ((strncmp(value, "$(", 2) == 0 && value[2] != '(') || (strncmp(value, "\"$(", 3) == 0 && value[3] != '(') ||
+    if ((begins(value, "$(") && value[2] != '(') || (begins(value, "\"$(") && value[3] != '(') ||
         value[0] == '`') { /* what a program prints */
         set_variable(sh, text, length, NULL);
         return true;
@@ -399,11 +398,11 @@ static bool reads(struct shell *sh, const char *text)
 {
     char between[2] = "";
 
-    if (strncmp(text, "set -- ", 7) == 0) {
+    if (begins(text, "set -- ")) {
         read_words(sh, "1 2 3 4 5 6 7 8", expanded(sh, text + 7), "");
         return true;
     }
-    if (strncmp(text, "IFS=", 4) == 0) {
+    if (begins(text, "IFS=")) {
         const char *at = text + 4 + strspn(text + 4, "\"'$");
         between[0] = *at;
         at += strcspn(at, " ");
@@ -412,7 +411,7 @@ static bool reads(struct shell *sh, const char *text)
     const char *from = strstr(text, "<<<");
     if (strncmp(text, "read ", 5) != 0 || !from) return false;
     char *value = arena_strndup(sh->in->arena, from + 3, strlen(from + 3));
-    const char *names = text + 5 + (strncmp(text + 5, "-r ", 3) == 0 ? 3 : 0), *list = NULL;
+    const char *names = text + 5 + (begins(text + 5, "-r ") ? 3 : 0), *list = NULL;
     if (!value) return true;
     list = expanded(sh, value);
     list += strspn(list, " \t\"");
@@ -424,11 +423,6 @@ static bool reads(struct shell *sh, const char *text)
 /* --- running --- */
 
 static void run(struct shell *sh, uint32_t from, uint32_t to);
-
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
 
 /* The `done` or `}` that ends what begins at `at`, or `to`. */
 static uint32_t end_of(struct shell *sh, uint32_t at, uint32_t to, bool loop)
@@ -499,7 +493,7 @@ static uint32_t run_table(struct shell *sh, uint32_t at, uint32_t to)
     const char *ifs = strstr(sh->part[at].text, "IFS=");
     if (ifs && ifs < names) between[0] = ifs[4 + strspn(ifs + 4, "\"'$")];
     if (between[0] == ' ') between[0] = 0;
-    if (strncmp(names, "-r ", 3) == 0) names += 3;
+    if (begins(names, "-r ")) names += 3;
     if (body < end && strcmp(sh->part[body].text, "do") == 0) body++;
     if (word)
         snprintf(last, sizeof(last), "%.*s", (int)strcspn(word + 2 + strspn(word + 2, "-'\""), "'\" "),

@@ -8,11 +8,6 @@
 
 #include "config/host/host_int.h"
 
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 static const char *past(const char *text, const char *letters)
 {
     return text + strspn(text, letters);
@@ -68,11 +63,13 @@ static const char *of_list(const char *text)
                                         "cmd: ",
                                         "raw: ",
                                         "ansible.builtin.command: ",
-                                        "ansible.builtin.shell: "};
+                                        "ansible.builtin.shell: ",
+                                        NULL};
     const char *from = begins(text, "- ") ? past(text + 2, " ") : text;
 
-    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (begins(from, words[i])) return past(from + strlen(words[i]), " \"'");
+    size_t length = begins_any(from, words);
+
+    if (length) return past(from + length, " \"'");
     return from != text && host_is_command(from) ? from : NULL;
 }
 
