@@ -13,8 +13,8 @@
 #include "base/units.h"
 #include "config/config.h"
 #include "config/ends.h"
+#include "config/hints.h"
 #include "config/pairs.h"
-#include "config/weak.h"
 
 #define CNP_DSCP CONFIG_CNP_DSCP
 #define CNP_DSCP_OTHER 56 /* with which some are told to send them */
@@ -353,7 +353,7 @@ void config_judge(struct config_set *set)
     bool hosts = false;
 
     keep_kinds(set);
-    weak_judge(set); /* before descriptions become links */
+    hints_judge(set); /* before descriptions become links */
     ends_join(set);
     pairs_judge(set);
     set->cnp_dscp = (uint8_t)cnp_of(set);

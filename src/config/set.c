@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/units.h"
 #include "config/config.h"
 #include "config/product.h"
 #include "config/said.h"

@@ -7,7 +7,6 @@
  */
 #include <string.h>
 
-#include "base/units.h"
 #include "config/host/host_int.h"
 
 #define WORDS 160

@@ -42,7 +42,7 @@ static int guess(const char *text, size_t length)
     (void)length;
     for (unsigned i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
         found += strstr(text, signs[i]) != NULL;
-    enum host_beside beside = host_beside(text);
+    enum host_companion beside = host_companion(text);
     if (beside == HOST_NETPLAN) return 92;
     if (!found) return beside == HOST_RUNS ? 60 : 0;
     return found == 1 ? 70 : 90;
@@ -51,7 +51,7 @@ static int guess(const char *text, size_t length)
 /* A unit with commands of its own is a host's text like others. */
 static bool late(const char *text, size_t length)
 {
-    enum host_beside beside = host_beside(text);
+    enum host_companion beside = host_companion(text);
 
     return beside == HOST_NETPLAN || (beside == HOST_RUNS && guess(text, length) <= 60);
 }

@@ -113,10 +113,10 @@ bool host_expand(const struct host_variables *all, const char *text, char *to, s
  * hidden: a failure is passed over. */
 #define HOST_LINE 4096 /* bytes of a line that may have one */
 bool host_unwrap(const char *line, size_t length, char *to, size_t size, bool *hidden);
-/* beside.c: what a text that lies beside a host's script is, and whose (CONFIG_NONE: nobody's, or everybody's). */
-enum host_beside { HOST_ALONE, HOST_NETPLAN, HOST_RUNS }; /* a host's own; netplan's YAML; what runs a script */
-enum host_beside host_beside(const char *text);
-uint32_t host_beside_whom(const struct config_set *set, const struct config_text *text);
+/* companions.c: what a text that lies beside a host's script is, and whose (CONFIG_NONE: nobody's, or everybody's). */
+enum host_companion { HOST_ALONE, HOST_NETPLAN, HOST_RUNS }; /* a host's own; netplan's YAML; what runs a script */
+enum host_companion host_companion(const char *text);
+uint32_t host_companion_of(const struct config_set *set, const struct config_text *text);
 /* What a unit, a udev rule or a crontab runs is there after a reboot: HOST007 is taken back. */
 #define HOST_NOT_LASTING "nothing runs this script again after a reboot: its settings are then lost"
 void host_runs(struct config_set *set, const struct config_text *text);
@@ -128,7 +128,7 @@ void host_shell(struct host *in, const char *text);
 /* judge.c: adapters against each other, and against themselves */
 void host_judge(struct host *in);
 bool host_nic_is_rdma(const struct host_nic *nic); /* a line says how it carries RDMA */
-/* import.c */
+/* adapters.c */
 void host_line(struct host *in, char *line, bool open); /* open: it has variables that are not known */
 struct host_nic *host_nic_named(struct host *in, const char *netdev);
 struct host_nic *host_nic_rdma(struct host *in, const char *rdma); /* by its RDMA device */

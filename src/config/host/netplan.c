@@ -159,7 +159,7 @@ static void judge_left_out(const struct netplan *in, const struct tree *ethernet
 
 int host_netplan(struct config_set *set, const struct config_text *text)
 {
-    struct netplan in = {.set = set, .text = text, .device = host_beside_whom(set, text)};
+    struct netplan in = {.set = set, .text = text, .device = host_companion_of(set, text)};
     struct arena arena;
     struct tree *root = NULL;
 

@@ -78,7 +78,7 @@ static void read_all(struct junos *in)
     junos_say(in);
     junos_judge(in);
     junos_routes(in);
-    junos_rest(in);
+    junos_unread(in);
 }
 
 /* A text of another system makes a tree too.  Most of a configuration's first words are sections that Junos has. */

@@ -156,7 +156,7 @@ void junos_chip(struct junos *in);            /* chip.c */
 void junos_say(struct junos *in);             /* meaning.c */
 void junos_judge(struct junos *in);           /* judge.c: what is wrong whichever port has it */
 void junos_routes(struct junos *in);          /* routes.c: whether equal paths are used, and by what */
-void junos_rest(struct junos *in);            /* rest.c: what nobody dealt with */
+void junos_unread(struct junos *in);          /* unread.c: what nobody dealt with */
 
 int junos_import(struct config_set *set, const struct config_text *text);
 /* --- what a queue may hold (buffer.c) --- */

@@ -110,7 +110,7 @@ struct nvue {
     uint32_t seens;
 };
 
-/* import.c */
+/* profiles.c */
 /* Finds; adds where `line` is not 0; else NULL. */
 struct nvue_profile *nvue_profile(struct nvue *in, enum kind kind, const char *name, uint32_t line);
 bool nvue_number(const char *text, int64_t *ret);

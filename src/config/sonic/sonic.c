@@ -2,7 +2,7 @@
 /*
  * SONiC: the format's entry, how it is recognized, and what its ports are called.
  *
- * A configuration is config_db.json, the tables of SONiC's CONFIG_DB (import.c reads every layout that is in use,
+ * A configuration is config_db.json, the tables of SONiC's CONFIG_DB (rows.c reads every layout that is in use,
  * emit.c writes the nested one).
  */
 #include "config/sonic/sonic_int.h"

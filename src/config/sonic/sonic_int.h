@@ -70,7 +70,7 @@ struct sonic {
     unsigned dangling;              /* bits of partial.c: tables of which a row is referred to and not here */
 };
 
-/* import.c */
+/* tables.c */
 bool sonic_number(const char *text, int64_t low, int64_t high, int64_t *ret);
 bool sonic_read(struct sonic *in, const struct sonic_row *row, const char *name, int64_t low, int64_t high,
                 int64_t *ret);

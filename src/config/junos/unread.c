@@ -100,7 +100,7 @@ static bool is_told(struct listed *listed, const struct junos_node *node)
     return false;
 }
 
-void junos_rest(struct junos *in)
+void junos_unread(struct junos *in)
 {
     struct junos_node *root = &in->tree.root, *next;
     struct listed listed = {.words = 0};

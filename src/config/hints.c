@@ -5,7 +5,7 @@
  * A port that nobody described among ports that are; DSCPs that come to RDMA's class by the system's own map; a cable
  * whose length is said twice, differently.
  */
-#include "config/weak.h"
+#include "config/hints.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +118,7 @@ static bool judge_shared(struct config_set *set, uint32_t d, uint32_t p)
     return true;
 }
 
-void weak_judge(struct config_set *set)
+void hints_judge(struct config_set *set)
 {
     for (uint32_t i = 0; i < set->descriptions; i++)
         if (set->description[i].device < set->devices) judge_cable(set, &set->description[i]);

@@ -2,12 +2,12 @@
 /*
  * Weak points of switches' configurations.  Private to src/config.
  */
-#ifndef ROCELAB_CONFIG_WEAK_H
-#define ROCELAB_CONFIG_WEAK_H
+#ifndef ROCELAB_CONFIG_HINTS_H
+#define ROCELAB_CONFIG_HINTS_H
 
 #include "config/config.h"
 
 /* After all texts, while descriptions are kept: infos that hold for any system. */
-void weak_judge(struct config_set *set);
+void hints_judge(struct config_set *set);
 
 #endif

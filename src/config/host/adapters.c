@@ -348,7 +348,7 @@ static int import_script(struct config_set *set, const struct config_text *text)
 
 int host_import(struct config_set *set, const struct config_text *text)
 {
-    if (host_beside(text->text) == HOST_NETPLAN) return host_netplan(set, text);
+    if (host_companion(text->text) == HOST_NETPLAN) return host_netplan(set, text);
     if (!config_host.late(text->text, text->length)) return import_script(set, text);
     host_runs(set, text);
     return 0;

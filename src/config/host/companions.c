@@ -34,7 +34,7 @@ static bool is_udev(const char *first)
                        begins(first, "DRIVERS"));
 }
 
-enum host_beside host_beside(const char *text)
+enum host_companion host_companion(const char *text)
 {
     const char *first = first_line(text);
 
@@ -76,7 +76,7 @@ static bool is_of_any(const char *name)
     return isdigit((unsigned char)name[0]) || !name[strcspn(name, "0123456789")];
 }
 
-static bool is_host_beside(const struct config_set *set, uint32_t d, const struct config_text *text)
+static bool is_host_companion(const struct config_set *set, uint32_t d, const struct config_text *text)
 {
     const struct config_device *device = &set->device[d];
 
@@ -84,14 +84,14 @@ static bool is_host_beside(const struct config_set *set, uint32_t d, const struc
            same_folder(set->path[device->at.source], text->path);
 }
 
-uint32_t host_beside_whom(const struct config_set *set, const struct config_text *text)
+uint32_t host_companion_of(const struct config_set *set, const struct config_text *text)
 {
     uint32_t best = CONFIG_NONE, only = CONFIG_NONE, hosts = 0;
     size_t most = 0;
 
     if (text->device) return config_device_find(set, text->device);
     for (uint32_t d = 0; d < set->devices; d++) {
-        if (!is_host_beside(set, d, text)) continue;
+        if (!is_host_companion(set, d, text)) continue;
         size_t alike = words_alike(base_of(text->path), base_of(set->path[set->device[d].at.source]));
         hosts++;
         only = d;
@@ -161,7 +161,7 @@ static void judge_install(struct config_set *set, const struct config_text *text
 
 void host_runs(struct config_set *set, const struct config_text *text)
 {
-    uint32_t whose = host_beside_whom(set, text), first = CONFIG_NONE;
+    uint32_t whose = host_companion_of(set, text), first = CONFIG_NONE;
 
     for (const char *line = text->text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         size_t length = strcspn(line, "\n");
@@ -169,7 +169,7 @@ void host_runs(struct config_set *set, const struct config_text *text)
         while (at && at < end) {
             size_t word = strcspn(at, " \t\r\n\"'=;");
             for (uint32_t d = 0; d < set->devices && word; d++) {
-                if (!is_host_beside(set, d, text) || !is_script(set->path[set->device[d].at.source], at, word))
+                if (!is_host_companion(set, d, text) || !is_script(set->path[set->device[d].at.source], at, word))
                     continue;
                 if (first == CONFIG_NONE) first = d;
                 if (whose == CONFIG_NONE || whose == d) is_run(set, d);

@@ -21,7 +21,6 @@
 
 #include "config/sonic/sonic_int.h"
 #include "config/words.h"
-#include "fabric/errors.h"
 #include "fabric/qos/models.h"
 
 bool sonic_number(const char *text, int64_t low, int64_t high, int64_t *ret)

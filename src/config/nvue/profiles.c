@@ -14,7 +14,6 @@
 
 #include "base/units.h"
 #include "config/nvue/read.h"
-#include "fabric/errors.h"
 
 /* Settings of interfaces, each counted for every interface of its range: a thousand interfaces have 500 each. */
 #define WORK_MOST 500000u
