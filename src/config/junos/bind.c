@@ -56,7 +56,6 @@ static void read_control(struct junos *in, struct junos_node *cos, struct junos_
 
 static void read_entry(struct junos *in, struct junos_node *cos, struct junos_node *node, struct junos_binding *as)
 {
-
     *as = (struct junos_binding){.line = node->line};
     junos_known(node);
     read_level(in, node, as);

@@ -94,6 +94,23 @@ int junos_class_find(struct junos *in, const char *name, uint32_t line)
     return -1;
 }
 
+void *junos_use(void *list, uint32_t count, size_t size, const char *name)
+{
+    struct junos_named *named = list;
+
+    for (; count > 0; count--, named = (struct junos_named *)((char *)named + size)) {
+        if (strcmp(named->name, name) != 0) continue;
+        named->used = true;
+        return named;
+    }
+    return NULL;
+}
+
+void junos_undefined(struct junos *in, uint32_t line, const char *what, const char *name)
+{
+    NOTE(in, line, "MAP007", CONFIG_NONE, "%s %.60s is not defined", what, name);
+}
+
 static struct junos_class *class_add(struct junos *in, const char *name)
 {
     int found = junos_class_find(in, name, 0);
@@ -198,7 +215,6 @@ static void read_classifier(struct junos *in, struct junos_node *node, bool ieee
 
 static void read_classifiers(struct junos *in, struct junos_node *cos)
 {
-
     for (struct junos_node *at = junos_first(&in->tree, cos, "classifiers dscp"); at; at = at->next)
         read_classifier(in, at, false);
     for (struct junos_node *at = junos_first(&in->tree, cos, "classifiers ieee-802.1"); at; at = at->next)
@@ -235,14 +251,14 @@ static void read_input(struct junos *in, struct junos_pauses *as, struct junos_n
 
 static void read_output(struct junos *in, struct junos_pauses *as, struct junos_node *output)
 {
-
     as->output = true;
     as->output_line = output->line;
     for (struct junos_node *at = junos_first(&in->tree, output, "ieee-802.1 code-point"); at; at = at->next) {
+        struct junos_node *queues = junos_first(&in->tree, at, "flow-control-queue");
         unsigned value;
         uint32_t queue;
         if (!junos_code_point(in, at, 3, &value)) continue;
-        for (struct junos_node *q = junos_first(&in->tree, at, "flow-control-queue"); q; q = q->next) {
+        for (struct junos_node *q = queues; q; q = q->next) {
             q->known = true;
             if (!junos_number(in, q, 0, JUNOS_PRIOS - 1, &queue)) continue;
             as->queues[value] |= (uint8_t)(1u << queue);
@@ -285,7 +301,6 @@ static void read_watchdog(struct junos *in, struct junos_pauses *as, struct juno
 
 static void read_pauses(struct junos *in, struct junos_node *cos)
 {
-
     for (struct junos_node *at = junos_first(&in->tree, cos, "congestion-notification-profile");
          at && in->pauseses < in->named; at = at->next) {
         struct junos_pauses *as = &in->pauses[in->pauseses++];

@@ -286,7 +286,6 @@ static void judge_unused(struct junos *in)
 /* A rule that writes one DSCP over all of a class that RDMA or its CNPs are in. */
 static void judge_rewrite(struct junos *in, struct junos_node *rule, const struct junos_classifier *as)
 {
-
     for (struct junos_node *at = junos_first(&in->tree, rule, "forwarding-class"); at; at = at->next) {
         int class = junos_class_find(in, at->word, at->line);
         struct junos_node *point = junos_below(at, "code-point");
@@ -306,7 +305,6 @@ static void judge_rewrite(struct junos *in, struct junos_node *rule, const struc
 
 static void judge_rewrites(struct junos *in)
 {
-
     for (struct junos_node *rule = junos_first(&in->tree, &in->tree.root, "class-of-service rewrite-rules dscp"); rule;
          rule = rule->next) {
         const struct junos_classifier *with = NULL;

@@ -44,44 +44,46 @@ struct junos_class { /* a forwarding class */
     int tc; /* -1: none yet */
 };
 
-struct junos_classifier {
+struct junos_named { /* begins a thing that others name */
     const char *name;
-    bool ieee, used;
     uint32_t line;
+    bool used;
+};
+
+struct junos_classifier {
+    struct junos_named;
+    bool ieee;
     int8_t class[64]; /* into classes; -1: what nothing names, best effort */
     uint32_t at[64];
 };
 
 struct junos_profile { /* of drops */
-    const char *name;
-    uint32_t line, fill_line, fills, chances;
+    struct junos_named;
+    uint32_t fill_line, fills, chances;
     uint32_t fill[JUNOS_POINTS], chance[JUNOS_POINTS], fill_at[JUNOS_POINTS], chance_at[JUNOS_POINTS];
-    bool used;
 };
 
 struct junos_scheduler {
-    const char *name;
-    uint32_t line, rate_line, strict_line, ecn_line, drop_line;
+    struct junos_named;
+    uint32_t rate_line, strict_line, ecn_line, drop_line;
     uint32_t percent; /* 0: not said */
     uint64_t shaped;  /* to so many bits a second; 0: not */
     uint32_t shaped_percent, shaped_line;
     int alpha; /* buffer-dynamic-threshold; -1: not said */
-    bool strict, ecn, used;
+    bool strict, ecn;
     const struct junos_profile *drop;
 };
 
 struct junos_map { /* a scheduler map */
-    const char *name;
-    uint32_t line;
-    bool used;
+    struct junos_named;
     const struct junos_scheduler *scheduler[JUNOS_CLASSES];
     uint32_t at[JUNOS_CLASSES];
 };
 
 struct junos_pauses { /* a congestion notification profile */
-    const char *name;
-    uint32_t line, input_line, output_line, cable_line, mru_line, watch_line;
-    bool used, watch, output;
+    struct junos_named;
+    uint32_t input_line, output_line, cable_line, mru_line, watch_line;
+    bool watch, output;
     uint64_t dscps; /* that are paused for */
     uint8_t prios;
     uint32_t dscp_line[64], prio_line[8];
@@ -143,6 +145,10 @@ void junos_schedules(struct junos *in, struct junos_node *cos);
 void junos_buffers(struct junos *in, struct junos_node *cos);
 /* The class of this name; -1: none, with a note where a line refers to it. */
 int junos_class_find(struct junos *in, const char *name, uint32_t line);
+/* Of a list of things the first of this name, which is used by that; NULL: there is none. */
+void *junos_use(void *list, uint32_t count, size_t size, const char *name);
+#define JUNOS_USE(list, count, name) junos_use(list, count, sizeof *(list), name)
+void junos_undefined(struct junos *in, uint32_t line, const char *what, const char *name); /* MAP007 */
 /* A number of the word from low to high; else a note and false. */
 bool junos_number(struct junos *in, const struct junos_node *node, uint32_t low, uint32_t high, uint32_t *ret);
 /* A code point by bits, by name or by alias; `bits` 6 or 3.  False and a note: it is none. */

@@ -27,11 +27,6 @@ static uint32_t or_line(uint32_t line, uint32_t other)
     return line ? line : other;
 }
 
-static void undefined(struct junos *in, uint32_t line, const char *what, const char *name)
-{
-    NOTE(in, line, "MAP007", CONFIG_NONE, "%s %.60s is not defined", what, name);
-}
-
 static const struct junos_classifier *find_classifier(struct junos *in, const char *name, bool ieee, uint32_t line)
 {
     for (uint32_t n = 0; n < in->classifiers; n++) {
@@ -39,7 +34,7 @@ static const struct junos_classifier *find_classifier(struct junos *in, const ch
         in->classifier[n].used = true;
         return &in->classifier[n];
     }
-    if (strcmp(name, "default") != 0) undefined(in, line, "classifier", name);
+    if (strcmp(name, "default") != 0) junos_undefined(in, line, "classifier", name);
     return NULL;
 }
 
@@ -51,19 +46,12 @@ static void find_things(struct port *port)
     port->ieee = !cos->dscp && cos->ieee;
     if (cos->dscp) port->classifier = find_classifier(in, cos->dscp, false, cos->dscp_line);
     if (port->ieee) port->classifier = find_classifier(in, cos->ieee, true, cos->ieee_line);
-    for (uint32_t n = 0; n < in->pauseses && cos->pauses; n++) {
-        if (strcmp(in->pauses[n].name, cos->pauses) != 0) continue;
-        in->pauses[n].used = true;
-        port->pauses = &in->pauses[n];
-    }
-    for (uint32_t n = 0; n < in->maps && cos->map; n++) {
-        if (strcmp(in->map[n].name, cos->map) != 0) continue;
-        in->map[n].used = true;
-        port->map = &in->map[n];
-    }
-    if (cos->pauses && !port->pauses) undefined(in, cos->pauses_line, "congestion-notification-profile", cos->pauses);
+    if (cos->pauses) port->pauses = JUNOS_USE(in->pauses, in->pauseses, cos->pauses);
+    if (cos->map) port->map = JUNOS_USE(in->map, in->maps, cos->map);
+    if (cos->pauses && !port->pauses)
+        junos_undefined(in, cos->pauses_line, "congestion-notification-profile", cos->pauses);
     if (cos->map && !port->map) {
-        undefined(in, cos->map_line, "scheduler-map", cos->map);
+        junos_undefined(in, cos->map_line, "scheduler-map", cos->map);
         UNJUDGED(in, cos->map_line, "ECN SCH MAP005 MAP008 SIB001", port->id, "its scheduler-map is not defined");
     }
 }

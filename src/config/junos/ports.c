@@ -72,7 +72,6 @@ static void read_ether_options(struct junos *in, struct junos_port *as, struct j
 
 static void read_unit(struct junos *in, struct junos_port *as, struct junos_node *unit)
 {
-
     unit->known = true;
     for (struct junos_node *at = junos_first(&in->tree, unit, "family"); at; at = at->next) {
         struct junos_node *mtu = junos_value(&in->tree, at, "mtu"), *address = junos_get(&in->tree, at, "address");
@@ -214,9 +213,10 @@ static void read_chassis(struct junos *in)
     find_places(in, &places);
     for (struct junos_node *fpc = junos_first(&in->tree, &in->tree.root, "chassis fpc"); fpc; fpc = fpc->next) {
         for (struct junos_node *pic = junos_first(&in->tree, fpc, "pic"); pic; pic = pic->next) {
+            struct junos_node *ports = junos_first(&in->tree, pic, "port");
             uint64_t f, i, n;
             if (!line_number(fpc->word, &f) || !line_number(pic->word, &i) || f > 9999 || i > 9999) continue;
-            for (struct junos_node *port = junos_first(&in->tree, pic, "port"); port; port = port->next) {
+            for (struct junos_node *port = ports; port; port = port->next) {
                 if (!line_number(port->word, &n) || n > 9999) continue;
                 struct cage cage = {.at = place_at(f, i, n)};
                 read_cage(in, &places, &cage, port);

@@ -23,7 +23,6 @@ static bool balances(struct junos *in, const char *name)
 /* A policy that balances, whether or not anything uses it; NULL: none. */
 static const struct junos_node *balancing(struct junos *in)
 {
-
     for (struct junos_node *at = junos_first(&in->tree, &in->tree.root, "policy-options policy-statement"); at;
          at = at->next)
         if (junos_below(at, "load-balance")) return at;

@@ -65,17 +65,6 @@ static void read_profile(struct junos *in, struct junos_node *node)
     judge_profile(in, as);
 }
 
-static const struct junos_profile *find_profile(struct junos *in, const struct junos_node *name)
-{
-    for (uint32_t p = 0; p < in->profiles; p++) {
-        if (strcmp(in->profile[p].name, name->word) != 0) continue;
-        in->profile[p].used = true;
-        return &in->profile[p];
-    }
-    NOTE(in, name->line, "MAP007", CONFIG_NONE, "drop-profile %.60s is not defined", name->word);
-    return NULL;
-}
-
 static void read_rate(struct junos *in, struct junos_scheduler *as, struct junos_node *rate)
 {
     struct junos_node *percent = junos_get(&in->tree, rate, "percent");
@@ -169,18 +158,8 @@ static void read_scheduler(struct junos *in, struct junos_node *node)
     if (!drop) return;
     junos_known_all(drops);
     as->drop_line = drop->line;
-    as->drop = find_profile(in, drop);
-}
-
-static const struct junos_scheduler *find_scheduler(struct junos *in, const struct junos_node *name)
-{
-    for (uint32_t s = 0; s < in->schedulers; s++) {
-        if (strcmp(in->scheduler[s].name, name->word) != 0) continue;
-        in->scheduler[s].used = true;
-        return &in->scheduler[s];
-    }
-    NOTE(in, name->line, "MAP007", CONFIG_NONE, "scheduler %.60s is not defined", name->word);
-    return NULL;
+    as->drop = JUNOS_USE(in->profile, in->profiles, drop->word);
+    if (!as->drop) junos_undefined(in, drop->line, "drop-profile", drop->word);
 }
 
 static void read_map(struct junos *in, struct junos_node *node)
@@ -196,7 +175,8 @@ static void read_map(struct junos *in, struct junos_node *node)
         at->known = true;
         if (!name || class < 0) continue;
         in->class[class].used = true;
-        as->scheduler[class] = find_scheduler(in, name);
+        as->scheduler[class] = JUNOS_USE(in->scheduler, in->schedulers, name->word);
+        if (!as->scheduler[class]) junos_undefined(in, name->line, "scheduler", name->word);
         as->at[class] = name->line;
         if (as->scheduler[class]) judge_shape(in, as->scheduler[class], &in->class[class]);
     }
@@ -204,7 +184,6 @@ static void read_map(struct junos *in, struct junos_node *node)
 
 void junos_schedules(struct junos *in, struct junos_node *cos)
 {
-
     for (struct junos_node *at = junos_first(&in->tree, cos, "drop-profiles"); at; at = at->next)
         read_profile(in, at);
     for (struct junos_node *at = junos_first(&in->tree, cos, "schedulers"); at; at = at->next)

@@ -33,6 +33,7 @@ struct printer {
     bool commands;
     bool roce;        /* `qos roce` says all of it */
     char before[512]; /* the path above, in YAML */
+    char path[160];   /* of words() */
     struct arena arena;
     struct config_alike kind[KINDS];
 };
@@ -89,14 +90,14 @@ __attribute__((format(printf, 3, 4))) static void fact(struct printer *to, const
     snprintf(to->before, sizeof(to->before), "%.*s", last ? (int)(last - path) : 0, path);
 }
 
-__attribute__((format(printf, 2, 3))) static const char *words(char buf[160], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static const char *words(struct printer *to, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    vsnprintf(buf, 160, format, args);
+    vsnprintf(to->path, sizeof(to->path), format, args);
     va_end(args);
-    return buf;
+    return to->path;
 }
 
 /* Which queues are written depends on the map. */
@@ -163,22 +164,19 @@ static bool roce_switch(const struct printer *to)
 static void emit_mapping(struct printer *to, uint32_t i, uint32_t port)
 {
     const struct fabric_settings *settings = config_settings(to->emit->fabric, port);
-    char path[160];
     bool pcp = settings->trust == SW_TRUST_PCP;
 
-    fact(to, words(path, "qos mapping roce%u trust", i), pcp ? "l2" : "l3");
+    fact(to, words(to, "qos mapping roce%u trust", i), pcp ? "l2" : "l3");
     for (unsigned f = 0; f < (pcp ? 8u : 64u); f++)
-        fact(to, words(path, "qos mapping roce%u %s %u switch-priority", i, pcp ? "pcp" : "dscp", f), "%u",
+        fact(to, words(to, "qos mapping roce%u %s %u switch-priority", i, pcp ? "pcp" : "dscp", f), "%u",
              pcp ? settings->pcp_to_tc[f] : settings->dscp_to_tc[f]);
 }
 
 static void emit_queue_mapping(struct printer *to, uint32_t i, uint32_t port)
 {
-    char path[160];
-
     if (i) return; /* no interface can choose a profile of this kind: the first is that of most ports */
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-        fact(to, words(path, "qos egress-queue-mapping default-global switch-priority %u traffic-class", tc), "%u",
+        fact(to, words(to, "qos egress-queue-mapping default-global switch-priority %u traffic-class", tc), "%u",
              config_settings(to->emit->fabric, port)->tc_to_queue[tc]);
 }
 
@@ -187,15 +185,14 @@ static void emit_scheduler(struct printer *to, uint32_t i, uint32_t port)
     const struct fabric_settings *settings = config_settings(to->emit->fabric, port);
     uint8_t queues = config_queues(to->emit->fabric, settings);
     unsigned percent[FABRIC_PRIOS];
-    char path[160];
 
     config_percents(settings, queues, false, percent);
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
         if (!(queues >> q & 1)) continue;
-        fact(to, words(path, "qos egress-scheduler roce%u traffic-class %u mode", i, q),
+        fact(to, words(to, "qos egress-scheduler roce%u traffic-class %u mode", i, q),
              settings->queue[q].strict ? "strict" : "dwrr");
         if (!settings->queue[q].strict)
-            fact(to, words(path, "qos egress-scheduler roce%u traffic-class %u bw-percent", i, q), "%u", percent[q]);
+            fact(to, words(to, "qos egress-scheduler roce%u traffic-class %u bw-percent", i, q), "%u", percent[q]);
     }
 }
 
@@ -208,17 +205,15 @@ static bool marks(const struct fabric_settings *settings)
 
 static void emit_marking(struct printer *to, uint32_t i, uint32_t port)
 {
-    char path[160];
-
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
         const struct sw_ecn *ecn = &config_settings(to->emit->fabric, port)->queue[q].ecn;
         if (!ecn->on) continue;
-        fact(to, words(path, "qos congestion-control roce%u traffic-class %u ecn", i, q), "enable");
-        fact(to, words(path, "qos congestion-control roce%u traffic-class %u min-threshold", i, q), "%llu",
+        fact(to, words(to, "qos congestion-control roce%u traffic-class %u ecn", i, q), "enable");
+        fact(to, words(to, "qos congestion-control roce%u traffic-class %u min-threshold", i, q), "%llu",
              (unsigned long long)ecn->min_bytes);
-        fact(to, words(path, "qos congestion-control roce%u traffic-class %u max-threshold", i, q), "%llu",
+        fact(to, words(to, "qos congestion-control roce%u traffic-class %u max-threshold", i, q), "%llu",
              (unsigned long long)ecn->max_bytes);
-        fact(to, words(path, "qos congestion-control roce%u traffic-class %u probability", i, q), "%u",
+        fact(to, words(to, "qos congestion-control roce%u traffic-class %u probability", i, q), "%u",
              config_percent(ecn->probability_ppm));
     }
 }
@@ -228,19 +223,18 @@ static void emit_pfc(struct printer *to, uint32_t i, uint32_t port)
     const struct fabric_settings *settings = config_settings(to->emit->fabric, port);
     unsigned priorities = config_paused(settings);
     const struct fabric_pg *pg = fixed(settings);
-    char path[160];
 
     if (!priorities) return;
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-        if (priorities >> tc & 1) fact(to, words(path, "qos pfc roce%u switch-priority %u", i, tc), NULL);
-    fact(to, words(path, "qos pfc roce%u rx", i), settings->pfc_rx ? "enable" : "disable");
-    fact(to, words(path, "qos pfc roce%u tx", i), settings->pfc_tx ? "enable" : "disable");
+        if (priorities >> tc & 1) fact(to, words(to, "qos pfc roce%u switch-priority %u", i, tc), NULL);
+    fact(to, words(to, "qos pfc roce%u rx", i), settings->pfc_rx ? "enable" : "disable");
+    fact(to, words(to, "qos pfc roce%u tx", i), settings->pfc_tx ? "enable" : "disable");
     uint64_t metres = config_headroom_metres(to->emit->fabric, port);
-    if (metres) fact(to, words(path, "qos pfc roce%u cable-length", i), "%llu", (unsigned long long)metres);
+    if (metres) fact(to, words(to, "qos pfc roce%u cable-length", i), "%llu", (unsigned long long)metres);
     if (!pg) return;
-    fact(to, words(path, "qos pfc roce%u xoff-threshold", i), "%llu", (unsigned long long)pg->static_bytes);
-    fact(to, words(path, "qos pfc roce%u xon-threshold", i), "%llu", (unsigned long long)pg->xon_offset_bytes);
-    fact(to, words(path, "qos pfc roce%u port-buffer", i), "%llu",
+    fact(to, words(to, "qos pfc roce%u xoff-threshold", i), "%llu", (unsigned long long)pg->static_bytes);
+    fact(to, words(to, "qos pfc roce%u xon-threshold", i), "%llu", (unsigned long long)pg->xon_offset_bytes);
+    fact(to, words(to, "qos pfc roce%u port-buffer", i), "%llu",
          (unsigned long long)(pg->static_bytes + pg->headroom_bytes));
 }
 
@@ -290,14 +284,12 @@ static void emit_alpha(struct printer *to)
 
 static void emit_port_profiles(struct printer *to, uint32_t p, const char *name, const struct fabric_settings *settings)
 {
-    char path[160];
-
-    fact(to, words(path, "interface %s qos mapping profile", name), "roce%u", to->kind[MAPPING].of[p]);
-    fact(to, words(path, "interface %s qos egress-scheduler profile", name), "roce%u", to->kind[SCHEDULER].of[p]);
+    fact(to, words(to, "interface %s qos mapping profile", name), "roce%u", to->kind[MAPPING].of[p]);
+    fact(to, words(to, "interface %s qos egress-scheduler profile", name), "roce%u", to->kind[SCHEDULER].of[p]);
     if (marks(settings))
-        fact(to, words(path, "interface %s qos congestion-control profile", name), "roce%u", to->kind[MARKING].of[p]);
+        fact(to, words(to, "interface %s qos congestion-control profile", name), "roce%u", to->kind[MARKING].of[p]);
     if (config_paused(settings))
-        fact(to, words(path, "interface %s qos pfc profile", name), "roce%u", to->kind[PFC].of[p]);
+        fact(to, words(to, "interface %s qos pfc profile", name), "roce%u", to->kind[PFC].of[p]);
 }
 
 /* The cage of a port that is a part of one, swp5s2: 5, and `ret_part` 2; 0: it is none. */
@@ -318,7 +310,6 @@ static void emit_breakout(struct printer *to, uint32_t p)
 {
     unsigned part = 0, own = cage_of(to, p, &part), most = 0, count = 0;
     struct config_cage cage;
-    char path[160];
 
     for (uint32_t q = 0; own && q < to->node->ports; q++) {
         if (cage_of(to, q, &part) != own) continue;
@@ -331,9 +322,9 @@ static void emit_breakout(struct printer *to, uint32_t p)
     unsigned parts = most > 3 ? 8 : most > 1 ? 4 : 2;
     if (known && own == cage.cage && cage.parts > parts) parts = cage.parts;
     if (known && cage.lanes >= parts)
-        fact(to, words(path, "interface swp%u link breakout %ux lanes-per-port", own, parts), "%u", cage.lanes / parts);
+        fact(to, words(to, "interface swp%u link breakout %ux lanes-per-port", own, parts), "%u", cage.lanes / parts);
     else
-        fact(to, words(path, "interface swp%u link breakout %ux", own, parts), NULL);
+        fact(to, words(to, "interface swp%u link breakout %ux", own, parts), NULL);
 }
 
 static void emit_interface(struct printer *to, uint32_t p)
@@ -343,24 +334,24 @@ static void emit_interface(struct printer *to, uint32_t p)
     const struct fabric_settings *settings = config_settings(to->emit->fabric, to->node->first_port + p);
     uint32_t mtu = settings->mtu_bytes > NVUE_MTU_OVER ? settings->mtu_bytes - NVUE_MTU_OVER : 0;
     unsigned paused = config_paused(settings);
-    char name[FABRIC_NAME], path[160], peer[CONFIG_PEER];
+    char name[FABRIC_NAME], peer[CONFIG_PEER];
 
     config_port_label(to->emit, &config_nvue, to->node->first_port + p, name, sizeof(name));
     if (config_peer_label(to->emit, &config_nvue, to->node->first_port + p, peer, sizeof(peer)))
-        fact(to, words(path, "interface %s description", name), "%s", peer);
+        fact(to, words(to, "interface %s description", name), "%s", peer);
     mtu = mtu < NVUE_MTU_MIN ? NVUE_MTU_MIN : mtu > NVUE_MTU_MAX ? NVUE_MTU_MAX : mtu;
-    fact(to, words(path, "interface %s link mtu", name), "%u", mtu);
+    fact(to, words(to, "interface %s link mtu", name), "%u", mtu);
     if (as->rate_bps >= NVUE_RATE_STEP && as->peer != FABRIC_NONE)
-        fact(to, words(path, "interface %s link speed", name), "%lluG",
+        fact(to, words(to, "interface %s link speed", name), "%lluG",
              (unsigned long long)(as->rate_bps / NVUE_RATE_STEP));
-    if (fecs[settings->fec]) fact(to, words(path, "interface %s link fec", name), "%s", fecs[settings->fec]);
-    if (!as->up) fact(to, words(path, "interface %s link state down", name), NULL);
+    if (fecs[settings->fec]) fact(to, words(to, "interface %s link fec", name), "%s", fecs[settings->fec]);
+    if (!as->up) fact(to, words(to, "interface %s link state down", name), NULL);
     if (!to->roce) emit_port_profiles(to, p, name, settings);
     if (paused && to->sw->watchdog.on && (settings->watched & paused))
-        fact(to, words(path, "interface %s qos pfc-watchdog state", name), "enable");
+        fact(to, words(to, "interface %s qos pfc-watchdog state", name), "enable");
     if (to->sw->balance.kind == SW_ADAPTIVE && as->peer != FABRIC_NONE && as->peer >= to->emit->fabric->endpoints)
-        fact(to, words(path, "interface %s router adaptive-routing state", name), "enabled");
-    fact(to, words(path, "interface %s type", name), "swp");
+        fact(to, words(to, "interface %s router adaptive-routing state", name), "enabled");
+    fact(to, words(to, "interface %s type", name), "swp");
 }
 
 static void emit_watchdog(struct printer *to)

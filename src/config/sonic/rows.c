@@ -162,36 +162,36 @@ int sonic_rows_read(const struct config_text *text, struct arena *arena, struct 
     return 0;
 }
 
-const struct sonic_row *sonic_row_find(const struct sonic_rows *rows, const char *table, const char *key)
+/* How many of the sorted rows are not behind (table, key); NULL: of all of the table's. */
+static uint32_t rows_to(const struct sonic_rows *rows, const char *table, const char *key)
 {
     uint32_t low = 0, high = rows->count;
 
-    while (low < high) { /* the first row behind (table, key) */
+    while (low < high) {
         uint32_t mid = low + (high - low) / 2;
         int order = strcmp(rows->sorted[mid].table, table);
-        if (order == 0) order = strcmp(rows->sorted[mid].key, key);
+        if (order == 0 && key) order = strcmp(rows->sorted[mid].key, key);
         if (order <= 0)
             low = mid + 1;
         else
             high = mid;
     }
-    if (low == 0) return NULL;
-    const struct sonic_row *row = &rows->sorted[low - 1];
-    return strcmp(row->table, table) == 0 && strcmp(row->key, key) == 0 ? row : NULL;
+    return low;
+}
+
+const struct sonic_row *sonic_row_find(const struct sonic_rows *rows, const char *table, const char *key)
+{
+    uint32_t to = rows_to(rows, table, key);
+    const struct sonic_row *row = to ? &rows->sorted[to - 1] : NULL;
+
+    return row && strcmp(row->table, table) == 0 && strcmp(row->key, key) == 0 ? row : NULL;
 }
 
 bool sonic_has_table(const struct sonic_rows *rows, const char *table)
 {
-    uint32_t low = 0, high = rows->count;
+    uint32_t to = rows_to(rows, table, NULL);
 
-    while (low < high) { /* the first row not before the table */
-        uint32_t mid = low + (high - low) / 2;
-        if (strcmp(rows->sorted[mid].table, table) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < rows->count && strcmp(rows->sorted[low].table, table) == 0;
+    return to && strcmp(rows->sorted[to - 1].table, table) == 0;
 }
 
 const char *sonic_field(const struct sonic_row *row, const char *name, uint32_t *ret_line)
