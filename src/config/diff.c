@@ -102,19 +102,50 @@ static const char *said(const struct pair *pair, const char *key)
                                  : config_said(running->set, device, running->fabric->port[pair->port[1]].index, key);
 }
 
-static void units(const struct pair *pair, const char *key, const char *running_key, enum unit_kind unit, uint64_t a,
-                  uint64_t b)
+/* What a key is called in the approved fabric and in the running one. */
+struct key {
+    char approved[96], running[96];
+};
+
+static struct key key_of(const char *name)
+{
+    struct key key;
+
+    snprintf(key.approved, sizeof key.approved, "%s", name);
+    memcpy(key.running, key.approved, sizeof key.running);
+    return key;
+}
+
+/* Of a class: each fabric has its own name for it. */
+static struct key class_key(const struct pair *pair, unsigned priority, const char *leaf)
+{
+    const struct fabric_class *a = config_class_of(pair->diff->approved.fabric, priority);
+    const struct fabric_class *b = config_class_of(pair->diff->running.fabric, priority);
+    struct key key;
+
+    snprintf(key.approved, sizeof key.approved, "classes.%.48s.%s", a ? a->name : b->name, leaf);
+    snprintf(key.running, sizeof key.running, "classes.%.48s.%s", b ? b->name : a->name, leaf);
+    return key;
+}
+
+static void units(const struct pair *pair, struct key key, enum unit_kind unit, uint64_t a, uint64_t b)
 {
     char x[UNIT_TEXT], y[UNIT_TEXT];
 
     if (a == b) return;
-    report(pair, key, running_key, a == FABRIC_UNLIMITED ? "none" : unit_format(unit, a, x),
+    report(pair, key.approved, key.running, a == FABRIC_UNLIMITED ? "none" : unit_format(unit, a, x),
            b == FABRIC_UNLIMITED ? "none" : unit_format(unit, b, y));
 }
 
-static void truth(const struct pair *pair, const char *key, const char *running_key, bool a, bool b)
+/* The same of what configurations may be silent about. */
+static void told_units(const struct pair *pair, struct key key, enum unit_kind unit, uint64_t a, uint64_t b)
 {
-    if (a != b) report(pair, key, running_key, a ? "true" : "false", b ? "true" : "false");
+    if (told(pair, key.running)) units(pair, key, unit, a, b);
+}
+
+static void truth(const struct pair *pair, struct key key, bool a, bool b)
+{
+    if (a != b) report(pair, key.approved, key.running, a ? "true" : "false", b ? "true" : "false");
 }
 
 static void bits(const struct pair *pair, const char *key, uint8_t a, uint8_t b)
@@ -143,21 +174,6 @@ static void maps(const struct pair *pair, const char *name, const uint8_t *a, co
         snprintf(y, sizeof y, "%u", b[i]);
         report(pair, key, key, x, y);
     }
-}
-
-struct class_keys {
-    char approved[96], running[96];
-};
-
-static const struct class_keys *keys(const struct pair *pair, unsigned priority, const char *leaf,
-                                     struct class_keys *buf)
-{
-    const struct fabric_class *a = config_class_of(pair->diff->approved.fabric, priority);
-    const struct fabric_class *b = config_class_of(pair->diff->running.fabric, priority);
-
-    snprintf(buf->approved, sizeof buf->approved, "classes.%.48s.%s", a ? a->name : b->name, leaf);
-    snprintf(buf->running, sizeof buf->running, "classes.%.48s.%s", b ? b->name : a->name, leaf);
-    return buf;
 }
 
 /* The system that a switch of the running fabric has; NULL: not known. */
@@ -208,22 +224,17 @@ static void rounded(const struct pair *pair, const char *key, uint64_t approved,
 static void compare_marking(const struct pair *pair, unsigned priority, bool lossless, const struct sw_ecn *a,
                             const struct sw_ecn *running)
 {
+    struct key min = class_key(pair, priority, "ecn.min"), max = class_key(pair, priority, "ecn.max");
     struct sw_ecn b = *running;
-    struct class_keys buf;
-    bool same = same_marking(pair, priority, lossless, a, &b);
-    const struct class_keys *k = keys(pair, priority, "ecn.min", &buf);
 
-    if (same)
-        rounded(pair, k->approved, a->min_bytes, b.min_bytes);
-    else
-        units(pair, k->approved, k->running, UNIT_SIZE, a->min_bytes, b.min_bytes);
-    k = keys(pair, priority, "ecn.max", &buf);
-    if (same)
-        rounded(pair, k->approved, a->max_bytes, b.max_bytes);
-    else
-        units(pair, k->approved, k->running, UNIT_SIZE, a->max_bytes, b.max_bytes);
-    k = keys(pair, priority, "ecn.probability", &buf);
-    units(pair, k->approved, k->running, UNIT_SHARE, a->probability_ppm, b.probability_ppm);
+    if (same_marking(pair, priority, lossless, a, &b)) {
+        rounded(pair, min.approved, a->min_bytes, b.min_bytes);
+        rounded(pair, max.approved, a->max_bytes, b.max_bytes);
+    } else {
+        units(pair, min, UNIT_SIZE, a->min_bytes, b.min_bytes);
+        units(pair, max, UNIT_SIZE, a->max_bytes, b.max_bytes);
+    }
+    units(pair, class_key(pair, priority, "ecn.probability"), UNIT_SHARE, a->probability_ppm, b.probability_ppm);
 }
 
 static void compare_class(const struct pair *pair, unsigned priority, const struct fabric_settings *a,
@@ -231,51 +242,37 @@ static void compare_class(const struct pair *pair, unsigned priority, const stru
 {
     const struct fabric_queue *x = &a->queue[a->tc_to_queue[priority]], *y = &b->queue[b->tc_to_queue[priority]];
     const struct fabric_pg *g = &a->pg[a->tc_to_pg[priority]], *h = &b->pg[b->tc_to_pg[priority]];
-    struct class_keys buf;
-    const struct class_keys *k = keys(pair, priority, "lossless", &buf);
+    bool lossless = a->lossless >> priority & 1;
 
-    truth(pair, k->approved, k->running, a->lossless >> priority & 1, b->lossless >> priority & 1);
-    k = keys(pair, priority, "strict", &buf);
-    truth(pair, k->approved, k->running, x->strict, y->strict);
-    k = keys(pair, priority, "share", &buf);
-    if (!x->strict && !y->strict && told(pair, k->running))
-        units(pair, k->approved, k->running, UNIT_SHARE, x->share_ppm, y->share_ppm);
+    truth(pair, class_key(pair, priority, "lossless"), lossless, b->lossless >> priority & 1);
+    truth(pair, class_key(pair, priority, "strict"), x->strict, y->strict);
+    if (!x->strict && !y->strict)
+        told_units(pair, class_key(pair, priority, "share"), UNIT_SHARE, x->share_ppm, y->share_ppm);
     if (pair->node[0] < pair->diff->approved.fabric->hosts) return; /* adapters mark nothing and have no groups */
-    k = keys(pair, priority, "ecn", &buf);
-    truth(pair, k->approved, k->running, x->ecn.on, y->ecn.on);
-    if (x->ecn.on && y->ecn.on) compare_marking(pair, priority, a->lossless >> priority & 1, &x->ecn, &y->ecn);
+    truth(pair, class_key(pair, priority, "ecn"), x->ecn.on, y->ecn.on);
+    if (x->ecn.on && y->ecn.on) compare_marking(pair, priority, lossless, &x->ecn, &y->ecn);
     if (!g->lossless || !h->lossless) return;
-    k = keys(pair, priority, "xoff", &buf);
-    if (told(pair, k->running)) units(pair, k->approved, k->running, UNIT_SIZE, g->static_bytes, h->static_bytes);
-    k = keys(pair, priority, "xon", &buf);
-    if (told(pair, k->running))
-        units(pair, k->approved, k->running, UNIT_SIZE, g->xon_offset_bytes, h->xon_offset_bytes);
-    k = keys(pair, priority, "headroom", &buf);
-    if (told(pair, k->running)) units(pair, k->approved, k->running, UNIT_SIZE, g->headroom_bytes, h->headroom_bytes);
+    told_units(pair, class_key(pair, priority, "xoff"), UNIT_SIZE, g->static_bytes, h->static_bytes);
+    told_units(pair, class_key(pair, priority, "xon"), UNIT_SIZE, g->xon_offset_bytes, h->xon_offset_bytes);
+    told_units(pair, class_key(pair, priority, "headroom"), UNIT_SIZE, g->headroom_bytes, h->headroom_bytes);
     if (pair->diff->running.imported) return; /* systems round these, or keep them to themselves */
-    k = keys(pair, priority, "reserved", &buf);
-    units(pair, k->approved, k->running, UNIT_SIZE, g->reserved_bytes, h->reserved_bytes);
-    k = keys(pair, priority, "limit", &buf);
-    units(pair, k->approved, k->running, UNIT_SIZE, x->limit_bytes, y->limit_bytes);
-    k = keys(pair, priority, "alpha", &buf);
+    units(pair, class_key(pair, priority, "reserved"), UNIT_SIZE, g->reserved_bytes, h->reserved_bytes);
+    units(pair, class_key(pair, priority, "limit"), UNIT_SIZE, x->limit_bytes, y->limit_bytes);
     if (!g->dynamic || !h->dynamic || (uint64_t)g->alpha_num * h->alpha_den == (uint64_t)h->alpha_num * g->alpha_den)
         return;
+    struct key key = class_key(pair, priority, "alpha");
     char a_text[32], b_text[32];
     snprintf(a_text, sizeof a_text, "%u/%u", g->alpha_num, g->alpha_den);
     snprintf(b_text, sizeof b_text, "%u/%u", h->alpha_num, h->alpha_den);
-    report(pair, k->approved, k->running, a_text, b_text);
+    report(pair, key.approved, key.running, a_text, b_text);
 }
 
 /* A class that the approved fabric does not have.  Systems have names for every queue; what counts is what they do. */
 static void compare_extra_class(const struct pair *pair, unsigned priority, const struct fabric_settings *b)
 {
-    struct class_keys buf;
-    const struct class_keys *k = keys(pair, priority, "lossless", &buf);
-
-    truth(pair, k->approved, k->running, false, b->lossless >> priority & 1);
+    truth(pair, class_key(pair, priority, "lossless"), false, b->lossless >> priority & 1);
     if (pair->node[0] < pair->diff->approved.fabric->hosts) return;
-    k = keys(pair, priority, "ecn", &buf);
-    truth(pair, k->approved, k->running, false, b->queue[b->tc_to_queue[priority]].ecn.on);
+    truth(pair, class_key(pair, priority, "ecn"), false, b->queue[b->tc_to_queue[priority]].ecn.on);
 }
 
 /* The rate that the port is set to: systems say whole steps. */
@@ -290,7 +287,7 @@ static void compare_rate(const struct pair *pair)
         if (!text || unit_parse(UNIT_RATE, text, &running, NULL) < 0) return;
         if (can && can->rate_step_bps && approved - approved % can->rate_step_bps == running) return;
     }
-    units(pair, "rate", "rate", UNIT_RATE, approved, running);
+    units(pair, key_of("rate"), UNIT_RATE, approved, running);
 }
 
 /* Of a configuration, as this end's description has it: a link has one cable, and its ends may say two. */
@@ -306,7 +303,7 @@ static void compare_cable(const struct pair *pair)
     } else if (!told(pair, "cable")) {
         return;
     }
-    units(pair, "cable", "cable", UNIT_LENGTH, p->cable_mm, running);
+    units(pair, key_of("cable"), UNIT_LENGTH, p->cable_mm, running);
 }
 
 /* What a link is: of a configuration, where it says who the peer is. */
@@ -344,7 +341,7 @@ static void compare_watched(const struct pair *pair, const struct fabric_setting
         return;
     if (said(pair, "own.watchdog")) y = 0;
     if (can && !can->watched)
-        truth(pair, "watched", "watched", x != 0, y != 0);
+        truth(pair, key_of("watched"), x != 0, y != 0);
     else
         bits(pair, "watched", x, y);
 }
@@ -364,10 +361,10 @@ static void compare_own_watchdog(const struct pair *pair)
     const struct fabric_watchdog *as = &one->sw[pair->node[0] - one->hosts].watchdog;
     const char *text = said(pair, "own.watchdog.detect");
     if (text && unit_parse(UNIT_TIME, text, &detect, NULL) >= 0)
-        units(pair, "watchdog.detect", "watchdog.detect", UNIT_TIME, as->detect_ps, detect);
+        units(pair, key_of("watchdog.detect"), UNIT_TIME, as->detect_ps, detect);
     text = said(pair, "own.watchdog.restore");
     if (text && unit_parse(UNIT_TIME, text, &restore, NULL) >= 0)
-        units(pair, "watchdog.restore", "watchdog.restore", UNIT_TIME, as->restore_ps, restore);
+        units(pair, key_of("watchdog.restore"), UNIT_TIME, as->restore_ps, restore);
     text = said(pair, "own.watchdog.action");
     if (text && strcmp(text, action_of(as)) != 0)
         report(pair, "watchdog.action", "watchdog.action", action_of(as), text);
@@ -385,7 +382,7 @@ static void compare_pause(const struct pair *pair, const struct fabric_settings 
         report(pair, "pfc-mode", "pfc-mode", a->pfc_auto ? "auto" : "on", b->pfc_auto ? "auto" : "on");
     if (!cable) cable = pair->diff->approved.fabric->port[pair->port[0]].cable_mm;
     if (text && unit_parse(UNIT_LENGTH, text, &running, NULL) >= 0 && running != config_metres(cable) * 1000)
-        units(pair, "headroom-cable", "headroom-cable", UNIT_LENGTH, cable, running);
+        units(pair, key_of("headroom-cable"), UNIT_LENGTH, cable, running);
 }
 
 /* What configurations say of priorities and classes and a fabric file does not: a class pauses with its own priority,
@@ -425,7 +422,7 @@ static void compare_up(const struct pair *pair)
     const char *text = said(pair, "up");
 
     if (pair->diff->running.imported) running = !text || strcmp(text, "false") != 0;
-    truth(pair, "up", "up", pair->diff->approved.fabric->port[pair->port[0]].up, running);
+    truth(pair, key_of("up"), pair->diff->approved.fabric->port[pair->port[0]].up, running);
 }
 
 /* A bare number, as in the fabric file; systems that leave the header out of theirs have their own number before it. */
@@ -469,7 +466,7 @@ static void compare_port(struct pair *pair)
     }
     compare_pause(pair, a, b);
     compare_own_classes(pair, a);
-    truth(pair, "pause", "pause", a->pause_all, b->pause_all);
+    truth(pair, key_of("pause"), a->pause_all, b->pause_all);
     compare_mtu(pair, a->mtu_bytes, b->mtu_bytes);
     compare_up(pair);
     compare_watched(pair, a, b);
@@ -512,12 +509,12 @@ static void compare_chip(const struct pair *pair)
 
     if (pair->diff->running.imported) return;
     texts(pair, "model", a->model, b->model);
-    units(pair, "buffer", "buffer", UNIT_SIZE, a->buffer_bytes, b->buffer_bytes);
-    units(pair, "headroom-pool", "headroom-pool", UNIT_SIZE, a->headroom_pool_bytes, b->headroom_pool_bytes);
+    units(pair, key_of("buffer"), UNIT_SIZE, a->buffer_bytes, b->buffer_bytes);
+    units(pair, key_of("headroom-pool"), UNIT_SIZE, a->headroom_pool_bytes, b->headroom_pool_bytes);
     texts(pair, "nos", fabric_nos_names[a->nos], fabric_nos_names[b->nos]);
     texts(pair, "forwarding", a->bridged ? "bridged" : "routed", b->bridged ? "bridged" : "routed");
     texts(pair, "raise", a->raise_bounce ? "bounce" : "never", b->raise_bounce ? "bounce" : "never");
-    truth(pair, "drop-unknown-lossless", "drop-unknown-lossless", a->drop_unknown, b->drop_unknown);
+    truth(pair, key_of("drop-unknown-lossless"), a->drop_unknown, b->drop_unknown);
     texts(pair, "ecmp.hash", hash_text(a->hash_fields, x), hash_text(b->hash_fields, y));
 }
 
@@ -586,13 +583,11 @@ static void compare_switch(struct pair *pair)
     const struct config_can *can = can_of(pair);
 
     compare_chip(pair);
-    truth(pair, "watchdog", "watchdog", a->on, b->on);
+    truth(pair, key_of("watchdog"), a->on, b->on);
     if (!a->on || !b->on) return;
-    if (told(pair, "watchdog.poll")) units(pair, "watchdog.poll", "watchdog.poll", UNIT_TIME, a->poll_ps, b->poll_ps);
-    if (told(pair, "watchdog.detect"))
-        units(pair, "watchdog.detect", "watchdog.detect", UNIT_TIME, a->detect_ps, b->detect_ps);
-    if (told(pair, "watchdog.restore") && (!can || can->restore))
-        units(pair, "watchdog.restore", "watchdog.restore", UNIT_TIME, a->restore_ps, b->restore_ps);
+    told_units(pair, key_of("watchdog.poll"), UNIT_TIME, a->poll_ps, b->poll_ps);
+    told_units(pair, key_of("watchdog.detect"), UNIT_TIME, a->detect_ps, b->detect_ps);
+    if (!can || can->restore) told_units(pair, key_of("watchdog.restore"), UNIT_TIME, a->restore_ps, b->restore_ps);
     if ((a->drop != b->drop || a->shutdown != b->shutdown) && (!can || can->action))
         report(pair, "watchdog.action", "watchdog.action", action_of(a), action_of(b));
 }
