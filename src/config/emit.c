@@ -256,8 +256,8 @@ void config_head(const struct config_emit *emit, const struct config_format *for
         if (!losses.ports[loss]) continue;
         if (!any) config_comment(emit, format, "Not written for this system:");
         any = true;
-        config_comment(emit, format, "  %s (%u of %u ports): %s", config_unsupported_what(loss), losses.ports[loss],
-                       node->ports, config_unsupported_instead(loss));
+        config_comment(emit, format, "  %s (%u of %u ports): %s", config_losses[loss].what, losses.ports[loss],
+                       node->ports, config_losses[loss].instead);
     }
 }
 

@@ -21,25 +21,11 @@
 #define QUANTA_USUAL 65535u
 #define ALPHA_EXPONENT_MAX 7
 
-static const char *const whats[CONFIG_UNSUPPORTED_COUNT] = {
-#define UNSUPPORTED(id, what, instead) what,
+const struct config_loss config_losses[CONFIG_UNSUPPORTED_COUNT] = {
+#define UNSUPPORTED(id, what, instead) {what, instead},
 #include "config/unsupported.def"
 #undef UNSUPPORTED
 };
-static const char *const insteads[CONFIG_UNSUPPORTED_COUNT] = {
-#define UNSUPPORTED(id, what, instead) instead,
-#include "config/unsupported.def"
-#undef UNSUPPORTED
-};
-
-const char *config_unsupported_what(enum config_unsupported loss)
-{
-    return whats[loss];
-}
-const char *config_unsupported_instead(enum config_unsupported loss)
-{
-    return insteads[loss];
-}
 
 struct judge {
     const struct config_can *can;

@@ -62,7 +62,9 @@ int config_one_alpha(const struct fabric *fabric, const struct fabric_node *node
 /* What is lost of a switch or a host. */
 void config_unsupported_list(const struct config_format *format, const struct fabric *fabric, uint32_t node,
                              struct config_unsupported_list *ret);
-const char *config_unsupported_what(enum config_unsupported loss);
-const char *config_unsupported_instead(enum config_unsupported loss);
+struct config_loss { /* what the fabric says, and what holds instead */
+    const char *what, *instead;
+};
+extern const struct config_loss config_losses[CONFIG_UNSUPPORTED_COUNT];
 
 #endif

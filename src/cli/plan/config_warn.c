@@ -29,8 +29,7 @@ static unsigned warn_loss(const struct fabric *fabric, const struct config_file 
     fabric_port_name(fabric, first, port);
     if (!quiet)
         cli_error("warning: not written for %s: %s (%u device%s, the first port is %s): %s", format->name,
-                  config_unsupported_what(loss), devices, devices == 1 ? "" : "s", port,
-                  config_unsupported_instead(loss));
+                  config_losses[loss].what, devices, devices == 1 ? "" : "s", port, config_losses[loss].instead);
     return 1;
 }
 
@@ -85,8 +84,8 @@ void config_json_losses(struct jout *jout, const struct fabric *fabric, const st
     for (int loss = 0; loss < CONFIG_UNSUPPORTED_COUNT; loss++) {
         if (!losses.ports[loss]) continue;
         jout_open(jout, NULL, '{');
-        jout_text(jout, "what", config_unsupported_what(loss));
-        jout_text(jout, "instead", config_unsupported_instead(loss));
+        jout_text(jout, "what", config_losses[loss].what);
+        jout_text(jout, "instead", config_losses[loss].instead);
         jout_u64(jout, "ports", losses.ports[loss]);
         jout_close(jout);
     }

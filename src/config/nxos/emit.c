@@ -362,7 +362,6 @@ static void emit_balance(const struct nxos_out *out)
 
 static void emit_switch(const struct nxos_out *out)
 {
-
     config_head(out->emit, &config_nxos);
     fprintf(out->to, "hostname %s\n", out->node->name);
     config_comment(out->emit, &config_nxos, "LLDP tells the cabling, and by DCBX hosts what the switch has set");
