@@ -35,8 +35,10 @@ extern const size_t cli_verb_count;
 const struct cli_verb *cli_find_verb(const char *name); /* NULL after a message that names the nearest */
 void cli_list_verbs(FILE *out);
 
-/* "rocelab: ..." on standard error. */
+/* "rocelab: ..." on standard error; the others answer what whoever says so answers: false, CLI_WRONG. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
+__attribute__((format(printf, 1, 2))) bool cli_fail(const char *format, ...);
+__attribute__((format(printf, 1, 2))) int cli_wrong(const char *format, ...);
 
 /* What an option sets; option.h has the words for rows. */
 enum cli_value { OPTION_CONSTANT, OPTION_TEXT, OPTION_QUANTITY, OPTION_WORD, OPTION_ENVIRONMENT, OPTION_CALL };

@@ -41,10 +41,8 @@ static bool add_param(char *word, struct fabric_override *ret)
     static const char before[] = "nics.congestion.";
     char *equals = strchr(word, '=');
 
-    if (equals == NULL || equals == word || equals[1] == '\0') {
-        cli_error("--cc: '%s': write PARAM=VALUE, as in --cc dcqcn/connectx,rpg_ai_rate=10M", word);
-        return false;
-    }
+    if (equals == NULL || equals == word || equals[1] == '\0')
+        return cli_fail("--cc: '%s': write PARAM=VALUE, as in --cc dcqcn/connectx,rpg_ai_rate=10M", word);
     *equals = '\0';
     size_t bytes = sizeof before + strlen(word);
     char *path = arena_alloc(&arena, bytes, 1, 1);
@@ -64,19 +62,13 @@ bool cli_congestion(void *unused, const char *argument)
     arena_init_or_end(&arena, 0);
     char *rest = arena_strndup(&arena, argument, strlen(argument)), *name = strsep(&rest, ",");
     if (fabric_congestion_is_file(name)) {
-        if (realpath(name, real) == NULL) {
-            cli_error("--cc '%s': %s", name, strerror(errno));
-            return false;
-        }
+        if (realpath(name, real) == NULL) return cli_fail("--cc '%s': %s", name, strerror(errno));
         plugin_allow(real);
         name = real;
     }
     given[0] = (struct fabric_override){"nics.congestion", quoted(name)};
     while (rest) {
-        if (count == 1 + PARAMS_MAX) {
-            cli_error("--cc: more than %d parameters", PARAMS_MAX);
-            return false;
-        }
+        if (count == 1 + PARAMS_MAX) return cli_fail("--cc: more than %d parameters", PARAMS_MAX);
         if (!add_param(strsep(&rest, ","), &given[count++])) return false;
     }
     fabric_override_always(given, count);

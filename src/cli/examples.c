@@ -85,8 +85,8 @@ static bool find_folder(char folder[PATH_MAX], struct names *names)
     if (cli_share(FOLDER, folder)) look_into(folder, "", names);
     qsort(names->name, names->count, sizeof names->name[0], compare_names);
     if (names->count) return true;
-    cli_error("no examples are installed: neither share/rocelab/" FOLDER " beside the program's bin, nor its sources");
-    return false;
+    return cli_fail("no examples are installed: neither share/rocelab/" FOLDER
+                    " beside the program's bin, nor its sources");
 }
 
 static bool is_called(const char *name, const char *wanted)

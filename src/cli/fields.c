@@ -186,10 +186,9 @@ bool cli_fields(const char *kind, bool json, FILE *out)
         if (kind && strcmp(at->name, kind) == 0) line = at;
     if (kind && !line) {
         const char *near = cli_nearest(kind, document_name, NULL, count);
-        cli_error(near ? "help: no document is of kind '%s'; did you mean '%s'?"
-                       : "help: no document is of kind '%s'; 'rocelab help fields' lists them",
-                  kind, near);
-        return false;
+        return cli_fail(near ? "help: no document is of kind '%s'; did you mean '%s'?"
+                             : "help: no document is of kind '%s'; 'rocelab help fields' lists them",
+                        kind, near);
     }
     if (json) {
         struct jout *jout = jout_begin(out, "fields");

@@ -25,8 +25,7 @@ static bool add_given(struct cli_given *given, enum fact_kind kind, const char *
 
     begin(given);
     if (!facts_add(&given->arena, &given->option, kind, argument, wrong)) return true;
-    cli_error("--%s '%s': %s", kind == FACT_MODEL ? "model" : "cable", argument, wrong);
-    return false;
+    return cli_fail("--%s '%s': %s", kind == FACT_MODEL ? "model" : "cable", argument, wrong);
 }
 
 bool cli_given_model(void *given, const char *argument)
@@ -43,10 +42,7 @@ bool cli_given_file(void *to, const char *path)
 {
     struct cli_given *given = to;
 
-    if (given->files == GIVEN_FILES_MAX) {
-        cli_error("--facts: at most %d files", GIVEN_FILES_MAX);
-        return false;
-    }
+    if (given->files == GIVEN_FILES_MAX) return cli_fail("--facts: at most %d files", GIVEN_FILES_MAX);
     given->file[given->files++] = path;
     return true;
 }

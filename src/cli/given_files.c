@@ -27,10 +27,7 @@ static bool add_file(struct cli_files *files, const char *path)
     if (files->paths == files->room) {
         int room = files->room ? files->room * 2 : 64;
         char **more = room <= FILES_MAX ? realloc(files->path, (size_t)room * sizeof(*more)) : NULL;
-        if (!more) {
-            cli_error("more than %d files, or not enough memory", files->paths);
-            return false;
-        }
+        if (!more) return cli_fail("more than %d files, or not enough memory", files->paths);
         files->path = more;
         files->room = room;
     }

@@ -80,10 +80,7 @@ int verb_help(int argc, char **argv, FILE *out)
     char json[] = "--json", option[] = "--help";
 
     if (answer != CLI_GO) return answer;
-    if (argc - first > (topic && topic->operand ? 2 : 1)) {
-        cli_error("help: one verb at a time");
-        return CLI_WRONG;
-    }
+    if (argc - first > (topic && topic->operand ? 2 : 1)) return cli_wrong("help: one verb at a time");
     if (argc == first) {
         if (common.json)
             list_json(out);

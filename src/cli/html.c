@@ -16,8 +16,7 @@ bool cli_html_set(void *to, const char *argument)
 
     html->path = argument;
     if (argument[0] != '\0' && strcmp(argument, "-") != 0) return true;
-    cli_error("--html '%s': a file to write, as in run.html", argument);
-    return false;
+    return cli_fail("--html '%s': a file to write, as in run.html", argument);
 }
 
 /* Whether another word of the command names the file too: a page written over the capture that it is to show would be
@@ -38,11 +37,9 @@ static bool named_again(const struct cli_html *html, int argc, char **argv)
 bool cli_html_begin(struct cli_html *html, int argc, char **argv)
 {
     if (html->path == NULL) return true;
-    if (named_again(html, argc, argv)) {
-        cli_error("--html '%s': the command names that file twice; say another for the page, as in run.html",
-                  html->path);
-        return false;
-    }
+    if (named_again(html, argc, argv))
+        return cli_fail("--html '%s': the command names that file twice; say another for the page, as in run.html",
+                        html->path);
     if (!cli_file_open(&html->file, "--html", html->path)) return false;
     html->word[html->words++] = "rocelab";
     for (int i = 0; i < argc && html->words < CLI_HTML_WORDS; i++)
@@ -97,10 +94,7 @@ bool cli_html_run(struct cli_html *html, const struct sim_report *report)
     struct sim_report chosen = *report;
 
     if (html->file.to == NULL) return true;
-    if (page_select(report, &selection) != 0) {
-        cli_error("not enough memory for the page");
-        return false;
-    }
+    if (page_select(report, &selection) != 0) return cli_fail("not enough memory for the page");
     chosen.series_port = selection.port;
     chosen.flow_chosen = selection.flow;
     html->left_out = selection.words[0] ? selection.words : NULL;

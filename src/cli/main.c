@@ -23,18 +23,44 @@ const struct cli_verb cli_verbs[] = {
 };
 const size_t cli_verb_count = sizeof cli_verbs / sizeof cli_verbs[0];
 
-void cli_error(const char *format, ...)
+static void print_error(const char *format, va_list list)
 {
     const struct text_style style = cli_style();
     char text[1024];
-    va_list list;
 
-    va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
-    va_end(list);
     fputs("rocelab: ", stderr);
     text_outside(stderr, &style, text); /* messages quote arguments and file names */
     fputc('\n', stderr);
+}
+
+void cli_error(const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    print_error(format, list);
+    va_end(list);
+}
+
+bool cli_fail(const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    print_error(format, list);
+    va_end(list);
+    return false;
+}
+
+int cli_wrong(const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    print_error(format, list);
+    va_end(list);
+    return CLI_WRONG;
 }
 
 static const char *verb_name(const void *list, size_t index)
@@ -69,10 +95,8 @@ static int run(int argc, char **argv, FILE *out)
     name = argv[1];
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) return verb_version(argc - 1, argv + 1, out);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return verb_help(argc - 1, argv + 1, out);
-    if (name[0] == '-') {
-        cli_error("unknown option '%s': the verb comes first, as in 'rocelab capture %s FILE'", name, name);
-        return CLI_WRONG;
-    }
+    if (name[0] == '-')
+        return cli_wrong("unknown option '%s': the verb comes first, as in 'rocelab capture %s FILE'", name, name);
     verb = cli_find_verb(name);
     return verb == NULL ? CLI_WRONG : verb->run(argc - 1, argv + 1, out);
 }
@@ -88,10 +112,7 @@ int main(int argc, char **argv)
     draft_watch_end();
     reads_keep();
     out = cli_output_open();
-    if (out == NULL) {
-        cli_error("not enough memory");
-        return CLI_WRONG;
-    }
+    if (out == NULL) return cli_wrong("not enough memory");
     status = run(argc, argv, out);
     written = cli_output_close(out);
     return written == CLI_DONE ? status : written;

@@ -25,8 +25,8 @@ bool cli_metrics_set(void *to, const char *argument)
         metrics->path = argument[length] == '=' ? argument + length + 1 : NULL;
         return true;
     }
-    cli_error("--counters '%s': 'prometheus', or 'prometheus=FILE'; 'openmetrics', or 'openmetrics=FILE'", argument);
-    return false;
+    return cli_fail("--counters '%s': 'prometheus', or 'prometheus=FILE'; 'openmetrics', or 'openmetrics=FILE'",
+                    argument);
 }
 
 bool cli_metrics_stretch(void *to, const char *argument)
@@ -36,8 +36,7 @@ bool cli_metrics_stretch(void *to, const char *argument)
 
     metrics->stretch = strtod(argument, &end);
     if (end != argument && *end == '\0' && metrics->stretch >= 1 && metrics->stretch <= 1e12) return true;
-    cli_error("--stretch '%s': how many times as long a second is to take, 1 to 1e12, as in 1e6", argument);
-    return false;
+    return cli_fail("--stretch '%s': how many times as long a second is to take, 1 to 1e12, as in 1e6", argument);
 }
 
 /* Prometheus counts milliseconds: two steps must not fall into one. */
@@ -46,22 +45,17 @@ static bool stretch_fits(const struct cli_metrics *metrics, ps_t series)
     double least = (double)PS_MS / (double)series;
 
     if (metrics->stretch >= least) return true;
-    cli_error("--stretch: steps would be shorter than a millisecond, which is Prometheus' clock; say %g or more",
-              least);
-    return false;
+    return cli_fail("--stretch: steps would be shorter than a millisecond, which is Prometheus' clock; say %g or more",
+                    least);
 }
 
 bool cli_metrics_begin(struct cli_metrics *metrics, ps_t series)
 {
-    if (metrics->stretch > 0 && metrics->form != CLI_METRICS_OPENMETRICS) {
-        cli_error("--stretch is of the clock of --counters openmetrics");
-        return false;
-    }
+    if (metrics->stretch > 0 && metrics->form != CLI_METRICS_OPENMETRICS)
+        return cli_fail("--stretch is of the clock of --counters openmetrics");
     if (metrics->stretch == 0) metrics->stretch = STRETCH_USUAL;
-    if (metrics->form == CLI_METRICS_OPENMETRICS && series == 0) {
-        cli_error("--counters openmetrics is over time: say --series TIME too, as in --series 10us");
-        return false;
-    }
+    if (metrics->form == CLI_METRICS_OPENMETRICS && series == 0)
+        return cli_fail("--counters openmetrics is over time: say --series TIME too, as in --series 10us");
     if (metrics->form == CLI_METRICS_OPENMETRICS && !stretch_fits(metrics, series)) return false;
     if (metrics->form == CLI_METRICS_NONE || metrics->path == NULL) return true;
     return cli_file_open(&metrics->file, NULL, metrics->path);

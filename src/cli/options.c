@@ -174,8 +174,7 @@ bool cli_quantity(enum unit_kind kind, const char *option, const char *text, uin
     const char *why = "not understood";
 
     if (unit_parse(kind, text, ret, &why) == 0) return true;
-    cli_error("--%s '%s': %s", option, text, why);
-    return false;
+    return cli_fail("--%s '%s': %s", option, text, why);
 }
 
 static void put(void *to, size_t bytes, uint64_t value)
@@ -224,8 +223,7 @@ static bool set_quantity(const struct cli_option *option, void *to, const char *
     if (value < option->least || value > most) return outside(option, text, most);
     if (value % option->per != 0) {
         char one[UNIT_TEXT];
-        cli_error("--%s '%s': finer than %s", option->name, text, unit_format(option->unit, option->per, one));
-        return false;
+        return cli_fail("--%s '%s': finer than %s", option->name, text, unit_format(option->unit, option->per, one));
     }
     put(to, option->bytes, value / option->per);
     return true;
@@ -320,8 +318,7 @@ int cli_options(const struct cli_command *command, int argc, char **argv, FILE *
         if (answer == -1) break;
         if (answer == ':') {
             const struct cli_option *lacks = option_at(command, (unsigned)(optopt - GETOPT_BASE));
-            cli_error("%s: option '--%s' needs a value (%s)", command->verb, lacks->name, lacks->argument);
-            return CLI_WRONG;
+            return cli_wrong("%s: option '--%s' needs a value (%s)", command->verb, lacks->name, lacks->argument);
         }
         if (answer == '?') {
             complain(command, argv[optind - 1]);

@@ -41,10 +41,7 @@ bool cli_read_replaceable(const char *path, size_t most, char **ret_text, size_t
     size_t room = 65536, length = 0, got = 1;
     char *text = in ? malloc(room) : NULL;
 
-    if (!in) {
-        cli_error("%s: %s", path, strerror(errno));
-        return false;
-    }
+    if (!in) return cli_fail("%s: %s", path, strerror(errno));
     while (got > 0 && length <= most) {
         got = fread(text + length, 1, room - 1 - length, in);
         length += got;
@@ -80,8 +77,7 @@ bool cli_is_text(const char *path, const char *text, size_t length)
     uint32_t line, column;
 
     if (!zero_byte_at(text, length, &line, &column)) return true;
-    cli_error("%s:%u:%u: a zero byte: a text is expected", path, line, column);
-    return false;
+    return cli_fail("%s:%u:%u: a zero byte: a text is expected", path, line, column);
 }
 
 bool cli_read_text(const char *path, size_t most, char **ret_text)
@@ -239,18 +235,14 @@ bool cli_written(void *to, const char *argument)
 
     *ret = format;
     if (format != NULL && format->emit != NULL) return true;
-    cli_error("--nos '%s': %s", argument, config_format_names(CONFIG_WRITTEN, "or", names));
-    return false;
+    return cli_fail("--nos '%s': %s", argument, config_format_names(CONFIG_WRITTEN, "or", names));
 }
 
 bool cli_links_add(void *to, const char *path)
 {
     struct cli_links *links = to;
 
-    if (links->count == CLI_LINKS_MAX) {
-        cli_error("--links: at most %d files", CLI_LINKS_MAX);
-        return false;
-    }
+    if (links->count == CLI_LINKS_MAX) return cli_fail("--links: at most %d files", CLI_LINKS_MAX);
     links->path[links->count++] = path;
     return true;
 }
@@ -307,8 +299,7 @@ static bool load(struct cli_source *source)
         return false;
     }
     if (fabric_places_open(source->fabric, source->text, &source->places) == 0) return true;
-    cli_error("not enough memory");
-    return false;
+    return cli_fail("not enough memory");
 }
 
 bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs)
@@ -319,20 +310,17 @@ bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs)
         if (!cli_read_file(inputs->path[0], FABRIC_MAX_BYTES, &source->read, &length)) return false;
         source->path = inputs->path[0];
         bool fabric = cli_is_fabric(source->read);
-        if (!fabric && !config_format_guess(source->read, length) && !begins_with_key(source->read)) {
-            cli_error(
+        if (!fabric && !config_format_guess(source->read, length) && !begins_with_key(source->read))
+            return cli_fail(
                 "%s: neither a fabric file, whose first line is `rocelab: 1`, nor a configuration of a known format; "
                 "name it with --from, as in --from nxos",
                 source->path);
-            return false;
-        }
         if (fabric || !config_format_guess(source->read, length)) {
             if (!cli_is_text(source->path, source->read, length)) return false;
-            if (cli_given_any(inputs->given)) {
-                cli_error("%s: --model, --cable and --facts belong to configurations; a fabric file says it itself",
-                          source->path);
-                return false;
-            }
+            if (cli_given_any(inputs->given))
+                return cli_fail(
+                    "%s: --model, --cable and --facts belong to configurations; a fabric file says it itself",
+                    source->path);
             source->text = source->read;
             return load(source);
         }

@@ -59,10 +59,7 @@ static bool list_plugin(const char *path, FILE *out)
     char why[1024];
 
     plugin_allow(path);
-    if (plugin_load(path, &config, why, sizeof why) != 0) {
-        cli_error("help: %s", why);
-        return false;
-    }
+    if (plugin_load(path, &config, why, sizeof why) != 0) return cli_fail("help: %s", why);
     fprintf(out, "%s, of %s: parameters, their values and limits\n\n", config.outside->preset[0].name, path);
     for (const struct cc_param *param = config.outside->param; param->name; param++)
         print_param(param, &only, 1, out);
@@ -96,10 +93,8 @@ static bool list_algorithm(const char *name, FILE *out)
         config[presets] = &preset[presets];
         cc_preset(known, &preset[presets++]);
     }
-    if (presets == 0) {
-        cli_error("help: no congestion control is called '%s'; 'rocelab help congestion' lists them", name);
-        return false;
-    }
+    if (presets == 0)
+        return cli_fail("help: no congestion control is called '%s'; 'rocelab help congestion' lists them", name);
     fputs(": parameters and their values there\n\n", out);
     for (size_t i = 0; (param = cc_param(i)) != NULL; i++)
         if (is_said(param, name, length, config, presets)) print_param(param, config, presets, out);

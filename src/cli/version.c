@@ -18,10 +18,7 @@ int verb_version(int argc, char **argv, FILE *out)
     int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
 
     if (answer != CLI_GO) return answer;
-    if (first < argc) {
-        cli_error("version: takes no operands");
-        return CLI_WRONG;
-    }
+    if (first < argc) return cli_wrong("version: takes no operands");
     if (common.json) {
         struct jout *jout = jout_begin(out, "version");
 

@@ -237,9 +237,8 @@ static int explain(const struct settings *settings, const char *path, bool skip,
     reading.capture = capture_new(&settings->analysis);
     if (reading.capture == NULL) {
         char bytes[TEXT_COUNT];
-        cli_error("%s: not enough memory: the analysis can need %s; lower it with --max-connections", name,
-                  text_bytes(capture_memory_bytes(&settings->analysis), bytes));
-        return CLI_WRONG;
+        return cli_wrong("%s: not enough memory: the analysis can need %s; lower it with --max-connections", name,
+                         text_bytes(capture_memory_bytes(&settings->analysis), bytes));
     }
     opened = open_file(&reading, path, skip);
     answer = opened == 0 ? read_file(&reading) : opened;
@@ -295,10 +294,7 @@ int verb_capture(int argc, char **argv, FILE *out)
     int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
-    if (first == argc) {
-        cli_error("capture: which file? '-' reads standard input; see 'rocelab help capture'");
-        return CLI_WRONG;
-    }
+    if (first == argc) return cli_wrong("capture: which file? '-' reads standard input; see 'rocelab help capture'");
     if (!cli_html_begin(&settings.html, argc, argv)) return CLI_WRONG;
     catch_signals();
     FILE *html = settings.html.path ? cli_html_open(&settings.html) : NULL;

@@ -93,9 +93,9 @@ static bool all_alike(const struct settings *settings, char **path, int paths)
     for (int i = 1; i < paths && !settings->from; i++) {
         bool first = check_is_fabric(path[0]), other = check_is_fabric(path[i]);
         if (first == other) continue;
-        cli_error("check: %s is a fabric file and %s is none; check them apart, or compare them with 'rocelab diff'",
-                  first ? path[0] : path[i], first ? path[i] : path[0]);
-        return false;
+        return cli_fail(
+            "check: %s is a fabric file and %s is none; check them apart, or compare them with 'rocelab diff'",
+            first ? path[0] : path[i], first ? path[i] : path[0]);
     }
     return true;
 }
@@ -182,8 +182,7 @@ static int without_files(const struct settings *settings, bool any, FILE *out)
         explain(settings->explain, NULL, out);
         return CLI_DONE;
     }
-    cli_error("check: which files? see 'rocelab help check'");
-    return CLI_WRONG;
+    return cli_wrong("check: which files? see 'rocelab help check'");
 }
 
 /* Of two formats one would be left out without a word. */
@@ -194,10 +193,7 @@ static bool one_format(const struct settings *settings)
     const char *first = NULL;
 
     for (unsigned o = 0; o < sizeof option / sizeof option[0]; o++) {
-        if (first && option[o]) {
-            cli_error("check: %s and %s are two formats; give one of them", first, option[o]);
-            return false;
-        }
+        if (first && option[o]) return cli_fail("check: %s and %s are two formats; give one of them", first, option[o]);
         if (option[o]) first = option[o];
     }
     return true;

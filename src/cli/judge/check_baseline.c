@@ -30,10 +30,7 @@ bool check_baseline_read(const char *path, uint64_t **ret, size_t *ret_count)
     uint32_t knowns = 0, room = 0;
     char line[512];
 
-    if (!from) {
-        cli_error("%s: %s", path, strerror(errno));
-        return false;
-    }
+    if (!from) return cli_fail("%s: %s", path, strerror(errno));
     while (fgets(line, sizeof line, from)) {
         char *end;
         if (line[0] == '#' || line[0] == '\n') continue;

@@ -288,19 +288,14 @@ int verb_diagnose(int argc, char **argv, FILE *out)
             diagnose_text_rule(out, &style, settings.explain);
         return CLI_DONE;
     }
-    if (first == argc) {
-        cli_error("diagnose: which input? see 'rocelab help diagnose'");
-        return CLI_WRONG;
-    }
-    if (settings.walk && (settings.html.path || settings.baseline || settings.write_baseline)) {
-        cli_error("diagnose: --walk judges no job and writes no page: leave out --html, --baseline, --write-baseline");
-        return CLI_WRONG;
-    }
-    if (settings.interval && !asks_live(argv + first, argc - first)) {
-        cli_error("diagnose: --interval is the time between two looks at live programs: give the input 'live' too, or "
-                  "leave it out");
-        return CLI_WRONG;
-    }
+    if (first == argc) return cli_wrong("diagnose: which input? see 'rocelab help diagnose'");
+    if (settings.walk && (settings.html.path || settings.baseline || settings.write_baseline))
+        return cli_wrong(
+            "diagnose: --walk judges no job and writes no page: leave out --html, --baseline, --write-baseline");
+    if (settings.interval && !asks_live(argv + first, argc - first))
+        return cli_wrong(
+            "diagnose: --interval is the time between two looks at live programs: give the input 'live' too, or "
+            "leave it out");
     if (!spares_inputs(&settings, argv + first, argc - first)) return CLI_WRONG;
     if (!cli_html_begin(&settings.html, argc, argv)) return CLI_WRONG;
     status = run(&settings, argv + first, argc - first, out);

@@ -49,10 +49,9 @@ bool diagnose_baseline_write(const struct diagnose *diagnose, const char *path)
     struct diagnose_baseline_job *job;
     uint32_t count = 0;
 
-    if (diagnose_worst(diagnose) > DIAGNOSE_INFO) {
-        cli_error("--write-baseline '%s': not written, because something was found: a baseline is of a good run", path);
-        return false;
-    }
+    if (diagnose_worst(diagnose) > DIAGNOSE_INFO)
+        return cli_fail("--write-baseline '%s': not written, because something was found: a baseline is of a good run",
+                        path);
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, id) count++;
     job = calloc(count ? count : 1, sizeof *job);
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, id) baseline.jobs += baseline_of(evidence, id, &job[baseline.jobs]);

@@ -45,10 +45,7 @@ static bool set_phases(void *to, const char *argument)
     memset(plan->phase, 0, sizeof plan->phase);
     for (const char *at = argument;;) {
         bool one = *at >= '1' && *at <= '0' + VALIDATE_PHASES && (at[1] == '\0' || at[1] == ',');
-        if (!one) {
-            cli_error("--phase '%s': numbers from 1 to %d, as in 1,3", argument, VALIDATE_PHASES);
-            return false;
-        }
+        if (!one) return cli_fail("--phase '%s': numbers from 1 to %d, as in 1,3", argument, VALIDATE_PHASES);
         plan->phase[*at - '0'] = true;
         if (at[1] == '\0') return true;
         at += 2;
@@ -63,8 +60,7 @@ static bool set_fault(void *to, const char *argument)
 
     *(const char **)to = argument;
     if (wire_fault_parse(argument, &fault, why, sizeof why) == 0) return true;
-    cli_error("--fault '%s': %s", argument, why);
-    return false;
+    return cli_fail("--fault '%s': %s", argument, why);
 }
 
 static const struct cli_option options[] = {
@@ -156,10 +152,8 @@ static int run_plan(struct settings *settings, const struct cli_common *common, 
     int status = CLI_WRONG;
 
     if (settings->measured) {
-        if (!measured_open(&measured, settings->measured, plan->fabric, plan->baseline, why, sizeof why)) {
-            cli_error("--measured '%s': %s", settings->measured, why);
-            return CLI_WRONG;
-        }
+        if (!measured_open(&measured, settings->measured, plan->fabric, plan->baseline, why, sizeof why))
+            return cli_wrong("--measured '%s': %s", settings->measured, why);
         plan->measured = &measured;
     }
     if (validate_run(plan)) {

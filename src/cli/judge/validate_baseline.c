@@ -70,11 +70,10 @@ bool validate_baseline_write(const struct validate_files *files, struct arena *a
     uint32_t failed = validate_count(plan, VALIDATE_FAIL);
     struct diagnose_baseline baseline = {0};
 
-    if (failed) {
-        cli_error("--write-baseline '%s': not written, because %u row%s failed: a baseline is of a fabric that passes",
-                  files->write, failed, failed == 1 ? "" : "s");
-        return false;
-    }
+    if (failed)
+        return cli_fail(
+            "--write-baseline '%s': not written, because %u row%s failed: a baseline is of a fabric that passes",
+            files->write, failed, failed == 1 ? "" : "s");
     validate_baseline(plan, arena, &baseline);
     if (!diagnose_baseline_save(&baseline, files->write)) return false;
     if (plan->live && baseline.lives == 0)

@@ -61,9 +61,8 @@ bool config_good_names(const struct fabric *fabric, uint32_t n)
     for (uint32_t p = node->first_port; names && p < node->first_port + node->ports; p++) {
         const char *name = names[p];
         if (!name || (name[0] && name[0] != '-' && name[strspn(name, letters)] == 0)) continue;
-        cli_error("'%s:%u' has the name '%s': not one of an interface (letters, digits and / . _ : - are)", node->name,
-                  p - node->first_port, name);
-        return false;
+        return cli_fail("'%s:%u' has the name '%s': not one of an interface (letters, digits and / . _ : - are)",
+                        node->name, p - node->first_port, name);
     }
     return true;
 }
@@ -95,23 +94,20 @@ static bool choose(const struct config_settings *settings, const struct fabric *
 
     if (settings->device && only == FABRIC_NONE) {
         const char *near = cli_nearest(settings->device, name_of, fabric, fabric->nodes);
-        cli_error("--device '%s': the fabric has no such device%s%s%s", settings->device, near ? "; is it '" : "",
-                  near ? near : "", near ? "'?" : "");
-        return false;
+        return cli_fail("--device '%s': the fabric has no such device%s%s%s", settings->device, near ? "; is it '" : "",
+                        near ? near : "", near ? "'?" : "");
     }
     for (uint32_t n = 0; n < fabric->nodes; n++) {
         const struct config_format *format = format_of(settings, fabric, n);
         if ((only != FABRIC_NONE && n != only) || fabric_node_unknown(fabric, n)) continue;
         if (format && format->host != (n < fabric->hosts)) {
             if (only == FABRIC_NONE) continue;
-            cli_error("--nos %s is not for '%s', which is a %s", format->name, fabric->node[n].name,
-                      n < fabric->hosts ? "host" : "switch");
-            return false;
+            return cli_fail("--nos %s is not for '%s', which is a %s", format->name, fabric->node[n].name,
+                            n < fabric->hosts ? "host" : "switch");
         }
         if (!format || !format->emit) {
             if (only == FABRIC_NONE && n < fabric->hosts) continue;
-            cli_error("'%s': of which system? Say --nos, or nos: in the fabric file", fabric->node[n].name);
-            return false;
+            return cli_fail("'%s': of which system? Say --nos, or nos: in the fabric file", fabric->node[n].name);
         }
         if (!settings->nos && only == FABRIC_NONE && format->host &&
             fabric_system(fabric)->endpoint != FABRIC_ENDPOINT_NIC)
@@ -135,9 +131,8 @@ static bool make(const struct config_settings *settings, const struct fabric *fa
     int result = file->format->emit(&emit);
     fclose(emit.to);
     if (result == 0) return true;
-    cli_error("'%s' as %s: %s", file->device, file->format->name,
-              result == -EINVAL ? "it has no ports" : strerror(-result));
-    return false;
+    return cli_fail("'%s' as %s: %s", file->device, file->format->name,
+                    result == -EINVAL ? "it has no ports" : strerror(-result));
 }
 
 bool config_make(const struct config_settings *settings, const struct fabric *fabric, struct config_file *file,
@@ -200,10 +195,7 @@ int verb_config(int argc, char **argv, FILE *out)
     int answer = cli_options(&command, argc, argv, out, &settings.config.common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
-    if (argc - first != 1) {
-        cli_error("config: which file? One FABRIC is needed; see 'rocelab help config'");
-        return CLI_WRONG;
-    }
+    if (argc - first != 1) return cli_wrong("config: which file? One FABRIC is needed; see 'rocelab help config'");
     struct cli_inputs inputs = {.path = argv + first, .paths = 1};
     if (!cli_source_load(&source, &inputs))
         answer = CLI_WRONG;

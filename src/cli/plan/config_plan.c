@@ -56,10 +56,7 @@ static int print_bom(const struct config_settings *settings, const struct fabric
     struct bom bom;
     int result = bom_make(fabric, &bom);
 
-    if (result != 0) {
-        cli_error("config: %s", strerror(-result));
-        return CLI_WRONG;
-    }
+    if (result != 0) return cli_wrong("config: %s", strerror(-result));
     if (settings->common.json) {
         struct jout *jout = jout_begin(out, "bom");
         bom_json(jout, fabric, &bom);
@@ -75,13 +72,11 @@ static int print_svg(const struct config_settings *settings, const struct fabric
 {
     struct drawing drawing;
 
-    if (settings->common.json || settings->device || settings->out) {
-        cli_error("config: --svg draws the whole fabric on standard output, and takes no --%s",
-                  settings->common.json ? "json"
-                  : settings->device    ? "device"
-                                        : "out");
-        return CLI_WRONG;
-    }
+    if (settings->common.json || settings->device || settings->out)
+        return cli_wrong("config: --svg draws the whole fabric on standard output, and takes no --%s",
+                         settings->common.json ? "json"
+                         : settings->device    ? "device"
+                                               : "out");
     drawing_make(fabric, &drawing);
     drawing_svg(&drawing, out);
     drawing_release(&drawing);

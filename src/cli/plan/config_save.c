@@ -20,8 +20,7 @@
 static bool path_of(char path[PATH_BYTES], const char *folder, const struct config_file *file)
 {
     if (snprintf(path, PATH_BYTES, "%s/%s.%s", folder, file->device, file->format->suffix) < PATH_BYTES) return true;
-    cli_error("%s: %s", folder, strerror(ENAMETOOLONG));
-    return false;
+    return cli_fail("%s: %s", folder, strerror(ENAMETOOLONG));
 }
 
 static bool write_one(struct cli_file *to, const char *folder, const struct config_file *file)
@@ -77,10 +76,8 @@ bool config_save(const char *out, const struct config_file *file, uint32_t count
 
     while (length > 1 && out[length - 1] == '/')
         length--;
-    if (snprintf(folder, sizeof(folder), "%.*s", (int)length, out) >= PATH_BYTES) {
-        cli_error("--out %s: %s", out, strerror(ENAMETOOLONG));
-        return false;
-    }
+    if (snprintf(folder, sizeof(folder), "%.*s", (int)length, out) >= PATH_BYTES)
+        return cli_fail("--out %s: %s", out, strerror(ENAMETOOLONG));
     struct cli_file *to = calloc(count + 1u, sizeof *to);
     int made = make_folders(folder);
     for (uint32_t f = 0; f < count && made >= 0 && good; f++)

@@ -89,10 +89,7 @@ static int compare(const struct settings *settings, struct diff_list *list, FILE
     bool change = list->by && !approved->imported && !running->imported; /* then all counts that the file says */
     diff_run(&diff);
     if (change) diff_words(&diff, list);
-    if (diff.devices == 0) {
-        cli_error("diff: no device of %s is in %s", running->path, approved->path);
-        return CLI_WRONG;
-    }
+    if (diff.devices == 0) return cli_wrong("diff: no device of %s is in %s", running->path, approved->path);
     if (settings->fix) {
         if (!diff_fix(list, settings->into, settings->common.quiet, out)) return CLI_WRONG;
     } else if (settings->common.json) {
@@ -111,23 +108,13 @@ static int run(struct settings *settings, char **operand, int operands, FILE *ou
     struct cli_files files = {0};
     int answer = CLI_WRONG;
 
-    if (operands < 2) {
-        cli_error("diff: which files? APPROVED and RUNNING are needed; see 'rocelab help diff'");
-        return CLI_WRONG;
-    }
-    if (settings->by && (settings->fix || settings->by[0] == '\0')) {
-        cli_error(settings->fix ? "diff: --fix undoes drift, --by names who makes a change; give one of the two"
-                                : "diff: --by '': a name is expected");
-        return CLI_WRONG;
-    }
-    if (settings->into && !settings->fix) {
-        cli_error("diff: --out belongs to --fix");
-        return CLI_WRONG;
-    }
-    if (settings->fix && settings->common.json) {
-        cli_error("diff: --fix writes commands, not JSON; give one of the two");
-        return CLI_WRONG;
-    }
+    if (operands < 2) return cli_wrong("diff: which files? APPROVED and RUNNING are needed; see 'rocelab help diff'");
+    if (settings->by && (settings->fix || settings->by[0] == '\0'))
+        return cli_wrong(settings->fix ? "diff: --fix undoes drift, --by names who makes a change; give one of the two"
+                                       : "diff: --by '': a name is expected");
+    if (settings->into && !settings->fix) return cli_wrong("diff: --out belongs to --fix");
+    if (settings->fix && settings->common.json)
+        return cli_wrong("diff: --fix writes commands, not JSON; give one of the two");
     struct cli_inputs one = {.path = operand, .paths = 1};
     if (cli_files_find(operand + 1, operands - 1, settings->common.quiet, &files)) {
         struct cli_inputs others = {.path = files.path,

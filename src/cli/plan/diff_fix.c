@@ -196,10 +196,9 @@ static bool fix_device(const struct diff_list *list, const char *device, bool ti
     fixing.format = format_of(set, d);
     if (!fixing.format || !fixing.format->fix) {
         char names[CONFIG_NAMES];
-        cli_error("%s: commands are written for %s, not for %s", device,
-                  config_format_names(CONFIG_FIXED, "and", names),
-                  fixing.format ? fixing.format->name : "a device without a configuration");
-        return false;
+        return cli_fail("%s: commands are written for %s, not for %s", device,
+                        config_format_names(CONFIG_FIXED, "and", names),
+                        fixing.format ? fixing.format->name : "a device without a configuration");
     }
     return make_file(&fixing, titled, ret);
 }
@@ -229,9 +228,8 @@ static bool no_document_of_several(const struct diff_list *list)
         if (format && format->fix_document) document = format;
     }
     if (!document || devices < 2) return true;
-    cli_error("diff: --fix of %u devices, and what is for %s is a file of its own: give --out FOLDER", devices,
-              document->name);
-    return false;
+    return cli_fail("diff: --fix of %u devices, and what is for %s is a file of its own: give --out FOLDER", devices,
+                    document->name);
 }
 
 /* Can commands be written for what runs, and to where they are wanted? */
@@ -239,13 +237,10 @@ static bool can_fix(const struct diff_list *list, bool into)
 {
     for (uint32_t s = 0; list->running->imported && s < list->running->set.sources; s++) {
         if (strcmp(list->running->set.path[s], "-") != 0) continue;
-        cli_error("diff: --fix needs RUNNING as a file, not standard input: it is read twice");
-        return false;
+        return cli_fail("diff: --fix needs RUNNING as a file, not standard input: it is read twice");
     }
-    if (!list->running->imported) {
-        cli_error("diff: --fix writes commands for configurations; RUNNING is a fabric file");
-        return false;
-    }
+    if (!list->running->imported)
+        return cli_fail("diff: --fix writes commands for configurations; RUNNING is a fabric file");
     if (!into && !no_document_of_several(list)) return false;
     for (uint32_t d = 0; d < list->count; d++)
         if (first_of_device(list, d) && !good_names(list, list->drift[d].device)) return false;

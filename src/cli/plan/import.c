@@ -50,8 +50,7 @@ static bool set_buffer(void *to, const char *text)
         return false;
     }
     if (*ret > 0) return true;
-    cli_error("--buffer '%s': more than 0, as in 32MB", text);
-    return false;
+    return cli_fail("--buffer '%s': more than 0, as in 32MB", text);
 }
 
 static bool set_from(void *to, const char *argument)
@@ -65,9 +64,8 @@ static bool set_from(void *to, const char *argument)
                      : settings->config               ? FROM_CONFIG
                                                       : FROM_NONE;
     if (settings->from != FROM_NONE) return true;
-    cli_error("--from '%s': %s; hpcc or htsim for the inputs of simulators", argument,
-              config_format_names(CONFIG_READ, "or", names));
-    return false;
+    return cli_fail("--from '%s': %s; hpcc or htsim for the inputs of simulators", argument,
+                    config_format_names(CONFIG_READ, "or", names));
 }
 
 static const struct cli_option options[] = {
@@ -96,30 +94,18 @@ static bool check_use(const struct settings *settings, int operands)
 {
     bool simulator = settings->from == FROM_HPCC || settings->from == FROM_HTSIM;
 
-    if (!simulator && operands == 0) {
-        cli_error("import: which files? see 'rocelab help import'");
-        return false;
-    }
-    if (!simulator && (settings->congestion || settings->buffer_bytes)) {
-        cli_error("import: --congestion and --buffer belong to --from hpcc");
-        return false;
-    }
-    if (simulator && (settings->links.count || cli_given_any(&settings->given))) {
-        cli_error("import: --links, --model, --cable and --facts belong to configurations");
-        return false;
-    }
-    if (settings->from == FROM_HPCC && operands != 2) {
-        cli_error("import: --from hpcc takes two files, TOPOLOGY and FLOWS; see 'rocelab help import'");
-        return false;
-    }
-    if (settings->from == FROM_HTSIM && operands != 1) {
-        cli_error("import: --from htsim takes one file, a connection matrix; see 'rocelab help import'");
-        return false;
-    }
-    if (settings->from == FROM_HTSIM && (settings->congestion || settings->buffer_bytes)) {
-        cli_error("import: --congestion and --buffer belong to --from hpcc; a matrix's fabric is there to be edited");
-        return false;
-    }
+    if (!simulator && operands == 0) return cli_fail("import: which files? see 'rocelab help import'");
+    if (!simulator && (settings->congestion || settings->buffer_bytes))
+        return cli_fail("import: --congestion and --buffer belong to --from hpcc");
+    if (simulator && (settings->links.count || cli_given_any(&settings->given)))
+        return cli_fail("import: --links, --model, --cable and --facts belong to configurations");
+    if (settings->from == FROM_HPCC && operands != 2)
+        return cli_fail("import: --from hpcc takes two files, TOPOLOGY and FLOWS; see 'rocelab help import'");
+    if (settings->from == FROM_HTSIM && operands != 1)
+        return cli_fail("import: --from htsim takes one file, a connection matrix; see 'rocelab help import'");
+    if (settings->from == FROM_HTSIM && (settings->congestion || settings->buffer_bytes))
+        return cli_fail(
+            "import: --congestion and --buffer belong to --from hpcc; a matrix's fabric is there to be edited");
     return true;
 }
 

@@ -49,8 +49,7 @@ static bool set_switch(void *to, const char *text)
         snprintf(number, sizeof number, "%.*s", (int)(by - text), text);
         if (unit_parse(UNIT_COUNT, number, &ports, &why) != 0 || ports < 4 || ports > 1024 ||
             unit_parse(UNIT_RATE, by + 1, &bps, &why) != 0 || bps < 1000000000) {
-            cli_error("--switch '%s': PORTSxRATE is 4 to 1024 ports of 1G or more, as in 64x800G", text);
-            return false;
+            return cli_fail("--switch '%s': PORTSxRATE is 4 to 1024 ports of 1G or more, as in 64x800G", text);
         }
         *sw = (struct init_switch){text, switch_model_find(SWITCH_MODEL_DEFAULT), (uint32_t)ports, bps};
         for (uint32_t m = 0; m < switch_model_count; m++)
@@ -80,18 +79,14 @@ static bool set_ratio(void *to, const char *text)
         over->den = den;
         return true;
     }
-    cli_error("--oversubscription '%s': 1:1 to 64:1", text);
-    return false;
+    return cli_fail("--oversubscription '%s': 1:1 to 64:1", text);
 }
 
 static bool set_system(void *to, const char *text)
 {
     enum fabric_system system = fabric_system_find(text);
 
-    if (system == FABRIC_SYSTEMS) {
-        cli_error("--system '%s': rocev2, rocev1, infiniband, uet, tcp or iwarp", text);
-        return false;
-    }
+    if (system == FABRIC_SYSTEMS) return cli_fail("--system '%s': rocev2, rocev1, infiniband, uet, tcp or iwarp", text);
     *(uint32_t *)to = system;
     return true;
 }
@@ -145,8 +140,7 @@ static bool complete(struct init_answers *answers)
             answers->per_server /= 2;
     if (!answers->given.preset) answers->preset = answers->system == FABRIC_ROCEV2 ? "dcqcn/connectx" : NULL;
     if (answers->preset == NULL || answers->system == FABRIC_ROCEV2) return true;
-    cli_error("--congestion is of rocev2: %s has its own", fabric_systems[answers->system].title);
-    return false;
+    return cli_fail("--congestion is of rocev2: %s has its own", fabric_systems[answers->system].title);
 }
 
 static bool is_given(const struct settings *settings, const struct cli_option *option)
@@ -211,8 +205,7 @@ static bool find_plan(struct settings *settings, bool asks, FILE *out, struct in
     for (;;) {
         if (asks && !ask(settings, asked, out)) {
             fputc('\n', out);
-            cli_error("init: no more answers: nothing was written");
-            return false;
+            return cli_fail("init: no more answers: nothing was written");
         }
         if (!complete(answers)) return false;
         if (init_size(answers, plan, why)) return true;
@@ -236,9 +229,8 @@ static bool is_good(const char *name, const char *text)
         return true;
     }
     fabric_errors_print(&errors, stderr);
-    cli_error("init: nothing was written: these answers make no fabric%s%s", errors.count ? "" : ": ",
-              errors.count ? "" : strerror(-result));
-    return false;
+    return cli_fail("init: nothing was written: these answers make no fabric%s%s", errors.count ? "" : ": ",
+                    errors.count ? "" : strerror(-result));
 }
 
 static bool save(const char *name, const char *text, FILE *out)
@@ -310,15 +302,10 @@ int verb_init(int argc, char **argv, FILE *out)
 
     if (answer != CLI_GO) return answer;
     if (settings.list) return cli_list_examples(NULL, common.json, out) ? CLI_DONE : CLI_WRONG;
-    if (argc - first > 1) {
-        cli_error("init: one file at a time");
-        return CLI_WRONG;
-    }
+    if (argc - first > 1) return cli_wrong("init: one file at a time");
     const char *name = argc > first ? argv[first] : "fabric.yaml";
-    if (strcmp(name, "-") != 0 && !settings.force && lstat(name, &there) == 0) {
-        cli_error("init: %s is there already: name another file, or --force to replace it", name);
-        return CLI_WRONG;
-    }
+    if (strcmp(name, "-") != 0 && !settings.force && lstat(name, &there) == 0)
+        return cli_wrong("init: %s is there already: name another file, or --force to replace it", name);
     bool asks = !settings.yes && !common.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     if (!find_plan(&settings, asks, out, &plan)) return CLI_WRONG;
     return write_file(&settings, &common, &plan, name, out);

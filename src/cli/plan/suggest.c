@@ -96,8 +96,8 @@ static bool good_names(const struct cli_source *source)
     for (uint32_t c = 0; c < source->fabric->class_count; c++) {
         const struct fabric_class *as = &source->fabric->classes[c];
         if (!as->lossless || !strchr(as->name, '.')) continue;
-        cli_error("suggest: %s: class '%s': no path of the file can hold a name with a dot", source->path, as->name);
-        return false;
+        return cli_fail("suggest: %s: class '%s': no path of the file can hold a name with a dot", source->path,
+                        as->name);
     }
     return true;
 }
@@ -119,10 +119,7 @@ static bool make(const struct cli_source *source, int topic, struct cli_suggeste
         int result = suggest_add(&suggested->suggest, (enum suggest_topic)order[i]);
         if (result == -EOPNOTSUPP && topic != SUGGEST_TOPICS)
             cli_error("suggest: %s: %s has no such setting", source->path, fabric_system(source->fabric)->title);
-        if (result == -ENODATA) {
-            cli_error("suggest: %s: no class is lossless", source->path);
-            return false;
-        }
+        if (result == -ENODATA) return cli_fail("suggest: %s: no class is lossless", source->path);
         if (result != 0 && topic != SUGGEST_TOPICS) return false;
     }
     if (suggested->suggest.rows > 0) return true;
@@ -166,10 +163,7 @@ int verb_suggest(int argc, char **argv, FILE *out)
     int first, topic, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
 
     if (answer != CLI_GO) return answer;
-    if (argc - first != 2) {
-        cli_error("suggest: a TOPIC and one FABRIC are due; see 'rocelab help suggest'");
-        return CLI_WRONG;
-    }
+    if (argc - first != 2) return cli_wrong("suggest: a TOPIC and one FABRIC are due; see 'rocelab help suggest'");
     topic = topic_of(argv[first]);
     if (topic < 0) return CLI_WRONG;
     struct cli_inputs inputs = {.path = argv + first + 1, .paths = 1};

@@ -227,10 +227,7 @@ static int of_programs(const char *which, const struct cli_common *common, bool 
     struct live_programs programs;
     int error = live_programs_read(&programs);
 
-    if (error < 0) {
-        cli_error("counters: %s", strerror(-error));
-        return CLI_WRONG;
-    }
+    if (error < 0) return cli_wrong("counters: %s", strerror(-error));
     unsigned shown = print_all(&programs, which, common, events, out);
     live_programs_release(&programs);
     if (shown > 0) return CLI_DONE;
@@ -257,10 +254,8 @@ static int of_fabric(const char *name, const char *which, const struct cli_commo
 
 static int list(const struct settings *settings, const char *which, const struct cli_common *common, FILE *out)
 {
-    if (which || settings->fabric || settings->watch || settings->events) {
-        cli_error("counters: --list is of no process or fabric, and goes with --json alone");
-        return CLI_WRONG;
-    }
+    if (which || settings->fabric || settings->watch || settings->events)
+        return cli_wrong("counters: --list is of no process or fabric, and goes with --json alone");
     (common->json ? metrics_list_json : metrics_list_text)(out);
     return CLI_DONE;
 }
@@ -273,20 +268,14 @@ int verb_counters(int argc, char **argv, FILE *out)
     const char *which = answer == CLI_GO && first < argc ? argv[first] : NULL;
 
     if (answer != CLI_GO) return answer;
-    if (argc - first > 1) {
-        cli_error("counters: one %s, not %d", settings.fabric ? "PORT or NODE" : "PID or DEVICE", argc - first);
-        return CLI_WRONG;
-    }
-    if (settings.events && settings.fabric) {
-        cli_error(
+    if (argc - first > 1)
+        return cli_wrong("counters: one %s, not %d", settings.fabric ? "PORT or NODE" : "PID or DEVICE", argc - first);
+    if (settings.events && settings.fabric)
+        return cli_wrong(
             "counters: --events is for programs under 'rocelab run'; a fabric writes its events where 'rocelab up "
             "--events FILE' says");
-        return CLI_WRONG;
-    }
-    if (settings.sorted && (!settings.watch || settings.events || common.json)) {
-        cli_error("counters: --sort is of the table of --watch");
-        return CLI_WRONG;
-    }
+    if (settings.sorted && (!settings.watch || settings.events || common.json))
+        return cli_wrong("counters: --sort is of the table of --watch");
     if (settings.list) return list(&settings, which, &common, out);
     if (settings.watch) cli_catch_stop(2);
     if (settings.watch && !common.json && !settings.events) {

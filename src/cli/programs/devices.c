@@ -87,15 +87,9 @@ int verb_devices(int argc, char **argv, FILE *out)
     int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
 
     if (answer != CLI_GO) return answer;
-    if (first < argc) {
-        cli_error("devices: takes no operands");
-        return CLI_WRONG;
-    }
+    if (first < argc) return cli_wrong("devices: takes no operands");
     answer = device_list(&device, &count);
-    if (answer < 0) {
-        cli_error("devices: %s", strerror(-answer));
-        return CLI_WRONG;
-    }
+    if (answer < 0) return cli_wrong("devices: %s", strerror(-answer));
     if (common.json)
         print_json(device, count, out);
     else

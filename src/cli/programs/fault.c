@@ -82,17 +82,11 @@ int verb_fault(int argc, char **argv, FILE *out)
 
     if (answer != CLI_GO) return answer;
     const char *name = first < argc && !is_fault(argv[first]) ? argv[first++] : NULL;
-    if (first >= argc) {
-        cli_error("fault: which one? As in 'rocelab fault down leaf0:3 for 5ms'");
-        return CLI_WRONG;
-    }
+    if (first >= argc) return cli_wrong("fault: which one? As in 'rocelab fault down leaf0:3 for 5ms'");
     for (int i = first; i < argc && used < sizeof words; i++)
         used += (size_t)snprintf(words + used, sizeof words - used, " %s", argv[i]);
     FILE *heard = used < sizeof words ? open_memstream(&text, &length) : NULL;
-    if (heard == NULL) {
-        cli_error("fault: too long");
-        return CLI_WRONG;
-    }
+    if (heard == NULL) return cli_wrong("fault: too long");
     struct asked asked = {.words = words + strlen("fault "), .named = name != NULL};
     answer = up_ask("fault", name, words, asked.path, heard);
     fclose(heard);

@@ -244,10 +244,7 @@ static int prepare(const char *name, const struct run_fabric *fabric, char progr
     struct run_elf elf;
     int error = live_environment_read(&environment, text, sizeof text);
 
-    if (error) {
-        cli_error("run: %s", text);
-        return CLI_WRONG;
-    }
+    if (error) return cli_wrong("run: %s", text);
     if (!fabric->on && !devices_exist()) return CLI_WRONG;
     if ((environment.pcap[0] && !writable(environment.capture.path))) return CLI_WRONG;
     if (environment.trace[0] && strcmp(environment.trace, "-") != 0 && !writable(environment.trace)) return CLI_WRONG;
@@ -261,23 +258,18 @@ static int prepare(const char *name, const struct run_fabric *fabric, char progr
         cli_error("run: %s: %s", program, elf.obstacle);
         return RUN_CANNOT;
     }
-    if (!find_folder(folder)) {
-        cli_error(
+    if (!find_folder(folder))
+        return cli_wrong(
             "run: libibverbs.so.1 is neither beside this program nor in %s; was rocelab built with -Dverbs=enabled?",
             folder);
-        return CLI_WRONG;
-    }
     if (strpbrk(folder, " :") != NULL) { /* between which LD_PRELOAD lists its libraries */
-        cli_error("run: libraries cannot be preloaded from '%s': no blank and no colon may be in the path of rocelab",
-                  folder);
-        return CLI_WRONG;
+        return cli_wrong(
+            "run: libraries cannot be preloaded from '%s': no blank and no colon may be in the path of rocelab",
+            folder);
     }
     look_for_bare_name(folder);
     if (fabric->on && !run_fabric_prepare(fabric, folder)) return CLI_WRONG;
-    if (!set_preload(folder, elf.sanitizer)) {
-        cli_error("run: not enough memory");
-        return CLI_WRONG;
-    }
+    if (!set_preload(folder, elf.sanitizer)) return cli_wrong("run: not enough memory");
     return CLI_GO;
 }
 
@@ -289,10 +281,7 @@ int verb_run(int argc, char **argv, FILE *out)
     int first, answer = cli_options(&command, argc, argv, out, &common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
-    if (first >= argc) {
-        cli_error("run: which program? As in 'rocelab run -- ibv_devinfo'");
-        return CLI_WRONG;
-    }
+    if (first >= argc) return cli_wrong("run: which program? As in 'rocelab run -- ibv_devinfo'");
     if (run_fabric_elsewhere(&settings.fabric, argv + first, &answer)) return answer;
     answer = prepare(argv[first], &settings.fabric, program);
     if (answer != CLI_GO) return answer;

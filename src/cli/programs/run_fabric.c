@@ -47,10 +47,7 @@ static int start_there(const struct attach_api *api, const char *host, char **ar
     int file = words_file(argv), answer = -1, error = -EIO;
     int32_t status;
 
-    if (file < 0) {
-        cli_error("run: %s", strerror(errno));
-        return CLI_WRONG;
-    }
+    if (file < 0) return cli_wrong("run: %s", strerror(errno));
     snprintf(where->name, sizeof where->name, "%s", host);
     if (api->enter() == 0) {
         error = api->request(&request, &file, 1);
@@ -58,15 +55,13 @@ static int start_there(const struct attach_api *api, const char *host, char **ar
         api->leave();
     }
     close(file);
-    if (error || answer < 0) {
-        cli_error("run: --host %s: %s", host, error == -ENOENT ? "the fabric has no such host" : strerror(-error));
-        return CLI_WRONG;
-    }
+    if (error || answer < 0)
+        return cli_wrong("run: --host %s: %s", host,
+                         error == -ENOENT ? "the fabric has no such host" : strerror(-error));
     ssize_t got = read(answer, &status, sizeof status);
     close(answer);
     if (got == sizeof status) return status;
-    cli_error("run: the fabric ended before the program on %s", host);
-    return CLI_WRONG;
+    return cli_wrong("run: the fabric ended before the program on %s", host);
 }
 
 bool run_fabric_elsewhere(const struct run_fabric *fabric, char **argv, int *ret)
@@ -118,24 +113,15 @@ bool run_fabric_prepare(const struct run_fabric *fabric, const char *folder)
     char path[UP_PATH], library[PATH_MAX + 32], *list;
     const char *others = getenv("LD_PRELOAD");
 
-    if (fabric->host == NULL) {
-        cli_error("run: --fabric needs the host that the program runs on, as in --host h0");
-        return false;
-    }
+    if (fabric->host == NULL) return cli_fail("run: --fabric needs the host that the program runs on, as in --host h0");
     snprintf(library, sizeof library, "%s/librocelab-fabric.so", folder);
-    if (access(library, R_OK) != 0) {
-        cli_error("run: %s: %s", library, strerror(errno));
-        return false;
-    }
+    if (access(library, R_OK) != 0) return cli_fail("run: %s: %s", library, strerror(errno));
     if (!find_socket(fabric->fabric, path)) return false;
     if (asprintf(&list, "%s%s%s", library, others && others[0] ? ":" : "", others ? others : "") < 0) return false;
     bool set = setenv("LD_PRELOAD", list, 1) == 0 && setenv(ATTACH_ENV_SOCKET, path, 1) == 0 &&
                setenv(ATTACH_ENV_HOST, fabric->host, 1) == 0 && set_remote_shell(folder);
     free(list);
-    if (!set) {
-        cli_error("run: not enough memory");
-        return false;
-    }
+    if (!set) return cli_fail("run: not enough memory");
     int now = personality(0xffffffff);
     if (now >= 0)
         personality((unsigned long)now | ADDR_NO_RANDOMIZE); /* a container may forbid it: then it is random */

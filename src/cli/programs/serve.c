@@ -103,10 +103,7 @@ int verb_serve(int argc, char **argv, FILE *out)
     int first, answer = cli_options(&command, argc, argv, out, &common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
-    if (first < argc) {
-        cli_error("serve: '%s' is too much; see 'rocelab help serve'", argv[first]);
-        return CLI_WRONG;
-    }
+    if (first < argc) return cli_wrong("serve: '%s' is too much; see 'rocelab help serve'", argv[first]);
     settings.serving.quiet = common.quiet;
     if (settings.of_fabric && !find_fabric(&settings)) return CLI_WRONG;
     cli_catch_stop(1);

@@ -22,8 +22,7 @@ bool cli_serving_listen(void *to, const char *argument)
 
     serving->listen = argument;
     if (serve_listen_valid(argument, why)) return true;
-    cli_error("--listen '%s': %s", argument, why);
-    return false;
+    return cli_fail("--listen '%s': %s", argument, why);
 }
 
 bool cli_serving_begin(struct cli_serving *serving, const char *verb)

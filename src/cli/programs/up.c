@@ -71,8 +71,7 @@ static bool set_clock(void *to, const char *argument)
     settings->up.dilation = (uint32_t)slower;
     settings->clock = argument;
     if (known && slower > 0 && slower <= 1000000) return true;
-    cli_error("--clock '%s': virtual, real, or real/N for N times slower, as in real/40", argument);
-    return false;
+    return cli_fail("--clock '%s': virtual, real, or real/N for N times slower, as in real/40", argument);
 }
 
 static bool add_port(void *to, const char *argument)
@@ -81,14 +80,9 @@ static bool add_port(void *to, const char *argument)
     const char *equals = strchr(argument, '=');
     struct up_port_option *port = &settings->port[settings->up.ports];
 
-    if (equals == NULL || equals == argument || equals[1] == '\0' || equals - argument >= FABRIC_NAME) {
-        cli_error("--port '%s': a host and an interface, as in h7=veth7", argument);
-        return false;
-    }
-    if (settings->up.ports == UP_REPORT_PORTS) {
-        cli_error("--port: at most %d", UP_REPORT_PORTS);
-        return false;
-    }
+    if (equals == NULL || equals == argument || equals[1] == '\0' || equals - argument >= FABRIC_NAME)
+        return cli_fail("--port '%s': a host and an interface, as in h7=veth7", argument);
+    if (settings->up.ports == UP_REPORT_PORTS) return cli_fail("--port: at most %d", UP_REPORT_PORTS);
     snprintf(port->port, sizeof port->port, "%.*s", (int)(equals - argument), argument);
     port->interface = equals + 1;
     settings->up.ports++;
@@ -238,9 +232,8 @@ static int judge(const struct sim_report *report, const struct cli_expect *expec
     }
     if (result->state == SIM_RUNNING && !may_stop) {
         char now[TEXT_COUNT];
-        cli_error("interrupted at %s of fabric time; the report covers what was run until then",
-                  text_ps(result->virtual_ps, now));
-        return CLI_WRONG;
+        return cli_wrong("interrupted at %s of fabric time; the report covers what was run until then",
+                         text_ps(result->virtual_ps, now));
     }
     if (cli_expect_says_state(expect)) return status;
     if (result->state == SIM_STUCK || result->state == SIM_FAILED || result->state == SIM_DEADLOCK)
@@ -255,10 +248,8 @@ static int run_and_report(struct settings *settings, struct up *up)
     uint64_t begun = clock_now_ns();
     enum sim_state state = run(settings, up);
     settings->answer.base.wall_us = (clock_now_ns() - begun) / 1000;
-    if (!up_report_take(up, &settings->answer.base, settings->up.real, &now)) {
-        cli_error("not enough memory for the results");
-        return CLI_WRONG;
-    }
+    if (!up_report_take(up, &settings->answer.base, settings->up.real, &now))
+        return cli_wrong("not enough memory for the results");
     now.result.state = state;
     bool seen = cli_observe_report(&settings->observe, &now.report);
     int status = print_report(settings, &now.report) && seen ? CLI_DONE : CLI_WRONG;
@@ -380,27 +371,16 @@ int verb_up(int argc, char **argv, FILE *out)
 
     if (answer != CLI_GO) return answer;
     if (settings.list && first == argc) return up_list(settings.common.json, out);
-    if (settings.list) {
-        cli_error("up: --list is of the fabrics that are up, and takes no file");
-        return CLI_WRONG;
-    }
-    if (first + 1 != argc) {
-        cli_error("up: %s; see 'rocelab help up'", first == argc ? "which fabric?" : "one fabric at a time");
-        return CLI_WRONG;
-    }
-    if (settings.observe.step && !settings.common.json && !settings.html.path) {
-        cli_error("up: --series says how often to look; say where it goes: --json or --html FILE");
-        return CLI_WRONG;
-    }
-    if (settings.up.ports && !settings.up.real) {
-        cli_error("--port: what is behind an interface knows real time alone; say --clock real");
-        return CLI_WRONG;
-    }
+    if (settings.list) return cli_wrong("up: --list is of the fabrics that are up, and takes no file");
+    if (first + 1 != argc)
+        return cli_wrong("up: %s; see 'rocelab help up'", first == argc ? "which fabric?" : "one fabric at a time");
+    if (settings.observe.step && !settings.common.json && !settings.html.path)
+        return cli_wrong("up: --series says how often to look; say where it goes: --json or --html FILE");
+    if (settings.up.ports && !settings.up.real)
+        return cli_wrong("--port: what is behind an interface knows real time alone; say --clock real");
     settings.up.port = settings.port;
-    if (settings.up.real && (settings.expect.path || settings.expect.write_path)) {
-        cli_error("up: --expect is of the virtual clock; times of the real one are this machine's");
-        return CLI_WRONG;
-    }
+    if (settings.up.real && (settings.expect.path || settings.expect.write_path))
+        return cli_wrong("up: --expect is of the virtual clock; times of the real one are this machine's");
     if (!cli_readable(argv[first]) || !files_apart(&settings, argv[first])) return CLI_WRONG;
     uint64_t begun = clock_now_ns();
     int status = CLI_WRONG;

@@ -28,6 +28,5 @@ int up_ask(const char *verb, const char *name, const char *words, char ret_path[
     int answer = control_ask(ret_path, words, CONTROL_PATIENCE_MS, out);
     if (answer >= 0) return answer ? CLI_PROBLEMS : CLI_DONE;
     up_name(ret_path, found);
-    cli_error("%s: fabric '%s': %s", verb, found, control_error(ret_path, answer, why));
-    return CLI_WRONG;
+    return cli_wrong("%s: fabric '%s': %s", verb, found, control_error(ret_path, answer, why));
 }

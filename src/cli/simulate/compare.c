@@ -39,14 +39,9 @@ struct settings {
 
 static bool add_axis(struct settings *settings, const char *argument, bool with)
 {
-    if (settings->varies == COMPARE_AXES) {
-        cli_error("compare: at most %d of --vary and --with", COMPARE_AXES);
-        return false;
-    }
-    if (strncmp(argument, "system=", 7) == 0) {
-        cli_error("compare: systems are chosen by --systems, as in --systems rocev2,infiniband");
-        return false;
-    }
+    if (settings->varies == COMPARE_AXES) return cli_fail("compare: at most %d of --vary and --with", COMPARE_AXES);
+    if (strncmp(argument, "system=", 7) == 0)
+        return cli_fail("compare: systems are chosen by --systems, as in --systems rocev2,infiniband");
     settings->vary[settings->varies] = argument;
     settings->with[settings->varies++] = with;
     return true;
@@ -151,10 +146,7 @@ static bool add_costs(struct settings *settings)
         if (fabric == NULL) continue;
         bool enough = bom_make(fabric, &bom) == 0;
         fabric_free(fabric);
-        if (!enough) {
-            cli_error("not enough memory");
-            return false;
-        }
+        if (!enough) return cli_fail("not enough memory");
         cost->known = true;
         cost->usd_least_milli = bom.usd_least_milli;
         cost->usd_most_milli = bom.usd_most_milli;
@@ -223,10 +215,7 @@ static int run(struct settings *settings, FILE *out)
     uint64_t points = sweep_points(&sweep->grid);
     int status = CLI_WRONG;
 
-    if (points * sweep->seeds > SWEEP_POINTS) {
-        cli_error("compare: more than %u runs", SWEEP_POINTS);
-        return CLI_WRONG;
-    }
+    if (points * sweep->seeds > SWEEP_POINTS) return cli_wrong("compare: more than %u runs", SWEEP_POINTS);
     sweep->points = (uint32_t)points;
     if (!cli_read_text(sweep->path, FILE_BYTES, &sweep->text)) return CLI_WRONG;
     if (strcmp(sweep->path, "-") == 0) sweep->path = "<stdin>";

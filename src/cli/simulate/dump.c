@@ -27,10 +27,7 @@ static bool add_time(struct cli_dump *dump, const char *text)
     while (at < dump->times && dump->at[at] < time)
         at++;
     if (at < dump->times && dump->at[at] == time) return true;
-    if (dump->times == CLI_DUMP_TIMES) {
-        cli_error("--dump-at: %d times at most", CLI_DUMP_TIMES);
-        return false;
-    }
+    if (dump->times == CLI_DUMP_TIMES) return cli_fail("--dump-at: %d times at most", CLI_DUMP_TIMES);
     memmove(&dump->at[at + 1], &dump->at[at], (dump->times - at) * sizeof dump->at[0]);
     dump->at[at] = time;
     dump->times++;
@@ -44,10 +41,7 @@ bool cli_dump_at(void *to, const char *argument)
 
     for (const char *at = argument;; at++) {
         size_t length = strcspn(at, ",");
-        if (length >= sizeof text) {
-            cli_error("--dump-at '%s': times, as in 100us,2ms", argument);
-            return false;
-        }
+        if (length >= sizeof text) return cli_fail("--dump-at '%s': times, as in 100us,2ms", argument);
         memcpy(text, at, length);
         text[length] = '\0';
         if (!add_time(dump, text)) return false;
@@ -59,8 +53,7 @@ bool cli_dump_at(void *to, const char *argument)
 bool cli_dump_fits(const struct cli_dump *dump)
 {
     if (dump->folder || dump->times == 0) return true;
-    cli_error("sim: --dump-at says when more is dumped; say where: --dump DIR");
-    return false;
+    return cli_fail("sim: --dump-at says when more is dumped; say where: --dump DIR");
 }
 
 static bool empty_folder(const char *path)
@@ -68,15 +61,11 @@ static bool empty_folder(const char *path)
     if (mkdir(path, 0777) == 0) {
         if (draft_tree_add(path, true)) return true;
         rmdir(path);
-        cli_error("--dump %s: %s", path, strerror(ENOMEM));
-        return false;
+        return cli_fail("--dump %s: %s", path, strerror(ENOMEM));
     }
     int error = errno;
     DIR *folder = error == EEXIST ? opendir(path) : NULL;
-    if (folder == NULL) {
-        cli_error("--dump %s: %s", path, strerror(error == EEXIST ? errno : error));
-        return false;
-    }
+    if (folder == NULL) return cli_fail("--dump %s: %s", path, strerror(error == EEXIST ? errno : error));
     bool empty = true;
     errno = 0;
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)

@@ -250,10 +250,8 @@ static bool ready(struct settings *settings)
 {
     struct study_error error = {0};
 
-    if (settings->cache.force && settings->out == NULL) {
-        cli_error("experiments: --force runs again what --out DIR has kept; say where");
-        return false;
-    }
+    if (settings->cache.force && settings->out == NULL)
+        return cli_fail("experiments: --force runs again what --out DIR has kept; say where");
     if (settings->out == NULL || settings->list || cache_open(&settings->cache, settings->out, &error)) return true;
     cli_study_error(&error);
     return false;
@@ -296,10 +294,7 @@ static int run_all(const struct settings *settings, const char *folder, const st
                 tally.verdict[VERDICT_EXPLAINED], tally.verdict[VERDICT_MISS]);
     }
     if (settings->out && !settings->common.quiet) cli_study_rows(&settings->rows, settings->out, "runs");
-    if (cli_stopped) {
-        cli_error("interrupted: %d experiment%s done", done, done == 1 ? " was" : "s were");
-        return CLI_WRONG;
-    }
+    if (cli_stopped) return cli_wrong("interrupted: %d experiment%s done", done, done == 1 ? " was" : "s were");
     if (status == CLI_DONE && tally.verdict[VERDICT_MISS]) status = CLI_PROBLEMS;
     return status;
 }
@@ -319,15 +314,11 @@ int verb_experiments(int argc, char **argv, FILE *out)
                                                .stopped = &cli_stopped,
                                                .cache = &settings.cache,
                                                .rows = &settings.rows};
-    if (!find_folder(folder)) {
-        cli_error("experiments: no folder '%s'; ROCELAB_EXPERIMENTS names another", folder);
-        return CLI_WRONG;
-    }
+    if (!find_folder(folder))
+        return cli_wrong("experiments: no folder '%s'; ROCELAB_EXPERIMENTS names another", folder);
     found.count = scandir(folder, &found.entry, is_experiment, alphasort);
-    if (found.count <= 0) {
-        cli_error("experiments: %s: %s", folder, found.count < 0 ? strerror(errno) : "holds none");
-        return CLI_WRONG;
-    }
+    if (found.count <= 0)
+        return cli_wrong("experiments: %s: %s", folder, found.count < 0 ? strerror(errno) : "holds none");
     int status = CLI_WRONG;
     if (ready(&settings) && all_there(&found, argv + first, argc - first))
         status = run_all(&settings, folder, &found, argv + first, argc - first, out);

@@ -27,8 +27,7 @@ bool cli_observe_events(void *to, const char *argument)
 
     observe->events_path = argument;
     if (argument[0] != '\0' && strcmp(argument, "-") != 0) return true;
-    cli_error("--events '%s': a file to write, as in events.csv", argument);
-    return false;
+    return cli_fail("--events '%s': a file to write, as in events.csv", argument);
 }
 
 static bool on(const struct cli_observe *observe)
@@ -63,10 +62,7 @@ bool cli_observe_begin(struct cli_observe *observe, struct sim *sim)
                                                .connections = observe->qps};
 
     if (!on(observe)) return true;
-    if (sim_series_create(sim, &options, &observe->series) != 0) {
-        cli_error("not enough memory for the series");
-        return false;
-    }
+    if (sim_series_create(sim, &options, &observe->series) != 0) return cli_fail("not enough memory for the series");
     uint32_t connections = series_objects(observe->series, OBSERVE_OBJECT_CONNECTION);
     observe->connection = calloc(connections + 1u, sizeof(*observe->connection));
     for (uint32_t i = 0; i < connections; i++)
@@ -82,8 +78,8 @@ static bool write_events(struct cli_observe *observe, const struct fabric *fabri
     bool written = cli_file_close(&observe->events);
     if (observe->log.lost == 0) return written;
     char count[TEXT_COUNT];
-    cli_error("--events: %s more events than a file has room for were left out", text_count(observe->log.lost, count));
-    return false;
+    return cli_fail("--events: %s more events than a file has room for were left out",
+                    text_count(observe->log.lost, count));
 }
 
 void cli_observe_show(const struct cli_observe *observe, struct sim_report *report)
@@ -99,10 +95,9 @@ static bool report_series(struct cli_observe *observe, struct sim_report *report
     if (observe->series == NULL || !series_full(observe->series)) return true;
     char at[TEXT_COUNT], bytes[UNIT_TEXT];
     unit_format_short(UNIT_SIZE, series_bytes(observe->series), 3, bytes);
-    cli_error(
+    return cli_fail(
         "--series: %s by %s of virtual time, and no more steps are kept; say longer ones", bytes,
         text_ps(series_first(observe->series) + series_steps(observe->series) * series_step(observe->series), at));
-    return false;
 }
 
 bool cli_observe_report(struct cli_observe *observe, struct sim_report *report)

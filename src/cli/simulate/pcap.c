@@ -28,21 +28,14 @@ bool cli_pcap_add(void *to, const char *argument)
     /* A comma before it: the first `=` is that of a limit, and no port was said. */
     if (equals == NULL || equals == argument || equals[1] == '\0' || equals - argument >= FABRIC_NAME ||
         memchr(argument, ',', (size_t)(equals - argument))) {
-        cli_error("--pcap '%s': a port and a file, as in leaf0:3=leaf0.pcap", argument);
-        return false;
+        return cli_fail("--pcap '%s': a port and a file, as in leaf0:3=leaf0.pcap", argument);
     }
-    if (pcaps->count == CLI_PCAPS_MAX) {
-        cli_error("--pcap: at most %d ports", CLI_PCAPS_MAX);
-        return false;
-    }
-    if (capwriter_name_parse(equals + 1, &pcap->file, why, sizeof why) < 0) {
-        cli_error("--pcap '%s': %s", argument, why);
-        return false;
-    }
+    if (pcaps->count == CLI_PCAPS_MAX) return cli_fail("--pcap: at most %d ports", CLI_PCAPS_MAX);
+    if (capwriter_name_parse(equals + 1, &pcap->file, why, sizeof why) < 0)
+        return cli_fail("--pcap '%s': %s", argument, why);
     for (unsigned i = 0; i < pcaps->count; i++) {
         if (strcmp(pcaps->pcap[i].file.path, pcap->file.path) != 0) continue;
-        cli_error("--pcap: '%s' is named for two ports; each has a file of its own", pcap->file.path);
-        return false;
+        return cli_fail("--pcap: '%s' is named for two ports; each has a file of its own", pcap->file.path);
     }
     snprintf(pcap->port, sizeof pcap->port, "%.*s", (int)(equals - argument), argument);
     if (to_stdout(pcap)) pcaps->to_stdout = true;
@@ -66,14 +59,11 @@ bool cli_pcaps_begin(const struct cli_pcaps *pcaps, const struct fabric *fabric,
         const struct cli_pcap *pcap = &pcaps->pcap[i];
         uint32_t port = fabric_find_port(fabric, pcap->port);
 
-        if (port == FABRIC_NONE) {
-            cli_error("--pcap: there is no port '%s'; ports are named as in leaf0:3, adapters as in h0:2", pcap->port);
-            return false;
-        }
-        if (fabric->port[port].peer == FABRIC_NONE) {
-            cli_error("--pcap: nothing is plugged into port '%s'", pcap->port);
-            return false;
-        }
+        if (port == FABRIC_NONE)
+            return cli_fail("--pcap: there is no port '%s'; ports are named as in leaf0:3, adapters as in h0:2",
+                            pcap->port);
+        if (fabric->port[port].peer == FABRIC_NONE)
+            return cli_fail("--pcap: nothing is plugged into port '%s'", pcap->port);
         int error = sim_capture(sim, port, &pcap->file);
         if (error == -EBUSY)
             cli_error("--pcap: the link of port '%s' is captured already", pcap->port);

@@ -275,10 +275,8 @@ static int run_and_report(struct settings *settings, const struct fabric *fabric
     cli_observe_show(&settings->observe, &shown.report);
     report->wall_us = run(settings, &shown) / 1000;
     bool captured = cli_pcaps_end(&settings->pcaps, sim), dumped = cli_dump_end(&settings->dump, fabric, sim);
-    if (sim_result(sim, &result) != 0 || sim_imbalance(sim, &result) != 0) {
-        cli_error("not enough memory for the results");
-        return CLI_WRONG;
-    }
+    if (sim_result(sim, &result) != 0 || sim_imbalance(sim, &result) != 0)
+        return cli_wrong("not enough memory for the results");
     report->result = &result;
     bool seen = cli_observe_report(&settings->observe, report);
     status = report_run(settings, report, out);
@@ -401,10 +399,9 @@ static int each(struct settings *settings, const struct fabric *fabric, FILE *ou
 {
     if (settings->csv || settings->observe.step || settings->observe.events_path || settings->pcaps.count ||
         settings->metrics.form || settings->html.path) {
-        cli_error(
+        return cli_wrong(
             "sim: --each has a report of its own: --csv, --series, --events, --pcap, --html and --counters are for "
             "one run");
-        return CLI_WRONG;
     }
     if (!settings->seed_given) settings->sim.seed = fabric->seed;
     settings->each.sim = settings->sim;
@@ -445,14 +442,10 @@ int verb_sim(int argc, char **argv, FILE *out)
     int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
-    if (first + 1 != argc) {
-        cli_error("sim: %s; see 'rocelab help sim'", first == argc ? "which file?" : "one file at a time");
-        return CLI_WRONG;
-    }
-    if (!settings.each.what && (settings.each.at != PS_NEVER || settings.each.lasts_ps != PS_NEVER)) {
-        cli_error("sim: --at and --for say when something fails, and go with --each");
-        return CLI_WRONG;
-    }
+    if (first + 1 != argc)
+        return cli_wrong("sim: %s; see 'rocelab help sim'", first == argc ? "which file?" : "one file at a time");
+    if (!settings.each.what && (settings.each.at != PS_NEVER || settings.each.lasts_ps != PS_NEVER))
+        return cli_wrong("sim: --at and --for say when something fails, and go with --each");
     if (!one_for_stdout(&settings) || !many_runs_fit(&settings) || !cli_dump_fits(&settings.dump)) return CLI_WRONG;
     if (!cli_readable(argv[first])) return CLI_WRONG;
     if (settings.seeds && !settings.each.what)

@@ -118,10 +118,8 @@ static int report(const struct each *each, const struct each_settings *settings,
 
     for (uint32_t i = each->seeds; i < each->count * each->seeds; i++)
         good &= each->one[i].predictable;
-    if (!(settings->json ? print_json : print_text)(each, seeds, out)) {
-        cli_error("not enough memory for the report");
-        return CLI_WRONG;
-    }
+    if (!(settings->json ? print_json : print_text)(each, seeds, out))
+        return cli_wrong("not enough memory for the report");
     return good ? CLI_DONE : CLI_PROBLEMS;
 }
 

@@ -58,10 +58,8 @@ bool cli_write_in(const char *folder, const char *name, cli_writer *write, const
     char path[4096];
     struct cli_file file = {0};
 
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) {
-        cli_error("%s/%s: %s", folder, name, strerror(ENAMETOOLONG));
-        return false;
-    }
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        return cli_fail("%s/%s: %s", folder, name, strerror(ENAMETOOLONG));
     if (!cli_file_open(&file, NULL, path)) return false;
     if (write(context, file.to)) return cli_file_close(&file);
     cli_error("%s: it could not be made", path);

@@ -158,8 +158,7 @@ static bool seeds_fit(const struct settings *settings)
 
     for (uint32_t i = 0; settings->many && i < grid->axes; i++) {
         if (strcmp(grid->axis[i].path, "seed") != 0) continue;
-        cli_error("sweep: --seeds and --vary seed: say one of them");
-        return false;
+        return cli_fail("sweep: --seeds and --vary seed: say one of them");
     }
     return true;
 }
@@ -170,10 +169,8 @@ static int run(struct settings *settings, FILE *out)
     uint64_t points = sweep_points(&sweep->grid);
     int status = CLI_WRONG;
 
-    if (points > SWEEP_POINTS || points * sweep->seeds > SWEEP_POINTS) {
-        cli_error("sweep: more than %u %s", SWEEP_POINTS, points > SWEEP_POINTS ? "points" : "runs");
-        return CLI_WRONG;
-    }
+    if (points > SWEEP_POINTS || points * sweep->seeds > SWEEP_POINTS)
+        return cli_wrong("sweep: more than %u %s", SWEEP_POINTS, points > SWEEP_POINTS ? "points" : "runs");
     sweep->points = (uint32_t)points;
     sweep->text = read_all(sweep->path);
     if (strcmp(sweep->path, "-") == 0) sweep->path = "<stdin>";

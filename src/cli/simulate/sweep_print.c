@@ -35,10 +35,7 @@ static bool show_one(struct sweep_view *view, const char *word)
     size_t length = colon ? (size_t)(colon - word) : strlen(word);
     struct nearest nearest;
 
-    if (view->showns == SWEEP_SHOWN) {
-        cli_error("--show: at most %d columns", SWEEP_SHOWN);
-        return false;
-    }
+    if (view->showns == SWEEP_SHOWN) return cli_fail("--show: at most %d columns", SWEEP_SHOWN);
     nearest_init(&nearest, word);
     for (int i = 0; i < MEASURES; i++) {
         nearest_try(&nearest, measure_infos[i].name);

@@ -45,8 +45,7 @@ static bool set_goal(void *to, const char *argument)
             return true;
         }
     }
-    cli_error("--for '%s': time, busbw, p99:CLASS or paused, as in --for p99:rdma", argument);
-    return false;
+    return cli_fail("--for '%s': time, busbw, p99:CLASS or paused, as in --for p99:rdma", argument);
 }
 
 static const struct cli_option options[] = {
