@@ -4,6 +4,7 @@
 Those of runs, captures and experiments are in test_sim.py and test_capture.py."""
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -83,6 +84,7 @@ class Fields(Case):
         self.explained("cabling", self.document("config", "--cabling", "csv", self.fabric))
         self.explained("bom", self.document("config", "--bom", self.fabric), absent=["line"])
         self.assertEqual(rocelab("config", "--nos", "sonic", "--out", "cfg", self.fabric, cwd=self.folder).returncode, 0)
+        self.explained("init", self.document("init", pathlib.Path(self.folder) / "first.yaml"))
         self.explained("import", self.document("import", "cfg", statuses=(0, 1)), absent=["assumed", "file", "line", "message", "notes", "rule"])  # of other simulators, and of lines that nobody reads
         other = self.file("other.yaml", (FABRIC.replace("100G, cable: 10m", "200G, cable: 10m") + JOBS).encode())
         self.explained("diff", self.document("diff", self.fabric, "cfg", statuses=(0, 1)), self.document("diff", self.fabric, other, statuses=(0, 1)), absent=["allowed"])

@@ -243,24 +243,19 @@ static bool save(const char *name, const char *text, FILE *out)
     return cli_file_close(&file);
 }
 
-static void tell_json(const struct init_answers *answers, const struct init_plan *plan, const char *name, FILE *out)
+static void tell_json(const struct settings *settings, const struct init_plan *plan, const char *name, FILE *out)
 {
-    struct jout jout;
+    struct jout *jout = jout_begin(out, "init");
 
-    jout_init(&jout, out);
-    jout_open(&jout, NULL, '{');
-    jout_u64(&jout, "version", 1);
-    jout_text(&jout, "kind", "init");
-    jout_text(&jout, "file", name);
-    jout_u64(&jout, "gpus", plan->gpus);
-    jout_u64(&jout, "servers", plan->servers);
-    jout_u64(&jout, "switches", init_switches(plan));
-    jout_open(&jout, "assumed", '[');
+    jout_text(jout, "file", name);
+    jout_u64(jout, "gpus", plan->gpus);
+    jout_u64(jout, "servers", plan->servers);
+    jout_u64(jout, "switches", init_switches(plan));
+    jout_open(jout, "assumed", '[');
     for (size_t o = 0; o < OPTIONS; o++)
-        if (options[o].argument && !is_given((const struct settings *)answers, &options[o]))
-            jout_text(&jout, NULL, options[o].name);
-    jout_close(&jout);
-    jout_close(&jout);
+        if (options[o].argument && !is_given(settings, &options[o])) jout_text(jout, NULL, options[o].name);
+    jout_close(jout);
+    jout_end(jout);
 }
 
 static void tell(const struct init_answers *answers, const struct init_plan *plan, const char *name, FILE *out)
@@ -285,7 +280,7 @@ static int write_file(const struct settings *settings, const struct cli_common *
     fclose(to);
     bool good = is_good(name, text) && save(name, text, out);
     free(text);
-    if (good && strcmp(name, "-") != 0 && common->json) tell_json(&settings->answers, plan, name, out);
+    if (good && strcmp(name, "-") != 0 && common->json) tell_json(settings, plan, name, out);
     if (good && strcmp(name, "-") != 0 && !common->json && !common->quiet) tell(&settings->answers, plan, name, out);
     return good ? CLI_DONE : CLI_WRONG;
 }
