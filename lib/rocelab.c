@@ -17,6 +17,7 @@
 #include "load/load.h"
 #include "observe/series.h"
 #include "plant/plant.h"
+#include "plugin/plugin.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
 
@@ -145,6 +146,11 @@ PUBLIC int rocelab_open(const char *path, const char *text, const struct rocelab
         .size = sizeof options, .text = text, .settings = settings, .settings_count = count, .threads = threads};
 
     return rocelab_open_with(path, &options, ret, ret_message);
+}
+
+PUBLIC void rocelab_allow_plugin(const char *path)
+{
+    plugin_allow(path);
 }
 
 static void forget_result(struct rocelab *lab)

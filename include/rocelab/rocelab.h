@@ -87,6 +87,10 @@ struct rocelab_options {
 int rocelab_open_with(const char *path, const struct rocelab_options *options, struct rocelab **ret,
                       char **ret_message);
 void rocelab_close(struct rocelab *lab); /* NULL: nothing is done */
+/* A congestion control of one's own (rocelab/cc.h) may be loaded from now on where a fabric or a setting names it as
+ * `nics.congestion`.  Loaded code can do what the program can: none is because a file says so.  It is loaded once, and
+ * what it does wrong ends the process.  By one thread at a time. */
+void rocelab_allow_plugin(const char *path);
 void rocelab_text_free(char *text);
 
 /* Runs every event before `until_ps`; ROCELAB_NEVER: to the end, or to the `stop` of the file.  What ROCELAB_UNTIL

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 from decimal import Decimal, InvalidOperation
-from typing import Any, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _library as lib
 from ._errors import FabricError, Problem
 
 Fabric = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 Time = Union[str, int, float, Decimal]
-Value = Union[str, int, float, bool, Mapping[str, Any], List[Any]]
+Value = Union[str, int, float, bool, "os.PathLike[str]", Mapping[str, Any], List[Any]]
 
 _UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 _EXAMPLE = "example:"
@@ -57,9 +57,21 @@ def picoseconds(time: Time, what: str) -> int:
 
 def setting(value: Any) -> str:
     """A value as the fabric file has it: numbers and truths of numpy, too; a map or a list is one of YAML."""
+    if isinstance(value, os.PathLike):
+        return json.dumps(os.path.realpath(value))
     if isinstance(value, (Mapping, list, tuple)):
         return json.dumps(value)
     return str(value).lower() if type(value).__name__ in ("bool", "bool_") else str(value)
+
+
+def plugins(vary: Optional[Mapping[str, Value]]) -> Dict[str, Tuple[int, int]]:
+    """Files that were named as such, which may be congestion controls: which they are now."""
+    found = {}
+    for value in (vary or {}).values():
+        if isinstance(value, os.PathLike) and os.path.exists(value):
+            about = os.stat(value)
+            found[os.path.realpath(value)] = (about.st_ino, about.st_mtime_ns)
+    return found
 
 
 def settings(vary: Optional[Mapping[str, Value]]) -> List[Tuple[str, str]]:

@@ -65,6 +65,7 @@ _FUNCTIONS = {
         ctypes.c_int,
         [ctypes.c_char_p, ctypes.POINTER(Options), ctypes.POINTER(_LAB), _OWNED],
     ),
+    "rocelab_allow_plugin": (None, [ctypes.c_char_p]),
     "rocelab_close": (None, [_LAB]),
     "rocelab_text_free": (None, [ctypes.c_void_p]),
     "rocelab_step": (ctypes.c_int, [_LAB, ctypes.c_uint64, ctypes.c_uint64]),

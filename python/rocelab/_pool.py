@@ -11,11 +11,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from . import _library as lib
 from ._errors import CrashError, LibraryError
 
+_PLUGINS = 16  # that a process can load
 _KEPT = 64 * 1024  # of what a worker printed, its end
 
 
@@ -39,6 +40,7 @@ class Worker:
             start_new_session=True,  # the interrupt key is for the program, which asks the worker to stop
         )
         self.user = os.getpid()
+        self.plugins: Dict[str, Tuple[int, int]] = {}
         try:
             message = self.receive()
             if message[0] != "ready":
@@ -119,15 +121,19 @@ def processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def take() -> Worker:
-    """A worker that nobody else uses."""
+def take(plugins: Mapping[str, Tuple[int, int]]) -> Worker:
+    """A worker that nobody else uses, and that has not loaded what these files were before."""
     while True:
         with _lock:
             worker: Optional[Worker] = _idle.pop() if _idle else None
         if worker is None:
-            return Worker()
-        if worker.usable():
+            worker = Worker()
+            worker.plugins.update(plugins)
             return worker
+        if worker.usable() and all(worker.plugins.get(path, now) == now for path, now in plugins.items()):
+            worker.plugins.update(plugins)
+            if len(worker.plugins) <= _PLUGINS:
+                return worker
         worker.close()
 
 

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Type
 from . import _library as lib
 from . import _pool
 from ._errors import Cancelled, CrashError, FabricError, Problem, RocelabError, problems_of
-from ._fabric import Fabric, Time, Value, memory_bytes, picoseconds, read_fabric, settings
+from ._fabric import Fabric, Time, Value, memory_bytes, picoseconds, plugins, read_fabric, settings
 from ._progress import Progress, Show, Shown, time_text
 from ._tables import Table
 
@@ -173,7 +173,7 @@ class Run:
         self._cancelled = False
         self._worker: Optional[_pool.Worker] = None
         for _ in range(2):  # an idle worker may have been ended by somebody
-            self._worker, self._error = _pool.take(), None
+            self._worker, self._error = _pool.take(request["plugins"]), None
             try:
                 self._worker.send(request)
                 return
@@ -285,6 +285,7 @@ def start(
         "path": path,
         "text": text,
         "settings": settings(vary),
+        "plugins": plugins(vary),
         "threads": threads,
         "seed": seed,
         "until_ps": lib.NEVER if until is None else picoseconds(until, "until"),
@@ -316,6 +317,7 @@ def run(
 
     fabric    path of a fabric file, a text of several lines, a dict, or an installed example ("example:pod64")
     vary      values of the file replaced, by their path: {"classes.rdma.ecn.min": "200KB", "jobs.0.size": "1MB"}
+              A pathlib.Path is a file; as "nics.congestion" it is a congestion control of one's own (rocelab/cc.h)
     seed      that of `sim --seed`; None: the file's.  vary={"seed": 7} changes the file's own, which placement follows
     threads   the result does not depend on them
     until     stops at a time: "5ms", or seconds; None: when every job has ended, or at the file's `stop`
@@ -346,6 +348,6 @@ def run(
 
 def version() -> str:
     """The version of the library that runs.  LibraryError where there is none."""
-    worker = _pool.take()
+    worker = _pool.take({})
     _pool.give(worker)
     return worker.version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import queue
 import threading
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
@@ -37,7 +38,9 @@ def _combinations(vary: Mapping[str, Iterable[Any]]) -> List[Dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """In a table a map or a list is its text, so that rows can be grouped by it."""
+    """In a table a map or a list is its text, so that rows can be grouped by it, and a file its path."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     return setting(value) if isinstance(value, (Mapping, list, tuple)) else value
 
 

@@ -161,6 +161,8 @@ def document(library: ctypes.CDLL, lab: ctypes.c_void_p) -> bytes:
 def answer(library: ctypes.CDLL, pipe: Pipe, request: Dict[str, Any]) -> None:
     if request["folder"] is not None:
         os.chdir(request["folder"])
+    for path in request["plugins"]:
+        library.rocelab_allow_plugin(os.fsencode(path))
     lab, error = open_lab(library, request)
     if lab is None:
         pipe.send("error", *error)

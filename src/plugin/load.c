@@ -43,8 +43,11 @@ static const struct {
 void plugin_allow(const char *path)
 {
     char *real = realpath(path, NULL);
+    bool known = false;
 
-    if (real && allowed_count < PLUGINS_MAX)
+    for (unsigned i = 0; real && i < allowed_count; i++)
+        known |= strcmp(allowed[i], real) == 0;
+    if (real && !known && allowed_count < PLUGINS_MAX)
         allowed[allowed_count++] = real;
     else
         free(real);

@@ -46,7 +46,7 @@ FAILS = r"""
 unsigned rocelab_abi(void) { return 2; }
 const char *rocelab_version(void) { return "0"; }
 int rocelab_step(void) { fputs("link.c:7: CHECK failed: chunk != NULL\n", stderr); abort(); }
-STUB(open_with) STUB(close) STUB(text_free) STUB(progress) STUB(digest) STUB(json) STUB(table) STUB(table_free)
+STUB(open_with) STUB(allow_plugin) STUB(close) STUB(text_free) STUB(progress) STUB(digest) STUB(json) STUB(table) STUB(table_free)
 STUB(table_rows) STUB(column_name) STUB(column_help) STUB(column_kind) STUB(column_counts) STUB(column_reals) STUB(column_texts)
 """
 
@@ -437,6 +437,27 @@ class Sweeps(Case):
         self.assertEqual(table[0].digest, by_hand.digest)
         self.assertEqual(rocelab.run(self.fabric, vary={"classes.rdma.lossless": False}).digest,
                          rocelab.run(FABRIC.replace("lossless: true", "lossless: false")).digest)
+
+    def test_a_congestion_control_of_ones_own(self):
+        def built(text):
+            source = self.file("own.c", text)
+            own.unlink(missing_ok=True)
+            subprocess.run([*os.environ["CC"].split(), "-O2", "-shared", "-fPIC", f"-I{SOURCE}/include", source, "-o", own], check=True)
+
+        own, text = self.folder / "own.so", (SOURCE / "examples/congestion/aimd.c").read_text()
+        built(text)
+        table = rocelab.sweep(self.fabric, {"nics.congestion": ["none", own], "seed": [1, 2]})
+        self.assertEqual((table["error"], table["nics.congestion"]), ([None] * 4, ["none"] * 2 + [str(own)] * 2))
+        self.assertNotEqual(table[0].digest, table[2].digest)
+        self.assertEqual(table[2].digest, json.loads(self.program("sim", "--json", "--cc", own, self.fabric))["digest"])
+        with self.assertRaisesRegex(rocelab.FabricError, "not run because a file names it"):
+            rocelab.run(self.fabric, vary={"nics.congestion": str(self.file("other.so", ""))})
+        # It is built anew, and crashes now: neither the old one is run, nor does the crash come here.
+        crash = re.sub(r"(static \w[\w ]* \*?\w+\([^;{]*\)\n\{\n)", r"\1    *(volatile int *)0 = 1;\n", text)
+        self.assertNotEqual(crash, text)
+        built(crash)
+        with self.assertRaisesRegex(rocelab.CrashError, "own.so.*SIGSEGV|SIGSEGV.*own.so"):
+            rocelab.run(self.fabric, vary={"nics.congestion": own})
 
     def test_runs_that_fail(self):
         table = rocelab.sweep(self.fabric, {"jobs.0.size": ["1KB", "large"]})
