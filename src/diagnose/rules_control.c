@@ -334,6 +334,27 @@ static void look_for_wrong_class(struct diagnose *diagnose, uint32_t device, uns
     wrong_class_victims(diagnose, finding, device, lossless);
 }
 
+/* What a job was told to send in: then a NIC that sends most there is as it was meant to be. */
+static bool job_sends_in(const struct evidence *evidence, unsigned priority)
+{
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        const struct evidence_value *told = port_find(evidence, job, EVIDENCE_JOB_PRIORITY);
+        if (told && told->last == priority) return true;
+    }
+    return false;
+}
+
+static unsigned busiest_priority(const struct evidence *evidence, uint32_t port)
+{
+    unsigned most = 0;
+
+    for (unsigned p = 1; p < EVIDENCE_PRIORITIES; p++)
+        if (evidence_get(evidence, port, p, EVIDENCE_TX_BYTES) > evidence_get(evidence, port, most, EVIDENCE_TX_BYTES))
+            most = p;
+    return most;
+}
+
 /* A NIC that sends RDMA, and nothing in the class that other NICs send it in. */
 static void look_at_nic(struct diagnose *diagnose, uint32_t port, unsigned lossless)
 {
@@ -344,6 +365,7 @@ static void look_at_nic(struct diagnose *diagnose, uint32_t port, unsigned lossl
 
     if (!own || packets < 1000 || bytes < 64 * packets) return;
     if ((double)own->grown >= diagnose->limits.wrong_class_share * (double)bytes) return;
+    if (job_sends_in(evidence, busiest_priority(evidence, port))) return;
     struct diagnose_finding *finding = finding_new(diagnose, DIAGNOSE_D15, port, lossless,
                                                    "%s sent %" PRIu64 " RDMA packets, and %" PRIu64 " of its %" PRIu64
                                                    " bytes in lossless priority %u",

@@ -375,21 +375,29 @@ static void test_right_class(void **state)
     bed_close(&bed);
 }
 
-/* A NIC that sends RDMA, and nothing in its class. */
+/* A NIC that sends RDMA, and nothing in its class: but where a job was told to send in the one it uses. */
 static void test_nic_in_wrong_class(void **state)
 {
-    struct bed bed;
     (void)state;
+    static const int told_priorities[] = {-1, 0, DATA}; /* -1: no job is seen */
 
-    bed_open(&bed);
-    lossless(&bed);
-    grew(&bed, bed.host[1], NONE, EVIDENCE_TX_DATA_PACKETS, 10000);
-    grew(&bed, bed.host[1], 0, EVIDENCE_TX_BYTES, 40000000);
-    grew(&bed, bed.host[1], DATA, EVIDENCE_TX_BYTES, 62);
-    grew(&bed, bed.host[2], NONE, EVIDENCE_TX_DATA_PACKETS, 10000);
-    bed_run(&bed);
-    assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D15), bed.host[1]);
-    bed_close(&bed);
+    for (size_t i = 0; i < 3; i++) {
+        int told = told_priorities[i];
+        struct bed bed;
+        bed_open(&bed);
+        lossless(&bed);
+        grew(&bed, bed.host[1], NONE, EVIDENCE_TX_DATA_PACKETS, 10000);
+        grew(&bed, bed.host[1], 0, EVIDENCE_TX_BYTES, 40000000);
+        grew(&bed, bed.host[1], DATA, EVIDENCE_TX_BYTES, 62);
+        grew(&bed, bed.host[2], NONE, EVIDENCE_TX_DATA_PACKETS, 10000);
+        if (told >= 0) is(&bed, evidence_job(&bed.evidence, "job", 3), NONE, EVIDENCE_JOB_PRIORITY, (uint64_t)told);
+        bed_run(&bed);
+        if (told == 0)
+            assert_int_equal(bed_count(&bed, DIAGNOSE_D15), 0);
+        else
+            assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D15), bed.host[1]);
+        bed_close(&bed);
+    }
 }
 
 int main(void)
