@@ -23,7 +23,7 @@ const struct cli_verb cli_verbs[] = {
 };
 const size_t cli_verb_count = sizeof cli_verbs / sizeof cli_verbs[0];
 
-static void print_error(const char *format, va_list list)
+__attribute__((format(printf, 1, 0))) static void print_error(const char *format, va_list list)
 {
     const struct text_style style = cli_style();
     char text[1024];
