@@ -51,7 +51,8 @@ static bool set_switch(void *to, const char *text)
             unit_parse(UNIT_RATE, by + 1, &bps, &why) != 0 || bps < 1000000000) {
             return cli_fail("--switch '%s': PORTSxRATE is 4 to 1024 ports of 1G or more, as in 64x800G", text);
         }
-        *sw = (struct init_switch){text, switch_model_find(SWITCH_MODEL_DEFAULT), (uint32_t)ports, bps};
+        *sw = (struct init_switch){switch_model_find(SWITCH_MODEL_DEFAULT), "", (uint32_t)ports, bps};
+        snprintf(sw->words, sizeof sw->words, "%s", text);
         for (uint32_t m = 0; m < switch_model_count; m++)
             if (switch_models[m].ports == ports && switch_models[m].rate_gbps * 1000000000ull == bps) {
                 *sw = (struct init_switch){.model = &switch_models[m]};
@@ -161,7 +162,6 @@ static bool ask_one(struct settings *settings, const struct cli_option *option, 
         char *word = text + strspn(text, " \t");
         word[strcspn(word, " \t")] = '\0';
         if (!*word) return true;
-        word = strdup(word); /* some answers are kept as they are */
         if (cli_option_set(option, settings, word)) return true;
         *(bool *)((char *)settings + option->also - 1) = false;
     }

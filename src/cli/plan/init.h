@@ -18,8 +18,8 @@ enum init_job { INIT_ALLREDUCE, INIT_ALLTOALL, INIT_TRAINING, INIT_INFERENCE, IN
 #define INIT_JOBS "allreduce alltoall training inference storage incast"
 
 struct init_switch {
-    const char *words; /* as it was asked for; NULL: a product or chip by its name */
     const struct switch_model *model;
+    char words[24]; /* as it was asked for; "": a product or chip by its name */
     uint32_t ports;
     uint64_t port_bps;
 };

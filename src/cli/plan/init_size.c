@@ -104,7 +104,7 @@ static bool size_as(const struct init_answers *answers, enum init_shape shape, s
 
 static const char *model_name(const struct init_switch *sw)
 {
-    return sw->words ? sw->words : sw->model->name;
+    return sw->words[0] ? sw->words : sw->model->name;
 }
 
 bool init_size(const struct init_answers *answers, struct init_plan *ret, char why[INIT_WHY])
