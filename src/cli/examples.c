@@ -135,6 +135,19 @@ bool cli_example(char **name)
     return path != NULL;
 }
 
+bool cli_is_example(const char *name)
+{
+    char folder[PATH_MAX];
+    struct names names = {.count = 0};
+    bool found = false;
+
+    if (cli_share(FOLDER, folder)) look_into(folder, "", &names);
+    for (size_t i = 0; i < names.count; i++)
+        found |= is_called(names.name[i], name);
+    release(&names);
+    return found;
+}
+
 /* The first sentence of the comment that the file begins with. */
 static void first_sentence(const char *path, char ret[LINE])
 {

@@ -15,6 +15,9 @@
  * message that names the nearest. */
 bool cli_example(char **name);
 
+/* There is one of this name; nothing is said. */
+bool cli_is_example(const char *name);
+
 /* A topic: each fabric of the examples, with the first sentence of its first comment; false after a message. */
 bool cli_list_examples(const char *none, bool json, FILE *out);
 

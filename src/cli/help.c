@@ -71,6 +71,11 @@ static const struct topic *find_topic(const char *name)
     return NULL;
 }
 
+static const char *topic_name(const void *list, size_t index)
+{
+    return ((const struct topic *)list)[index].name;
+}
+
 int verb_help(int argc, char **argv, FILE *out)
 {
     struct cli_common common;
@@ -89,6 +94,11 @@ int verb_help(int argc, char **argv, FILE *out)
         return CLI_DONE;
     }
     if (topic) return topic->print(argv[first + 1], common.json, out) ? CLI_DONE : CLI_WRONG; /* argv ends in NULL */
+    bool exact = false;
+    for (size_t i = 0; i < cli_verb_count; i++)
+        exact |= strcmp(cli_verbs[i].name, argv[first]) == 0;
+    const char *near = exact ? NULL : cli_nearest(argv[first], topic_name, topics, TOPICS);
+    if (near) return cli_wrong("help: unknown topic '%s': did you mean '%s'?", argv[first], near);
     verb = cli_find_verb(argv[first]);
     return verb == NULL
                ? CLI_WRONG

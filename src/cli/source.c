@@ -13,6 +13,7 @@
 #include "base/lines.h"
 #include "base/reads.h"
 #include "cli/cli.h"
+#include "cli/examples.h"
 #include "fabric/handle.h"
 #include "fabric/places.h"
 #include "load/load.h"
@@ -25,8 +26,11 @@ bool cli_readable(const char *path)
     struct stat found;
 
     if (strcmp(path, "-") == 0) return true;
-    if (stat(path, &found) != 0)
-        cli_error("%s: %s", path, strerror(errno));
+    int error = stat(path, &found) == 0 ? 0 : errno;
+    if (error == ENOENT && cli_is_example(path))
+        cli_error("%s: %s; the example is '" EXAMPLE_PREFIX "%s'", path, strerror(error), path);
+    else if (error)
+        cli_error("%s: %s", path, strerror(error));
     else if (S_ISDIR(found.st_mode))
         cli_error("%s: is a directory; name a file in it", path);
     else

@@ -48,6 +48,13 @@ class Examples(Case):
             result = rocelab("sim", "example:" + name)
             self.assertEqual((result.returncode, result.stderr), (2, f"rocelab: no example '{name}'; 'rocelab help examples' lists them\n"))
 
+    def test_the_prefix_forgotten(self):
+        for verb in ("sim", "check", "up"):
+            self.assertEqual(rocelab(verb, "pod64").stderr, "rocelab: pod64: No such file or directory; the example is 'example:pod64'\n")
+            self.assertEqual(rocelab(verb, "pod65").stderr, "rocelab: pod65: No such file or directory\n")
+        self.assertEqual(rocelab("help", "exmples").stderr, "rocelab: help: unknown topic 'exmples': did you mean 'examples'?\n")
+        self.assertIn("unknown verb 'simm': did you mean 'sim'?", rocelab("help", "simm").stderr)
+
     def test_a_programs_own_operands_stay(self):
         self.assertNotIn("no example", rocelab("run", "--", "echo", "example:none").stderr)
 

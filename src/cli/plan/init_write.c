@@ -135,7 +135,7 @@ static void write_switches(const struct init_answers *answers, FILE *out)
     char rate[UNIT_TEXT], remark[80] = "";
 
     fputs("\n# What kind of switch: buffer, cell and latency of a chip, or of a product that has one.\n"
-          "# Known ones: docs/switch-models.md.\nswitches:\n",
+          "# Known ones: 'rocelab help models'.\nswitches:\n",
           out);
     if (ports) snprintf(remark, sizeof remark, "%u ports of %s", ports, rate_of(port_bps, rate));
     line(out, !answers->given.sw, remark, "  model: %s", sw->model->name);
