@@ -15,43 +15,27 @@
 /* Every running configuration of EOS begins with its device, in brackets the model and the version. */
 static bool has_head(const char *text, size_t length)
 {
-    static const char *const heads[] = {"! device: ", "! boot system flash:/EOS", "!RANCID-CONTENT-TYPE: arista", NULL};
-    const char *device = memmem(text, length < HEAD_BYTES ? length : HEAD_BYTES, heads[0], strlen(heads[0]));
+    static const char head[] = "! device: ";
+    const char *device = memmem(text, length < HEAD_BYTES ? length : HEAD_BYTES, head, strlen(head));
 
     if (device) {
         size_t line = strcspn(device, "\n");
         return memmem(device, line, "EOS-", 4) || memmem(device, line, "(DCS-", 5);
     }
-    return lines_begin_with(text, length < HEAD_BYTES ? length : HEAD_BYTES, heads + 1) > 0;
+    return lines_begin_with(text, length < HEAD_BYTES ? length : HEAD_BYTES,
+                            "! boot system flash:/EOS|!RANCID-CONTENT-TYPE: arista") > 0;
 }
 
 static int guess(const char *text, size_t length)
 {
-    static const char *const own[] = {"qos profile ",
-                                      "qos map dscp ",
-                                      "qos map traffic-class ",
-                                      "service-profile ",
-                                      "uc-tx-queue ",
-                                      "tx-queue ",
-                                      "priority-flow-control pause ",
-                                      "priority-flow-control priority ",
-                                      "priority-flow-control all off",
-                                      "platform trident ",
-                                      "platform sand ",
-                                      "random-detect ecn minimum-threshold",
-                                      "interface Management1",
-                                      "transceiver qsfp",
-                                      "service routing protocols model",
-                                      "vrf instance ",
-                                      "interface Port-Channel",
-                                      "daemon TerminAttr",
-                                      "management api http-commands",
-                                      "ip load-sharing trident ",
-                                      "hardware counter feature ",
-                                      "error-correction encoding ",
-                                      NULL};
-    static const char *const others[] = {
-        "policy-map type network-qos", "class type queuing", "system qos", "set qos-group", "{", NULL};
+    static const char own[] =
+        "qos profile |qos map dscp |qos map traffic-class |service-profile |uc-tx-queue |tx-queue |"
+        "priority-flow-control pause |priority-flow-control priority |priority-flow-control all off|"
+        "platform trident |platform sand |random-detect ecn minimum-threshold|interface Management1|"
+        "transceiver qsfp|service routing protocols model|vrf instance |interface Port-Channel|daemon TerminAttr|"
+        "management api http-commands|ip load-sharing trident |hardware counter feature |"
+        "error-correction encoding ";
+    static const char others[] = "policy-map type network-qos|class type queuing|system qos|set qos-group|{";
 
     return has_head(text, length) ? 95 : lines_guess(text, length, own, others);
 }

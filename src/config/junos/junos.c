@@ -7,62 +7,29 @@
 #include <string.h>
 
 #include "config/junos/junos_int.h"
+#include "config/lines/importing.h"
 #include "config/unsupported.h"
 #include "config/words.h"
 #include "fabric/errors.h"
 #include "fabric/switches.h"
 
-/* Does any line begin with these words?  Space before them does not count. */
-static unsigned lines_with(const char *text, const char *const *words)
-{
-    unsigned found = 0;
-
-    for (; *words; words++) {
-        size_t length = strlen(*words);
-        for (const char *at = text; (at = strstr(at, *words)); at += length) {
-            const char *before = at;
-            while (before > text && (before[-1] == ' ' || before[-1] == '\t'))
-                before--;
-            if (before > text && before[-1] != '\n') continue;
-            found++;
-            break;
-        }
-    }
-    return found;
-}
-
 static int guess(const char *text, size_t length)
 {
-    static const char *const commands[] = {"set class-of-service ", "set interfaces et-", "set interfaces xe-",
-                                           "set system host-name ", "set chassis ",       "set forwarding-options ",
-                                           "set routing-options ",  "set protocols ",     "set policy-options ",
-                                           "set groups ",           "set version ",       NULL};
-    static const char *const blocks[] = {"class-of-service {",
-                                         "host-name ",
-                                         "forwarding-classes {",
-                                         "scheduler-maps {",
-                                         "interfaces {",
-                                         "et-0/",
-                                         "congestion-notification-profile ",
-                                         "drop-profiles {",
-                                         "classifiers {",
-                                         "system {",
-                                         "chassis {",
-                                         "protocols {",
-                                         "schedulers {",
-                                         "shared-buffer {",
-                                         "routing-options {",
-                                         "policy-options {",
-                                         "[edit",
-                                         NULL};
+    static const char commands[] =
+        "set class-of-service |set interfaces et-|set interfaces xe-|set system host-name |set chassis |"
+        "set forwarding-options |set routing-options |set protocols |set policy-options |set groups |set version ";
+    static const char blocks[] =
+        "class-of-service {|host-name |forwarding-classes {|scheduler-maps {|interfaces {|et-0/|"
+        "congestion-notification-profile |drop-profiles {|classifiers {|system {|chassis {|protocols {|"
+        "schedulers {|shared-buffer {|routing-options {|policy-options {|[edit";
     unsigned found;
 
     if (junos_is_commands(text, length)) {
-        found = lines_with(text, commands);
+        found = lines_begin_with(text, length, commands);
         return found > 1 ? 90 : found ? 70 : 0;
     }
     if (!strchr(text, '{') || !strchr(text, ';')) return 0;
-    found = lines_with(text, blocks);
+    found = lines_begin_with(text, length, blocks);
     return found > 1 ? 90 : found ? 60 : 0;
 }
 

@@ -198,27 +198,36 @@ int lines_end(struct lines_import *in, const char *aside, const struct config_fo
     return too_little(in, own, system) ? -EINVAL : 0;
 }
 
-unsigned lines_begin_with(const char *text, size_t length, const char *const *word)
-{
-    const char *at = text, *last = text + length;
-    uint64_t found = 0; /* words, a bit each */
+#define BEGINNINGS_MAX 64
 
-    while (at < last) {
+unsigned lines_begin_with(const char *text, size_t length, const char *beginnings)
+{
+    const char *word[BEGINNINGS_MAX], *last = text + length;
+    size_t letters[BEGINNINGS_MAX];
+    unsigned words = 0, found = 0;
+
+    for (const char *at = beginnings; *at; at += letters[words] + (at[letters[words]] == '|'), words++) {
+        CHECK(words < BEGINNINGS_MAX);
+        word[words] = at;
+        letters[words] = strcspn(at, "|");
+    }
+    for (const char *at = text; at < last && words;) {
         while (at < last && (*at == ' ' || *at == '\t'))
             at++;
-        for (unsigned w = 0; at < last && word[w]; w++) {
-            CHECK(w < 64);
-            if (*at != word[w][0] || found >> w & 1) continue;
-            size_t letters = strlen(word[w]);
-            if ((size_t)(last - at) >= letters && memcmp(at, word[w], letters) == 0) found |= (uint64_t)1 << w;
+        for (unsigned w = 0; w < words && at < last; w++) {
+            if (*at != *word[w] || (size_t)(last - at) < letters[w] || memcmp(at, word[w], letters[w]) != 0) continue;
+            found++;
+            words--; /* it counts once: the last takes its place, and its turn */
+            word[w] = word[words];
+            letters[w--] = letters[words];
         }
         const char *newline = memchr(at, '\n', (size_t)(last - at));
         at = newline ? newline + 1 : last;
     }
-    return (unsigned)__builtin_popcountll(found);
+    return found;
 }
 
-int lines_guess(const char *text, size_t length, const char *const *own, const char *const *others)
+int lines_guess(const char *text, size_t length, const char *own, const char *others)
 {
     unsigned points = lines_begin_with(text, length, own), against = lines_begin_with(text, length, others);
 

@@ -46,10 +46,10 @@ void lines_svis(struct lines_import *in);
 
 /* Words of this configuration that are plainly of RoCE. */
 bool lines_about_roce(const char *text);
-/* How many of `word` (ended by NULL) begin a line of the text, wherever it is indented. */
-unsigned lines_begin_with(const char *text, size_t length, const char *const *word);
-/* A guess's answer for such a text: how many of `own` (ended by NULL) begin a line of it, against `others`. */
-int lines_guess(const char *text, size_t length, const char *const *own, const char *const *others);
+/* How many of the beginnings, which have a | between them, some line of the text has, wherever it is indented. */
+unsigned lines_begin_with(const char *text, size_t length, const char *beginnings);
+/* A guess's answer for such a text: how many of its `own` beginnings the text has, against those of `others`. */
+int lines_guess(const char *text, size_t length, const char *own, const char *others);
 
 /* --- interfaces and definitions (ports.c) --- */
 struct lines_port { /* begins a port of either system */

@@ -12,24 +12,11 @@
 /* Dell OS10 looks like NX-OS: the same policy-maps, other maps and other names of ports. */
 bool nxos_is_os10(const char *text, size_t length)
 {
-    static const char *const only[] = {"! Version 10.",
-                                       "qos-map traffic-class",
-                                       "trust dscp-map ",
-                                       "trust dot1p-map ",
-                                       "qos-map dot1p",
-                                       "qos-map dscp",
-                                       "trust-map ",
-                                       "dcbx enable",
-                                       "pfc-shared-buffer-size",
-                                       "interface breakout 1/1/",
-                                       NULL};
-    static const char *const common[] = {"interface ethernet1/1/",
-                                         "interface range ethernet1/1/",
-                                         "interface mgmt1/1/1",
-                                         "system qos",
-                                         "class-map type network-qos",
-                                         "policy-map type network-qos",
-                                         NULL};
+    static const char only[] =
+        "! Version 10.|qos-map traffic-class|trust dscp-map |trust dot1p-map |qos-map dot1p|qos-map dscp|"
+        "trust-map |dcbx enable|pfc-shared-buffer-size|interface breakout 1/1/";
+    static const char common[] = "interface ethernet1/1/|interface range ethernet1/1/|interface mgmt1/1/1|system qos|"
+                                 "class-map type network-qos|policy-map type network-qos";
     unsigned own = lines_begin_with(text, length, only);
 
     return own > 1 || (own == 1 && lines_begin_with(text, length, common) > 0);
@@ -37,40 +24,16 @@ bool nxos_is_os10(const char *text, size_t length)
 
 static int guess(const char *text, size_t length)
 {
-    static const char *const own[] = {"policy-map type network-qos",
-                                      "policy-map type queuing",
-                                      "class type queuing",
-                                      "system qos",
-                                      "priority-flow-control mode",
-                                      "feature ",
-                                      "interface Ethernet1/",
-                                      "service-policy type queuing",
-                                      "priority-flow-control watch-dog-interval",
-                                      "set qos-group",
-                                      "interface port-channel",
-                                      "vrf context ",
-                                      "interface mgmt0",
-                                      "version 10.",
-                                      "version 9.",
-                                      "version 7.0(",
-                                      "boot nxos ",
-                                      "vdc ",
-                                      "ip load-sharing address ",
-                                      "interface breakout module ",
-                                      "system default switchport",
-                                      NULL};
-    static const char *const others[] = {"qos profile ",
-                                         "service-profile ",
-                                         "uc-tx-queue ",
-                                         "priority-flow-control pause",
-                                         "interface Management",
-                                         "service routing protocols model",
-                                         "vrf instance ",
-                                         "vrf definition ",
-                                         "interface GigabitEthernet",
-                                         "interface Port-Channel",
-                                         "{",
-                                         NULL};
+    static const char own[] =
+        "policy-map type network-qos|policy-map type queuing|class type queuing|system qos|"
+        "priority-flow-control mode|feature |interface Ethernet1/|service-policy type queuing|"
+        "priority-flow-control watch-dog-interval|set qos-group|interface port-channel|vrf context |"
+        "interface mgmt0|version 10.|version 9.|version 7.0(|boot nxos |vdc |ip load-sharing address |"
+        "interface breakout module |system default switchport";
+    static const char others[] =
+        "qos profile |service-profile |uc-tx-queue |priority-flow-control pause|interface Management|"
+        "service routing protocols model|vrf instance |vrf definition |interface GigabitEthernet|"
+        "interface Port-Channel|{";
 
     if (nxos_is_os10(text, length)) return 90; /* the import refuses it by its name */
     return lines_guess(text, length, own, others);
