@@ -203,13 +203,13 @@ struct config_can; /* unsupported.h: what a system has words for */
 struct fix;        /* fix.h */
 
 struct config_format {
-    const char *name;             /* of --nos and --from */
-    const char *suffix;           /* of a file written: "json", "cfg", "yaml", "sh" */
-    bool host;                    /* for hosts, else for switches */
-    const char *comment;          /* what a comment begins with; NULL: not written */
-    const char *const *shows;     /* commands that show what is set, for the end of what is written; ends with NULL */
-    const char *const *chips;     /* first letters of the models that run it, for a warning; NULL: not known */
-    const struct config_can *can; /* NULL: not written */
+    const char *name;    /* of --nos and --from */
+    const char *suffix;  /* of a file written: "json", "cfg", "yaml", "sh" */
+    bool host;           /* for hosts, else for switches */
+    const char *comment; /* what a comment begins with; NULL: not written */
+    const char *shows;   /* commands that show what is set, for the end of what is written; a | between them */
+    const char *chips;   /* first letters of the models that run it (words.h), for a warning; NULL: not known */
+    const struct config_can *can;         /* NULL: not written */
     const struct config_format *commands; /* what it says as commands, where both are written; NULL: it is that */
     uint32_t mtu_over;                    /* bytes of a frame that the system's own number for an MTU leaves out */
     /* How sure it is that this text is of its kind, 0 (not) to 100. */

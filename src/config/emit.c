@@ -265,6 +265,6 @@ void config_tail(const struct config_emit *emit, const struct config_format *for
 {
     if (!format->shows) return;
     config_comment(emit, format, "To see what is set and what happens:");
-    for (const char *const *show = format->shows; *show; show++)
-        config_comment(emit, format, "  %s", *show);
+    for (const char *show = format->shows; *show; show += strcspn(show, "|"), show += *show == '|')
+        config_comment(emit, format, "  %.*s", (int)strcspn(show, "|"), show);
 }

@@ -36,8 +36,8 @@ static unsigned warn_loss(const struct fabric *fabric, const struct config_file 
 static bool runs_on(const struct config_format *format, const char *model)
 {
     if (!format->chips) return true;
-    for (const char *const *chip = format->chips; *chip; chip++)
-        if (strncmp(model, *chip, strlen(*chip)) == 0) return true;
+    for (const char *chip = format->chips; *chip; chip += strcspn(chip, " "), chip += *chip == ' ')
+        if (strncmp(model, chip, strcspn(chip, " ")) == 0) return true;
     return false;
 }
 

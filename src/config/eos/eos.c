@@ -83,17 +83,11 @@ static const struct config_can can = {
     .rate_step_bps = EOS_RATE_STEP,
 };
 
-static const char *const shows[] = {
-    "show qos maps",
-    "show qos profile summary",
-    "show qos interfaces ecn",
-    "show priority-flow-control status",
-    "show priority-flow-control counters",
-    "show priority-flow-control counters watchdog",
-    NULL,
-};
+static const char shows[] =
+    "show qos maps|show qos profile summary|show qos interfaces ecn|show priority-flow-control status|"
+    "show priority-flow-control counters|show priority-flow-control counters watchdog";
 
-static const char *const chips[] = {"tomahawk", "trident", "jericho", "generic", NULL};
+static const char chips[] = "tomahawk trident jericho generic";
 
 const struct config_format config_eos = {
     .name = "eos",

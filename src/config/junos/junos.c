@@ -168,13 +168,11 @@ static const struct config_can can = {
     .rate_step_bps = JUNOS_RATE_STEP,
 };
 
-static const char *const shows[] = {
-    "show class-of-service interface et-0/0/0", "show class-of-service congestion-notification",
-    "show class-of-service shared-buffer",      "show interfaces queue et-0/0/0",
-    "show interfaces et-0/0/0 extensive",       NULL,
-};
+static const char shows[] =
+    "show class-of-service interface et-0/0/0|show class-of-service congestion-notification|"
+    "show class-of-service shared-buffer|show interfaces queue et-0/0/0|show interfaces et-0/0/0 extensive";
 
-static const char *const chips[] = {"tomahawk", "trident", "generic", NULL};
+static const char chips[] = "tomahawk trident generic";
 
 const struct config_format config_junos = {
     .name = "junos",

@@ -66,18 +66,11 @@ static const struct config_can can = {
     .balances = 1u << SW_ADAPTIVE,
 };
 
-static const char *const shows[] = {
-    "nv config diff",
-    "nv show interface swp1 qos pfc",
-    "nv show interface swp1 qos mapping",
-    "nv show interface swp1 qos egress-scheduler",
-    "nv show interface swp1 qos congestion-control",
-    "nv show interface swp1 counters qos",
-    "nv show interface swp1 qos pfc-watchdog",
-    NULL,
-};
+static const char shows[] = "nv config diff|nv show interface swp1 qos pfc|nv show interface swp1 qos mapping|"
+                            "nv show interface swp1 qos egress-scheduler|nv show interface swp1 qos congestion-control|"
+                            "nv show interface swp1 counters qos|nv show interface swp1 qos pfc-watchdog";
 
-static const char *const chips[] = {"spectrum", "generic", NULL};
+static const char chips[] = "spectrum generic";
 
 const struct config_format config_nvue = {
     .name = "nvue",

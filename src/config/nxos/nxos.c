@@ -71,18 +71,12 @@ static const struct config_can can = {
     .balances = 1u << SW_FLOWLET | 1u << SW_SPRAY,
 };
 
-static const char *const shows[] = {
-    "show policy-map system",
-    "show policy-map type network-qos",
-    "show interface priority-flow-control",
-    "show queuing interface ethernet 1/1",
-    "show queuing pfc-queue detail",
-    NULL,
-};
+static const char shows[] =
+    "show policy-map system|show policy-map type network-qos|show interface priority-flow-control|"
+    "show queuing interface ethernet 1/1|show queuing pfc-queue detail";
 
 /* Nexus switches have chips of Cisco's own or of Broadcom's. */
-static const char *const chips[] = {"cloudscale", "g200",    "g300",    "q200", "tomahawk",
-                                    "trident",    "jericho", "generic", NULL};
+static const char chips[] = "cloudscale g200 g300 q200 tomahawk trident jericho generic";
 
 const struct config_format config_nxos = {
     .name = "nxos",

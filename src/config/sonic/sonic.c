@@ -96,17 +96,9 @@ static const struct config_can can = {
     .rate_step_bps = SONIC_RATE_STEP,
 };
 
-static const char *const shows[] = {
-    "show pfc priority",
-    "show pfc counters",
-    "pfcwd show config",
-    "pfcwd show stats",
-    "ecnconfig -l",
-    "mmuconfig -l",
-    "show buffer configuration",
-    "show priority-group drop counters",
-    NULL,
-};
+static const char shows[] =
+    "show pfc priority|show pfc counters|pfcwd show config|pfcwd show stats|ecnconfig -l|mmuconfig -l|"
+    "show buffer configuration|show priority-group drop counters";
 
 /* No chip here is without a switch that runs it. */
 const struct config_format config_sonic = {
