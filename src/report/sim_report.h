@@ -38,6 +38,7 @@ struct sim_report {
     uint32_t program_flows;
     const struct up_port_result *foreign_port; /* ports that are interfaces */
     uint32_t foreign_ports;
+    struct sim_verdict **verdict;     /* what was judged, once, for all that print it; NULL: each judges by itself */
     bool real;                        /* clock of the programs: then fabric time may have stood still ... */
     uint64_t stood_still_ns, real_ns; /* ... for so long, of so long */
 };
@@ -89,6 +90,7 @@ void sim_json_programs(struct jout *jout, const struct sim_report *report);
 /* diagnosis/sim_verdict.c: what became of the run, and what is found in its evidence. */
 void sim_text_verdict(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json_verdict(struct jout *jout, const struct sim_report *report);
+void sim_verdict_free(struct sim_verdict *judged);       /* of `verdict` above */
 bool sim_verdict_warns(const struct sim_report *report); /* it has more than remarks */
 /* Each line of it, in order: what became of the run, then causes (rows/finding.def).  False: memory ran out. */
 struct sim_names {

@@ -250,7 +250,9 @@ static int run_and_report(struct settings *settings, struct up *up)
     settings->answer.base.wall_us = (clock_now_ns() - begun) / 1000;
     if (!up_report_take(up, &settings->answer.base, settings->up.real, &now))
         return cli_wrong("not enough memory for the results");
+    struct sim_verdict *verdict = NULL;
     now.result.state = state;
+    now.report.verdict = &verdict;
     bool seen = cli_observe_report(&settings->observe, &now.report);
     int status = print_report(settings, &now.report) && seen ? CLI_DONE : CLI_WRONG;
     fflush(settings->out);
@@ -258,6 +260,7 @@ static int run_and_report(struct settings *settings, struct up *up)
     if (status == CLI_DONE) status = judge(&now.report, &settings->expect, endless(settings, up));
     if (status == CLI_DONE && settings->common.strict && sim_verdict_warns(&now.report)) status = CLI_PROBLEMS;
     status = cli_expect_end(&settings->expect, &now.report, settings->common.quiet, status);
+    sim_verdict_free(verdict);
     up_report_free(&now);
     settings->answer.ended = true;
     settings->answer.state = state;

@@ -277,11 +277,14 @@ static int run_and_report(struct settings *settings, const struct fabric *fabric
     bool captured = cli_pcaps_end(&settings->pcaps, sim), dumped = cli_dump_end(&settings->dump, fabric, sim);
     if (sim_result(sim, &result) != 0 || sim_imbalance(sim, &result) != 0)
         return cli_wrong("not enough memory for the results");
+    struct sim_verdict *verdict = NULL;
     report->result = &result;
+    report->verdict = &verdict;
     bool seen = cli_observe_report(&settings->observe, report);
     status = report_run(settings, report, out);
     if (!cli_metrics_write(&settings->metrics, sim, report, settings->observe.series, out)) status = CLI_WRONG;
     fflush(out);
+    sim_verdict_free(verdict);
     sim_result_free(&result);
     shown.report.wall_us = report->wall_us;
     cli_serving_end(&settings->serving, write_shown, &shown);

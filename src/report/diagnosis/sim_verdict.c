@@ -20,15 +20,23 @@
 #define LINE 2048
 
 /* A run, judged. */
-struct judged {
+struct sim_verdict {
     struct evidence evidence;
     struct diagnose diagnose;
     struct outcomes outcomes;
 };
 
-static bool judge(const struct sim_report *report, struct judged *ret)
+void sim_verdict_free(struct sim_verdict *judged)
 {
-    *ret = (struct judged){0};
+    if (!judged) return;
+    outcomes_release(&judged->outcomes);
+    diagnose_release(&judged->diagnose);
+    evidence_release(&judged->evidence);
+    free(judged);
+}
+
+static bool judge(const struct sim_report *report, struct sim_verdict *ret)
+{
     if (!evidence_init(&ret->evidence) || !run_evidence(&ret->evidence, report)) return false;
     evidence_finish(&ret->evidence, NULL);
     diagnose_run(&ret->diagnose, &ret->evidence, NULL);
@@ -36,14 +44,25 @@ static bool judge(const struct sim_report *report, struct judged *ret)
     return !ret->diagnose.full && outcomes_make(report, limits->ideal_ratio, limits->exposed_least, &ret->outcomes);
 }
 
-static void release(struct judged *judged)
+/* What was judged before, or is now; NULL: not enough memory. */
+static struct sim_verdict *judged_of(const struct sim_report *report)
 {
-    outcomes_release(&judged->outcomes);
-    diagnose_release(&judged->diagnose);
-    evidence_release(&judged->evidence);
+    if (report->verdict && *report->verdict) return *report->verdict;
+    struct sim_verdict *judged = calloc(1, sizeof *judged);
+    if (judged && !judge(report, judged)) {
+        sim_verdict_free(judged);
+        return NULL;
+    }
+    if (report->verdict) *report->verdict = judged;
+    return judged;
 }
 
-static const char *name_of(const struct judged *judged, uint32_t object)
+static void done_with(const struct sim_report *report, struct sim_verdict *judged)
+{
+    if (!report->verdict) sim_verdict_free(judged);
+}
+
+static const char *name_of(const struct sim_verdict *judged, uint32_t object)
 {
     return object == EVIDENCE_NONE ? "?" : judged->evidence.object[object].name;
 }
@@ -80,7 +99,7 @@ static int print_word(FILE *out, const struct text_style *style, enum outcome_se
     return at;
 }
 
-static void print_outcomes(FILE *out, const struct judged *judged, const struct text_style *style)
+static void print_outcomes(FILE *out, const struct sim_verdict *judged, const struct text_style *style)
 {
     const struct outcomes *outcomes = &judged->outcomes;
     char text[LINE];
@@ -95,7 +114,7 @@ static void print_outcomes(FILE *out, const struct judged *judged, const struct 
     if (outcomes->count > OUTCOMES_SHOWN) fprintf(out, "  and %u more\n", outcomes->count - OUTCOMES_SHOWN);
 }
 
-static void print_names(FILE *out, const struct judged *judged, const struct text_style *style, const char *title,
+static void print_names(FILE *out, const struct sim_verdict *judged, const struct text_style *style, const char *title,
                         const uint32_t *object, uint32_t count)
 {
     char text[LINE];
@@ -111,7 +130,8 @@ static void print_names(FILE *out, const struct judged *judged, const struct tex
 }
 
 /* Rule and culprit of what follows from it. */
-static void print_consequences(FILE *out, const struct judged *judged, const struct text_style *style, uint32_t cause)
+static void print_consequences(FILE *out, const struct sim_verdict *judged, const struct text_style *style,
+                               uint32_t cause)
 {
     const struct diagnose *diagnose = &judged->diagnose;
     char text[LINE] = "Explains: ";
@@ -133,7 +153,7 @@ static void print_consequences(FILE *out, const struct judged *judged, const str
 }
 
 /* Of what does no harm the numbers alone. */
-static void print_finding(FILE *out, const struct judged *judged, const struct text_style *style, uint32_t number)
+static void print_finding(FILE *out, const struct sim_verdict *judged, const struct text_style *style, uint32_t number)
 {
     const struct diagnose_finding *finding = &judged->diagnose.finding[number];
     const struct diagnose_rule *rule = &diagnose_rules[finding->rule];
@@ -154,28 +174,28 @@ static void print_finding(FILE *out, const struct judged *judged, const struct t
 
 void sim_text_verdict(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    struct judged judged;
+    struct sim_verdict *judged = judged_of(report);
     uint32_t causes = 0;
 
-    if (judge(report, &judged) && judged.outcomes.count + judged.diagnose.findings) {
+    if (judged && judged->outcomes.count + judged->diagnose.findings) {
         text_colour(out, &options->style, TEXT_BOLD);
         fputs("\nVERDICT\n", out);
         text_colour(out, &options->style, TEXT_PLAIN);
-        print_outcomes(out, &judged, &options->style);
-        for (uint32_t i = 0; i < judged.diagnose.findings; i++)
-            if (judged.diagnose.finding[i].consequence_of == EVIDENCE_NONE && causes++ < CAUSES_SHOWN)
-                print_finding(out, &judged, &options->style, i);
+        print_outcomes(out, judged, &options->style);
+        for (uint32_t i = 0; i < judged->diagnose.findings; i++)
+            if (judged->diagnose.finding[i].consequence_of == EVIDENCE_NONE && causes++ < CAUSES_SHOWN)
+                print_finding(out, judged, &options->style, i);
         if (causes > CAUSES_SHOWN) fprintf(out, "  and %u more findings\n", causes - CAUSES_SHOWN);
     }
-    release(&judged);
+    done_with(report, judged);
 }
 
 bool sim_verdict_warns(const struct sim_report *report)
 {
-    struct judged judged;
-    bool warns = judge(report, &judged) && diagnose_worst(&judged.diagnose) > DIAGNOSE_INFO;
+    struct sim_verdict *judged = judged_of(report);
+    bool warns = judged && diagnose_worst(&judged->diagnose) > DIAGNOSE_INFO;
 
-    release(&judged);
+    done_with(report, judged);
     return warns;
 }
 
@@ -205,7 +225,8 @@ static const char *alias_of(const struct diagnose_finding *finding, const struct
 }
 
 /* Names of objects, in an array that is used again. */
-static struct sim_names names_of(const struct judged *judged, const char **into, const uint32_t *object, uint32_t count)
+static struct sim_names names_of(const struct sim_verdict *judged, const char **into, const uint32_t *object,
+                                 uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         into[i] = name_of(judged, object[i]);
@@ -235,7 +256,7 @@ static void tell_outcome(const struct sim_report *report, const struct outcome *
 }
 
 /* The job that is the culprit is not among the objects. */
-static bool tell_finding(const struct judged *judged, const struct diagnose_finding *from, sim_finding_call *call,
+static bool tell_finding(const struct sim_verdict *judged, const struct diagnose_finding *from, sim_finding_call *call,
                          void *context)
 {
     const struct diagnose_rule *rule = &diagnose_rules[from->rule];
@@ -271,14 +292,14 @@ static bool tell_finding(const struct judged *judged, const struct diagnose_find
 
 bool sim_findings(const struct sim_report *report, sim_finding_call *call, void *context)
 {
-    struct judged judged;
-    bool good = judge(report, &judged);
+    struct sim_verdict *judged = judged_of(report);
+    bool good = judged != NULL;
 
-    for (uint32_t i = 0; i < judged.outcomes.count; i++)
-        tell_outcome(report, &judged.outcomes.list[i], call, context);
-    for (uint32_t i = 0; i < judged.diagnose.findings && good; i++)
-        good = tell_finding(&judged, &judged.diagnose.finding[i], call, context);
-    release(&judged);
+    for (uint32_t i = 0; good && i < judged->outcomes.count; i++)
+        tell_outcome(report, &judged->outcomes.list[i], call, context);
+    for (uint32_t i = 0; good && i < judged->diagnose.findings; i++)
+        good = tell_finding(judged, &judged->diagnose.finding[i], call, context);
+    done_with(report, judged);
     return good;
 }
 
