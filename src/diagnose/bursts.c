@@ -46,14 +46,16 @@ static void note_sender(struct meeting *at, uint32_t from)
 static void add_flow(struct bursts *bursts, const struct evidence_flow *flow)
 {
     struct meeting *at = &bursts->at[flow->to];
-    uint64_t rate = at->used && flow->time_ns ? line_rate(bursts->diagnose, flow->to) : 0;
-    double begin = (double)flow->start_ns, end = begin + (double)flow->time_ns;
+    uint64_t rate = at->used ? line_rate(bursts->diagnose, flow->to) : 0;
+    double begin = (double)flow->start_ns, last = 1e9 * bursts->diagnose->evidence->last_s;
+    double end = flow->time_ns ? begin + (double)flow->time_ns : last; /* one that has not ended lasts */
 
     if (!rate || !waits_in_class(bursts->diagnose, bursts->job, flow->job)) return;
     double shared =
         (end < bursts->end_ns ? end : bursts->end_ns) - (begin > bursts->begin_ns ? begin : bursts->begin_ns);
     if (shared <= 0) return;
-    at->ns += (double)flow->bytes * 8e9 / (double)rate * shared / (double)flow->time_ns;
+    double line = (double)flow->bytes * 8e9 / (double)rate;
+    at->ns += (line < end - begin ? line : end - begin) * shared / (end - begin);
     note_sender(at, flow->from);
 }
 
@@ -101,8 +103,9 @@ static void look(struct bursts *bursts)
     meet(bursts);
     for (uint32_t i = 0; i < evidence->objects; i++) {
         const struct meeting *at = &bursts->at[i];
+        double most_ns = bursts->end_ns - bursts->begin_ns; /* of those that have not ended not all was sent */
         if (at->froms < INCAST_LEAST) continue;
-        all_ns += at->ns;
+        all_ns += at->ns < most_ns ? at->ns : most_ns;
         if (most == EVIDENCE_NONE || at->ns > bursts->at[most].ns) most = i;
     }
     if (most != EVIDENCE_NONE && all_ns >= bursts->diagnose->limits.most_share * bursts->lost_ns)

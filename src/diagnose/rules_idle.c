@@ -17,6 +17,7 @@
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
 #include "diagnose/ranks_int.h"
+#include "diagnose/rules_pauses_int.h"
 
 #define BYTES_KNOWN 0.8 /* of what an adapter sent: so much has to be in transfers, else receivers are not known */
 
@@ -370,6 +371,8 @@ void rule_D22(struct diagnose *diagnose)
     if (finding && (by_chance(diagnose, worst->way.port, lost_by(worst, true)) ||
                     !idle_explains_most(diagnose, lost_by(worst, true))))
         finding->severity = DIAGNOSE_INFO;
+    else
+        incast_in_the_way(diagnose, worst->way.port);
 }
 
 void rule_D23(struct diagnose *diagnose)

@@ -176,6 +176,13 @@ static bool all_is_counted(const struct diagnose *diagnose, const struct sibling
     return true;
 }
 
+/* It had no room for more for most of the time, and its queue marked, and somebody was slow. */
+static bool fills(const struct diagnose *diagnose, uint32_t port)
+{
+    return share_busy(diagnose, port).value >= diagnose->limits.full_ratio &&
+           port_sum(diagnose->evidence, port, EVIDENCE_MARKED) && a_job_is_slow(diagnose);
+}
+
 static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool down, struct uneven *ret)
 {
     struct siblings *siblings = &ret->siblings;
@@ -184,13 +191,15 @@ static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool dow
     if (siblings->count < 2 || siblings->downs || siblings->mean <= 0) return false;
     ret->ratio = siblings->most / siblings->mean;
     if (ret->ratio <= 1 / diagnose->limits.full_ratio || too_slow(diagnose, siblings->busiest)) return false;
+    bool full = fills(diagnose, siblings->busiest);
     ret->congested = congested(diagnose, siblings->busiest);
-    if (!ret->congested && !all_is_counted(diagnose, siblings)) return false;
+    if (!ret->congested && !full && !all_is_counted(diagnose, siblings)) return false;
     ret->flows = hashing_flows(diagnose, device);
     ret->ideal = hashing_most(diagnose, ret->flows, siblings->count);
     ret->limit = ret->ideal.expected * diagnose->limits.uneven_ratio;
     if (ret->limit < ret->ideal.rare * diagnose->limits.rare_ratio)
         ret->limit = ret->ideal.rare * diagnose->limits.rare_ratio;
+    if (full && !is_chance(ret)) ret->congested = true;
     return ret->congested || !is_chance(ret);
 }
 
@@ -388,8 +397,22 @@ static void missing_found(struct diagnose *diagnose, const struct siblings *sibl
     if (siblings->downs) finding_resenders(diagnose, finding, culprit); /* of what was under way when it went down */
 }
 
+/* A job takes so many times its ideal time, or longer.  Of training nobody knows what communication takes at least. */
+static bool a_job_takes(const struct diagnose *diagnose, double times)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        double ideal = (double)port_get(evidence, job, EVIDENCE_JOB_IDEAL_NS);
+        double time = (double)port_get(evidence, job, EVIDENCE_JOB_NS);
+        if (ideal > 0 && time >= times * ideal && !port_get(evidence, job, EVIDENCE_STEP_NS)) return true;
+    }
+    return false;
+}
+
 /* Senders slow down for links that have less than what is asked of them, so that these pause nobody and need not even
- * be full, or mark: as planned, perhaps, where next to nothing is lacking. */
+ * be full, or mark: as planned, perhaps, where next to nothing is lacking, or no job takes as much longer. */
 static void asked_too_much(struct diagnose *diagnose, const struct siblings *siblings)
 {
     double asked = asked_of(diagnose, siblings->device);
@@ -403,11 +426,51 @@ static void asked_too_much(struct diagnose *diagnose, const struct siblings *sib
                     "carry: it is oversubscribed for this load, and nobody is paused for it",
                     siblings->count, name_of(diagnose, siblings->device), marks ? "mark" : "are full", asked);
     trust(diagnose, finding);
-    bool enough = siblings->mean < diagnose->limits.lacks_share || asked <= diagnose->limits.planned_ratio;
+    bool planned = asked <= diagnose->limits.planned_ratio &&
+                   (asked < diagnose->limits.planned_ratio || !a_job_takes(diagnose, asked));
+    bool enough = siblings->mean < diagnose->limits.lacks_share || planned;
     if (finding && (enough || !idle_explains_most(diagnose, 1 - 1 / asked))) finding->severity = DIAGNOSE_INFO;
     finding_number(diagnose, finding, siblings->busiest, EVIDENCE_NO_PRIORITY, "busy_share", "share", siblings->most,
                    diagnose->limits.busy_share, share_busy(diagnose, siblings->busiest).from);
     finding_number(diagnose, finding, siblings->device, EVIDENCE_NO_PRIORITY, "asked_over_carried", "", asked, 1, NULL);
+}
+
+/* The highest rate of the adapters below a switch; 0: it has none. */
+static uint64_t rate_below(const struct diagnose *diagnose, uint32_t device)
+{
+    uint64_t most = 0;
+
+    EVIDENCE_EACH_PORT(diagnose->evidence, device, port)
+    {
+        uint64_t rate = graph_peer_is_host(diagnose, port) ? line_rate(diagnose, port) : 0;
+        if (rate > most) most = rate;
+    }
+    return most;
+}
+
+/* Links that have less than what is asked of them, each slower than the adapters below, and which carry as unevenly as
+ * few flows do by chance: one flow alone fills a link, however they are spread. */
+static void too_narrow(struct diagnose *diagnose, const struct siblings *siblings)
+{
+    uint64_t each = line_rate(diagnose, siblings->busiest), below = rate_below(diagnose, siblings->device);
+    struct uneven uneven;
+
+    if (!each || (double)each >= RATE_SHARE * (double)below || !a_job_is_slow(diagnose)) return;
+    if (asked_of(diagnose, siblings->device) <= 1) return;
+    if (!is_uneven(diagnose, siblings->device, false, &uneven) || uneven.flows < 1 || !is_chance(&uneven)) return;
+    struct diagnose_finding *finding = finding_new(
+        diagnose, DIAGNOSE_D07, siblings->busiest, EVIDENCE_NO_PRIORITY,
+        "each of the %u links up from %s has %.4gG and an adapter below %.4gG: one flow alone fills a link, "
+        "and %s sent at %.3g%% of its line",
+        siblings->count, name_of(diagnose, siblings->device), (double)each / 1e9, (double)below / 1e9,
+        name_of(diagnose, siblings->busiest), 100 * siblings->most);
+    trust(diagnose, finding);
+    bool rests = siblings->most < diagnose->limits.lacks_share;
+    if (finding && (rests || !idle_explains_most(diagnose, 1 - (double)each / (double)below)))
+        finding->severity = DIAGNOSE_INFO;
+    finding_number(diagnose, finding, siblings->busiest, EVIDENCE_NO_PRIORITY, "busy_share", "share", siblings->most,
+                   diagnose->limits.busy_share, share_busy(diagnose, siblings->busiest).from);
+    finding_counter(diagnose, finding, port_find(diagnose->evidence, siblings->busiest, EVIDENCE_RATE), (double)below);
 }
 
 void rule_D07(struct diagnose *diagnose)
@@ -430,6 +493,8 @@ void rule_D07(struct diagnose *diagnose)
                 missing_found(diagnose, &siblings, siblings.busiest);
             else if (!siblings.downs && even && !down && !too_slow(diagnose, siblings.busiest))
                 asked_too_much(diagnose, &siblings);
+            else if (!siblings.downs && !even && !down && !too_slow(diagnose, siblings.busiest))
+                too_narrow(diagnose, &siblings);
         }
     }
 }

@@ -334,6 +334,33 @@ static bool disturbs_another(const struct diagnose *diagnose, uint32_t nic)
     return false;
 }
 
+/* Congestion control holds back who sends through the port, and many of another job send there: what they brought it
+ * down to, it recovers from slowly, also after them. */
+void incast_in_the_way(struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t nic = evidence->object[port].peer;
+
+    if (nic == EVIDENCE_NONE || !graph_peer_is_host(diagnose, port) || rule_found(diagnose, DIAGNOSE_D04, port)) return;
+    if (!disturbs_another(diagnose, nic)) return;
+    struct share busy = share_busy(diagnose, port);
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D04, port, EVIDENCE_NO_PRIORITY,
+                    "many of another job send to %s, and congestion control holds back who sends there: %s sent at "
+                    "%.3g%% of its line",
+                    name_of(diagnose, nic), name_of(diagnose, port), 100 * busy.value);
+    finding_number(diagnose, finding, port, EVIDENCE_NO_PRIORITY, "busy_share", "share", busy.value,
+                   diagnose->limits.busy_share, busy.from);
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
+        const struct evidence_value *marked = evidence_find(evidence, port, p, EVIDENCE_MARKED);
+        if (marked && marked->grown) finding_counter(diagnose, finding, marked, 0);
+    }
+    incast_senders(diagnose, finding, nic);
+    if (!finding) return;
+    finding->disturbs = true;
+    if (evidence->exact) finding->confidence = DIAGNOSE_EXACT;
+}
+
 static void incast_found(struct diagnose *diagnose, uint32_t node)
 {
     const struct evidence *evidence = diagnose->evidence;

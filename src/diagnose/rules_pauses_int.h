@@ -8,6 +8,8 @@
 #define INCAST_LEAST 4 /* senders */
 /* Who sends to the NIC takes part, where the input has transfers. */
 void incast_senders(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t nic);
+/* Where D22 names a port to a host: an incast of another job there is its cause. */
+void incast_in_the_way(struct diagnose *diagnose, uint32_t port);
 void bursts_find(struct diagnose *diagnose);
 
 #endif

@@ -455,6 +455,32 @@ static void test_very_uneven(void **state)
     bed_close(&bed);
 }
 
+/* Few packets are marked, a link is full and a job slow: forty flows on one of two links are no chance there either. */
+static void test_full_and_uneven(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    for (unsigned row = 0; row < 3; row++) {
+        bool full = row > 0, slow = row < 2, found = full && slow;
+        bed_open(&bed);
+        busy(&bed, bed.leaf[0][2], full ? 900 : 500);
+        busy(&bed, bed.leaf[0][3], 10);
+        grew(&bed, bed.leaf[0][2], 3, EVIDENCE_TX_PACKETS, 100000);
+        grew(&bed, bed.leaf[0][2], 3, EVIDENCE_MARKED, 100);
+        uint32_t job = evidence_job(&bed.evidence, "job", 3);
+        is(&bed, job, NONE, EVIDENCE_JOB_IDEAL_NS, SECOND / 2);
+        is(&bed, job, NONE, EVIDENCE_JOB_NS, slow ? SECOND : SECOND / 2);
+        is(&bed, job, NONE, EVIDENCE_JOB_DONE, 1);
+        for (unsigned h = 0; h < 2; h++)
+            is(&bed, bed.host[h], NONE, EVIDENCE_CONNECTIONS, 20);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D05), found);
+        if (found) assert_int_equal(bed_found(&bed, DIAGNOSE_D05)->severity, DIAGNOSE_WARNING);
+        bed_close(&bed);
+    }
+}
+
 /* Nobody said how many flows there are: it may be chance. */
 static void test_uneven_by_unknown_flows(void **state)
 {
@@ -578,6 +604,7 @@ int main(void)
         cmocka_unit_test(test_degraded_the_other_way),
         cmocka_unit_test(test_uneven),
         cmocka_unit_test(test_very_uneven),
+        cmocka_unit_test(test_full_and_uneven),
         cmocka_unit_test(test_uneven_by_unknown_flows),
         cmocka_unit_test(test_not_enough),
         cmocka_unit_test(test_link_lost),

@@ -274,6 +274,77 @@ static void test_asked_too_much(void **state)
     }
 }
 
+/* Links as fast as half of what is asked are planned so, perhaps, unless a job takes as much longer. */
+static void test_planned_and_slow(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    for (unsigned slow = 0; slow < 2; slow++) {
+        bed_open(&bed);
+        job(&bed, slow ? 210 : 190);
+        for (unsigned p = 0; p < 2; p++) {
+            uint32_t up = bed.leaf[0][2 + p];
+            is(&bed, bed.leaf[0][p], NONE, EVIDENCE_RATE, RATE);
+            is(&bed, up, NONE, EVIDENCE_RATE, RATE / 2);
+            grew(&bed, up, NONE, EVIDENCE_PORT_TX_BYTES, RATE / 16 / 1000 * 870);
+            grew(&bed, up, 3, EVIDENCE_TX_PACKETS, 100000);
+            marks(&bed, up);
+        }
+        bed_run(&bed);
+        assert_int_equal(bed_found(&bed, DIAGNOSE_D07)->severity, slow ? DIAGNOSE_WARNING : DIAGNOSE_INFO);
+        bed_close(&bed);
+    }
+}
+
+/* Two flows from leaf0 met on one of two links that are a quarter as fast as the adapters: no better spread helps.
+ * With sixty it is no chance, and the links are not to blame; nor where they are as fast. */
+static void test_too_narrow(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    for (unsigned row = 0; row < 3; row++) {
+        bed_open(&bed);
+        uint32_t of = job(&bed, 400);
+        uint64_t rate = row == 2 ? RATE : RATE / 4;
+        for (unsigned p = 0; p < 2; p++) {
+            is(&bed, bed.leaf[0][p], NONE, EVIDENCE_RATE, RATE);
+            is(&bed, bed.leaf[0][2 + p], NONE, EVIDENCE_RATE, rate);
+            grew(&bed, bed.leaf[0][2 + p], NONE, EVIDENCE_PORT_TX_BYTES, rate / 8 / 1000 * (p ? 100 : 950));
+            grew(&bed, bed.leaf[0][2 + p], 3, EVIDENCE_TX_PACKETS, 100000);
+        }
+        marks(&bed, bed.leaf[0][2]);
+        for (unsigned i = 0; i < (row == 1 ? 60 : 2); i++)
+            flow(&bed, of, i % 2, 2 + i % 2, 100, 1000);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D07), row == 0);
+        if (row == 0) assert_int_equal(bed_found(&bed, DIAGNOSE_D07)->severity, DIAGNOSE_WARNING);
+        if (row == 1) assert_int_equal(bed_found(&bed, DIAGNOSE_D05)->severity, DIAGNOSE_WARNING);
+        bed_close(&bed);
+    }
+}
+
+/* Who sends to h0 rests for its rate; that many of another job send there is why. */
+static void test_held_back_by_an_incast(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    for (unsigned senders = 2; senders <= 5; senders += 3) {
+        three_to_one(&bed, 600, EVIDENCE_IDLE_RATE_NS, 780, 180);
+        uint32_t other = evidence_job(&bed.evidence, "incast", 6);
+        for (unsigned s = 0; s < senders; s++)
+            flow(&bed, other, 1 + s % 3, 0, 10, 100);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D04), senders == 5);
+        uint32_t cause = bed_found(&bed, DIAGNOSE_D22)->consequence_of;
+        assert_int_equal(cause != EVIDENCE_NONE, senders == 5);
+        if (senders == 5) assert_culprit(&bed, &bed.diagnose.finding[cause], bed.leaf[0][0]);
+        bed_close(&bed);
+    }
+}
+
 /* First all to h0, then all to h1: each port is full while it is sent to. */
 static void test_one_after_the_other(void **state)
 {
@@ -394,6 +465,9 @@ int main(void)
         cmocka_unit_test(test_paused_and_held_back),
         cmocka_unit_test(test_part_of_it),
         cmocka_unit_test(test_asked_too_much),
+        cmocka_unit_test(test_planned_and_slow),
+        cmocka_unit_test(test_too_narrow),
+        cmocka_unit_test(test_held_back_by_an_incast),
         cmocka_unit_test(test_one_after_the_other),
         cmocka_unit_test(test_between_switches),
         cmocka_unit_test(test_receivers_unknown),

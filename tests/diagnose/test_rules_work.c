@@ -194,7 +194,8 @@ static void copies(struct bed *bed, unsigned share, unsigned priority, bool coup
     bed_run(bed);
 }
 
-/* The same AllReduce, from 0 to 20 ms, lost 10 ms; so many adapters send to h0, for so many ms of its line. */
+/* The same AllReduce, from 0 to 20 ms, lost 10 ms; so many adapters send to h0, for so many ms of its line; 0: they
+ * have not ended. */
 static void burst(struct bed *bed, unsigned senders, unsigned ms, unsigned at_ms)
 {
     bed_open(bed);
@@ -208,8 +209,9 @@ static void burst(struct bed *bed, unsigned senders, unsigned ms, unsigned at_ms
     is(bed, bed->host[0], NONE, EVIDENCE_RATE, 8000000000);
     for (unsigned s = 0; s < senders; s++) {
         uint32_t from = bed_port(bed, FABRIC_ROLE_HOST, "sender", s, 0);
-        evidence_add_flow(&bed->evidence, &(struct evidence_flow){other, from, bed->host[0], 1000000ull * ms / senders,
-                                                                  ms * MS, MS, at_ms * MS});
+        uint64_t bytes = ms ? 1000000ull * ms / senders : 10000000000;
+        evidence_add_flow(&bed->evidence,
+                          &(struct evidence_flow){other, from, bed->host[0], bytes, ms * MS, MS, at_ms * MS});
     }
     bed_run(bed);
 }
@@ -230,6 +232,9 @@ static void test_a_burst_in_the_way(void **state)
     bed_close(&bed);
     burst(&bed, 5, 8, 16); /* half of it came later */
     assert_int_equal(bed_count(&bed, DIAGNOSE_D04), 0);
+    bed_close(&bed);
+    burst(&bed, 5, 0, 4); /* those that have not ended last until the end: from 4 to 20 ms */
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D04), 1);
     bed_close(&bed);
     burst(&bed, 3, 8, 4); /* few senders are no incast */
     assert_int_equal(bed_count(&bed, DIAGNOSE_D04), 0);
