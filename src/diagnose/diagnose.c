@@ -310,11 +310,7 @@ void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, co
 {
     *diagnose = (struct diagnose){.evidence = evidence};
     arena_init(&diagnose->arena, MEMORY);
-    diagnose->limits = (struct diagnose_limits){
-#define LIMIT(name, value, rules, of) .name = value,
-#include "diagnose/limits.def"
-#undef LIMIT
-    };
+    diagnose->limits = diagnose_said;
     sum_counters(diagnose);
     graph_build(diagnose);
     if (diagnose->full) return; /* rules rely on the graph */

@@ -10,6 +10,7 @@
 #ifndef ROCELAB_DIAGNOSE_DIAGNOSE_H
 #define ROCELAB_DIAGNOSE_DIAGNOSE_H
 
+#include "diagnose/limits.h"
 #include "evidence/evidence.h"
 
 enum diagnose_severity { DIAGNOSE_INFO, DIAGNOSE_WARNING, DIAGNOSE_CRITICAL };
@@ -30,11 +31,6 @@ struct diagnose_rule {
 extern const struct diagnose_rule diagnose_rules[DIAGNOSE_RULES];
 const char *diagnose_runbook_title(const char *id);
 
-struct diagnose_limits {
-#define LIMIT(name, value, rules, of) double name;
-#include "diagnose/limits.def"
-#undef LIMIT
-};
 struct diagnose_limit {
     const char *name;
     double value;
@@ -64,6 +60,7 @@ struct diagnose_finding {
     uint32_t evidences;
     uint32_t consequence_of; /* index of the finding that explains it; EVIDENCE_NONE */
     bool now, old;           /* private: rows that say that it is so now; rows that may be years old */
+    bool strays;             /* private: CNPs that nobody is known to have lost */
     bool disturbs;           /* private: who is sent to by one job, and is in another's way */
     bool rests;              /* private: the culprit was left unused for longer than it held anybody up */
 };

@@ -5,9 +5,9 @@
  * Rules stand in rules.def in the order physical, loss, deadlock and storm, roots of pauses, control loop, hosts.  A
  * finding is the consequence of another where that rule can have it for a consequence at all (below), and the two
  * touch: the same cable or links that share a load, a culprit among the other's victims, or mostly the same victims.
- * Settings that are wrong (D09 to D11, D15, D16) and bad hardware are nobody's consequence; wrong bits that a program
- * makes on purpose (D21) are.  Congestion control that holds senders back (D22) is the last that explains: of an incast
- * whose port it leaves unused.
+ * Settings that are wrong (D09 to D11, D15, D16) and bad hardware are nobody's consequence, but for CNPs that a line
+ * which loses frames may have lost; wrong bits that a program makes on purpose (D21) are.  Congestion control that
+ * holds senders back (D22) is the last that explains: of an incast whose port it leaves unused.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,13 +28,15 @@ static const struct {
     uint8_t can[12]; /* what it can have for consequences; ends with DIAGNOSE_RULES */
 } table[] = {
     {DIAGNOSE_D21, RULES(DIAGNOSE_D13, DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
-    {DIAGNOSE_D13, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
-    {DIAGNOSE_D19, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D13,
+     RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D11, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D19,
+     RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D11, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D06, RULES(DIAGNOSE_D12, DIAGNOSE_D24, DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D07,
                          DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D08, RULES(DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D24, RULES(DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
-    {DIAGNOSE_D14, RULES(DIAGNOSE_D07, DIAGNOSE_D05, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D14, RULES(DIAGNOSE_D07, DIAGNOSE_D05, DIAGNOSE_D11, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D16, RULES(DIAGNOSE_D14, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D01, RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D03, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07,
                          DIAGNOSE_D18, DIAGNOSE_D22)},
@@ -208,6 +210,10 @@ static void explain(struct diagnose *diagnose)
             bool by_victims = cause->rule != DIAGNOSE_D22 && (finding->rule != DIAGNOSE_D22 || holds_by_victims(cause));
             bool gone = finding->rule == DIAGNOSE_D14 && cause->rule >= DIAGNOSE_D03 && !only_waited(finding);
             if (is_lost_elsewhere(diagnose->evidence, cause, finding)) continue;
+            if (finding->rule == DIAGNOSE_D11) {
+                if (finding->strays) finding->consequence_of = i;
+                continue;
+            }
             bool same = by_victims && !gone && same_victims(mark, i, finding);
             if (same || touch(diagnose, cause, finding)) finding->consequence_of = i;
         }

@@ -201,6 +201,10 @@ static void lost_somewhere(struct diagnose *diagnose, const struct cnps *cnps)
                    1 - (double)cnps->handled / (double)cnps->sent, diagnose->limits.cnp_lost_share, most);
     senders_to(diagnose, finding, most->object);
     finding_weak_unless(finding, false);
+    if (!finding) return;
+    finding->strays = true;
+    /* who has given up a queue pair handles none of those that come to it */
+    if (diagnose->total[EVIDENCE_RETRY_EXCEEDED]) finding->severity = DIAGNOSE_INFO;
 }
 
 /* --- D11: CNPs in the class that they are to relieve --- */

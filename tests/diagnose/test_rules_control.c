@@ -47,6 +47,25 @@ static void test_pauses_without_marks(void **state)
     bed_close(&bed);
 }
 
+/* Pauses for so little of the time are not why a job takes twice its ideal. */
+static void test_pauses_that_cost_little(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    grew(&bed, bed.spine[0][0], DATA, EVIDENCE_TX_PAUSE_NS, 5000000);
+    grew(&bed, bed.spine[0][0], DATA, EVIDENCE_TX_PAUSE_FRAMES, 50);
+    grew(&bed, bed.spine[0][1], DATA, EVIDENCE_MARKED, 0);
+    grew(&bed, bed.spine[0][1], DATA, EVIDENCE_TX_PACKETS, 100000);
+    uint32_t job = evidence_job(&bed.evidence, "job", 3);
+    is(&bed, job, NONE, EVIDENCE_JOB_IDEAL_NS, 500000000);
+    is(&bed, job, NONE, EVIDENCE_JOB_NS, 1000000000);
+    bed_run(&bed);
+    assert_int_equal(bed_found(&bed, DIAGNOSE_D09)->severity, DIAGNOSE_INFO);
+    bed_close(&bed);
+}
+
 static void test_pauses_with_marks(void **state)
 {
     struct bed bed;
@@ -164,6 +183,28 @@ static void test_cnps_lost_somewhere(void **state)
     assert_culprit(&bed, finding, bed.host[0]);
     assert_int_equal(finding->confidence, DIAGNOSE_WEAK);
     bed_close(&bed);
+}
+
+/* A line that loses frames loses CNPs too, and a queue pair that was given up handles none: both are known. */
+static void test_cnps_lost_with_others(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    for (unsigned row = 0; row < 2; row++) {
+        bed_open(&bed);
+        cnps(&bed, 1000, 800);
+        if (row)
+            grew(&bed, bed.leaf[1][2], NONE, EVIDENCE_LINK_DOWN, 3);
+        else
+            grew(&bed, bed.host[3], NONE, EVIDENCE_RETRY_EXCEEDED, 1);
+        bed_run(&bed);
+        const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D11);
+        assert_int_equal(finding->severity, row ? DIAGNOSE_WARNING : DIAGNOSE_INFO);
+        assert_int_equal(finding->consequence_of != EVIDENCE_NONE, row);
+        if (row) assert_int_equal(bed.diagnose.finding[finding->consequence_of].rule, DIAGNOSE_D19);
+        bed_close(&bed);
+    }
 }
 
 /* As many as are under way; and a host that nobody read. */
@@ -404,12 +445,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pauses_without_marks),
+        cmocka_unit_test(test_pauses_that_cost_little),
         cmocka_unit_test(test_pauses_with_marks),
         cmocka_unit_test(test_marks_not_counted),
         cmocka_unit_test(test_marks_unanswered),
         cmocka_unit_test(test_marks_that_nobody_wants_answered),
         cmocka_unit_test(test_cnps_lost),
         cmocka_unit_test(test_cnps_lost_somewhere),
+        cmocka_unit_test(test_cnps_lost_with_others),
         cmocka_unit_test(test_cnps_under_way),
         cmocka_unit_test(test_cnps_late),
         cmocka_unit_test(test_cnps_ignored),
