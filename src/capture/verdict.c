@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "base/units.h"
 #include "capture/capture_int.h"
+#include "diagnose/limits.h"
 #include "packet/mad.h"
 
 static const struct {
@@ -346,7 +347,7 @@ static void write_pauses(struct capture *capture)
         const struct capture_pause *pause = capture->pause_order[i];
         if (pause->xoff == 0) continue;
         /* a storm is a habit, not one frame at the end of a short capture */
-        unsigned storm = pause->xoff >= 8 && pause->paused_ns > span_ns / 2;
+        unsigned storm = pause->xoff >= 8 && (double)pause->paused_ns > diagnose_said.standing_share * (double)span_ns;
         count[storm]++;
         if (!worst[storm] || pause->paused_ns > worst[storm]->paused_ns) worst[storm] = pause;
     }

@@ -6,16 +6,20 @@
  * the time that a host's port stood still, what the fullest of parallel links carries above the mean.  Causes that set
  * the system apart from the fastest one come first, and the three largest are told, each with its number and the
  * fastest system's.  Nothing is guessed: where no cause is large enough, the sentence says that.
+ *
+ * No rule of src/diagnose says this: it asks what is wrong with one run, and here every run may be well and one system
+ * slower than another for what it is.  What counts as more than another's is its limit.
  */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "diagnose/limits.h"
 #include "report/text.h"
 #include "study/compare.h"
 
-#define CAUSES 12u
+#define CAUSES 10u
 #define TOLD 3u
 #define LEAST 0.002 /* of the time: less explains nothing */
 #define CAUSE_TEXT 160
@@ -142,8 +146,8 @@ static void add_imbalance(struct causes *causes)
     text_fixed(causes->own->value[MEASURE_IMBALANCE], 1000, 2, own);
     text_fixed(has(causes->fastest, MEASURE_IMBALANCE) ? causes->fastest->value[MEASURE_IMBALANCE] : 1000, 1000, 2,
                other);
-    add(causes, extra < 0.05 ? 0 : extra, "the fullest of parallel links carried %s times the mean%s", own,
-        beside(causes, other, words));
+    add(causes, extra < diagnose_said.slow_ratio - 1 ? 0 : extra,
+        "the fullest of parallel links carried %s times the mean%s", own, beside(causes, other, words));
 }
 
 static void add_losses(struct causes *causes)
@@ -206,8 +210,8 @@ static void add_latency(struct causes *causes)
     text_ps(causes->fastest->value[MEASURE_SMALL], beside_text);
     /* told where it is more, if only last */
     double share = is_fastest ? 0 : latency_share(causes);
-    add(causes, own > other * 1.05 || is_fastest ? fmax(share, 1.5 * LEAST) : 0, "a small message takes %s%s", text,
-        beside(causes, beside_text, words));
+    add(causes, own > other * diagnose_said.slow_ratio || is_fastest ? fmax(share, 1.5 * LEAST) : 0,
+        "a small message takes %s%s", text, beside(causes, beside_text, words));
 }
 
 static void tell(struct causes *causes, char *to, size_t room)

@@ -2,17 +2,20 @@
 /*
  * Why the answer is better, in sentences: what the same runs say of marks, queues, pauses and waits, before and after.
  * Means over the fresh seeds; nothing is said that did not change.
+ *
+ * These are no causes, and src/diagnose is not asked: it judges one run, and a setting that is better may have no fault
+ * before or after.  What a change is, and what a pause costs, are its limits.
  */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
+#include "diagnose/limits.h"
 #include "fabric/fabric.h"
 #include "report/text.h"
 #include "tune/tune_int.h"
 
 #define JOBS_SAID 4
-#define PAUSED_WORTH 0.001 /* of the time: less is no price */
 
 __attribute__((format(printf, 2, 3))) static void say(struct tune *tune, const char *format, ...)
 {
@@ -41,7 +44,7 @@ static double mean_of(const struct tune *tune, const struct tune_point *point, e
 
 struct change {
     double before, after;
-    bool known, up, down; /* by a twentieth at least */
+    bool known, up, down; /* by as much as makes a step slow, or as much less */
 };
 
 static struct change change_of(const struct tune *tune, enum measure measure)
@@ -50,8 +53,8 @@ static struct change change_of(const struct tune *tune, enum measure measure)
                             .after = mean_of(tune, tune->point[tune->answer], measure)};
 
     change.known = !isnan(change.before) && !isnan(change.after);
-    change.up = change.known && change.after > change.before * 1.05;
-    change.down = change.known && change.after < change.before * 0.95;
+    change.up = change.known && change.after > change.before * diagnose_said.slow_ratio;
+    change.down = change.known && change.after < change.before * (2 - diagnose_said.slow_ratio);
     return change;
 }
 
@@ -153,7 +156,7 @@ static double paused_share(const struct tune *tune, const struct tune_point *poi
     return sum / tune->plan.fresh_seeds;
 }
 
-/* What else gets worse, beyond the interval and a per cent; of pauses, a thousandth of the time and more. */
+/* What else gets worse, beyond the interval and a per cent; of pauses, more than PFC is for. */
 static void explain_price(struct tune *tune)
 {
     const struct tune_point *answer = tune->point[tune->answer];
@@ -168,7 +171,7 @@ static void explain_price(struct tune *tune)
         else if (what != TUNE_FOR_PAUSED)
             say(tune, "The price: %s is %.0f%% %s.", k ? "p99" : "the time", 100 * expm1(at->mean),
                 k ? "higher" : "longer");
-        else if (share >= PAUSED_WORTH)
+        else if (share >= diagnose_said.paused_share)
             say(tune, "The price: ports are paused %.2f%% of the time instead of %.2f%%.", 100 * share,
                 100 * paused_share(tune, tune->point[0]));
     }
