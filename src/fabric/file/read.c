@@ -99,7 +99,7 @@ bool read_unit(struct loader *loader, const struct tree *value, enum unit_kind k
     char found[TREE_FOUND];
     uint64_t got;
 
-    note(loader, &(struct read_asked){.how = READ_UNIT, .value = value, .unit = kind, .min = min, .max = max});
+    note(loader, &(struct read_asked){.how = READ_UNIT, .value = value, .unit = (uint8_t)kind, .min = min, .max = max});
     if (!is_scalar(loader, value, unit_due[kind])) return false;
     if (unit_parse(kind, value->text, &got, &why) < 0) {
         read_error(loader, value->at, "%s %s: %s", label(value), tree_found(value, found), why);
