@@ -16,7 +16,7 @@ struct lost {
     uint64_t timeouts; /* of all NICs */
     bool stuck;        /* a job waits for what will never come: nobody has a timer for it */
     bool nics_read;
-    uint32_t found;
+    uint32_t found, links; /* all; links that are down */
 };
 
 /* --- links that are down, routes that lead nowhere --- */
@@ -77,9 +77,11 @@ static void link_lost(struct diagnose *diagnose, struct lost *lost, uint32_t por
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
     finding_weak_unless(finding, lost->timeouts || lost->stuck);
     lost->found++;
+    lost->links++;
 }
 
-/* Packets without a route: where they come in.  The device is the culprit where several of its ports drop. */
+/* Packets without a route: where they come in.  The device is the culprit where several of its ports drop.  Where a
+ * link is lost elsewhere, routes that led over it are gone with it. */
 static void no_route(struct diagnose *diagnose, struct lost *lost, uint32_t device)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -107,6 +109,7 @@ static void no_route(struct diagnose *diagnose, struct lost *lost, uint32_t devi
     }
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
     finding_weak_unless(finding, lost->timeouts != 0);
+    if (finding && lost->links) finding->severity = DIAGNOSE_INFO;
     lost->found++;
 }
 

@@ -275,6 +275,26 @@ static void test_no_route(void **state)
     bed_close(&bed);
 }
 
+/* A link is down, and another switch has no route any more to what is behind it: that is one cause. */
+static void test_no_route_behind_a_lost_link(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    is(&bed, bed.leaf[0][2], NONE, EVIDENCE_LINK_UP, 0);
+    grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_ROUTE_DROPS, 10);
+    grew(&bed, bed.leaf[1][0], NONE, EVIDENCE_ROUTE_DROPS, 1000);
+    waits(&bed, 0);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D14), 2);
+    const struct diagnose_finding *finding = bed.diagnose.finding;
+    assert_culprit(&bed, finding, bed.leaf[0][2]);
+    assert_int_equal(finding[0].severity, DIAGNOSE_CRITICAL);
+    assert_int_equal(finding[1].severity, DIAGNOSE_INFO);
+    bed_close(&bed);
+}
+
 /* Nobody drops, and half of what enters a cable does not arrive. */
 static void test_vanished(void **state)
 {
@@ -430,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_link_down),
         cmocka_unit_test(test_routes_followed),
         cmocka_unit_test(test_no_route),
+        cmocka_unit_test(test_no_route_behind_a_lost_link),
         cmocka_unit_test(test_vanished),
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_in_common),
