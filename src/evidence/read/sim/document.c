@@ -230,6 +230,8 @@ static void read_pause(struct document *document)
         document_ps(document, "passed_on_ps", &pause.passed_on_ns);
     }
     if (pause.port == EVIDENCE_NONE || pause.paused == EVIDENCE_NONE || priority >= EVIDENCE_PRIORITIES) return;
+    const struct evidence_object *object = document->evidence->object;
+    if (pause.cause != EVIDENCE_NONE && object[pause.cause].parent != object[pause.port].parent) return; /* cannot be */
     pause.priority = (uint8_t)priority;
     evidence_add_pause(document->evidence, &pause);
     if (pause.cause == EVIDENCE_NONE) host_pauses(document, &pause);
