@@ -543,10 +543,13 @@ static void put_nic(struct filling *f, const struct sim_nic *nic)
 /* Of ports that have no counters. */
 static void put_lossless(struct filling *f)
 {
-    for (uint32_t id = 0; f->lossless && id < f->evidence->objects; id++)
-        for (unsigned p = 0; f->evidence->object[id].scope == EVIDENCE_PORT && p < EVIDENCE_PRIORITIES; p++)
-            if (f->lossless >> p & 1 && !evidence_find(f->evidence, id, p, EVIDENCE_LOSSLESS))
-                level(f, id, p, EVIDENCE_LOSSLESS, 1);
+    for (uint32_t id = 0; id < f->evidence->objects; id++) {
+        unsigned rest = f->evidence->object[id].scope == EVIDENCE_PORT ? f->lossless : 0;
+        for (; rest; rest &= rest - 1) {
+            unsigned p = (unsigned)__builtin_ctz(rest);
+            if (!evidence_find(f->evidence, id, p, EVIDENCE_LOSSLESS)) level(f, id, p, EVIDENCE_LOSSLESS, 1);
+        }
+    }
 }
 
 /* Priorities of which a rule may ask what an adapter sent in them. */
