@@ -33,9 +33,8 @@ static void time_name(ps_t at, char *buf, size_t size)
 static int make_folder(const char *path)
 {
     if (mkdir(path, 0777) != 0) return errno;
-    if (draft_tree_add(path, true)) return 0;
-    rmdir(path);
-    return ENOMEM;
+    draft_tree_add(path, true);
+    return 0;
 }
 
 static void write_device(struct out *out, const struct moment *m, const char *folder, uint32_t node)
@@ -67,8 +66,8 @@ static void write_moment(const struct dump *dump, const struct moment *m, struct
     int error;
 
     time_name(m->at, time, sizeof time);
-    if (out == NULL || snprintf(folder, sizeof folder, "%s/%s", dump->folder, time) >= (int)sizeof folder) {
-        failed(failure, out ? ENAMETOOLONG : ENOMEM, dump->folder);
+    if (snprintf(folder, sizeof folder, "%s/%s", dump->folder, time) >= (int)sizeof folder) {
+        failed(failure, ENAMETOOLONG, dump->folder);
     } else if ((error = make_folder(folder)) != 0) {
         if (error != EEXIST) failed(failure, error, folder); /* else the run is where it was */
     } else {
@@ -85,7 +84,7 @@ int dump_write(struct dump *dump, const struct fabric *fabric, struct sim *sim, 
     struct sim_result result;
 
     if (dump->drops == NULL) dump->drops = calloc(fabric->ports + 1u, sizeof(*dump->drops));
-    int error = dump->drops ? sim_result(sim, &result) : -ENOMEM;
+    int error = sim_result(sim, &result);
 
     *ret_failure = (struct dump_failure){.error = -error};
     if (error) return error;
@@ -94,11 +93,10 @@ int dump_write(struct dump *dump, const struct fabric *fabric, struct sim *sim, 
                        .format = dump_switches()->format,
                        .seed = dump->seed,
                        .drops = dump->drops};
-    error = moment_read(&m, sim);
-    ret_failure->error = -error;
+    moment_read(&m, sim);
     if (m.at < dump->last)
         m.at = dump->last; /* a run that is stuck ends with its last frame, and was looked at later */
-    if (!error) write_moment(dump, &m, ret_failure);
+    write_moment(dump, &m, ret_failure);
     dump->last = m.at;
     moment_release(&m);
     sim_result_free(&result);

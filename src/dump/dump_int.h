@@ -56,6 +56,7 @@ struct moment {
     struct observe_rank *rank;
     uint32_t ranks;
     uint32_t *job_hosts; /* [fabric->jobs] hosts that take part in a job of GPUs */
+    struct arena arena;  /* of these lists: without memory the process ends */
 };
 
 #define EACH_PORT(m, node, port) /* with a cable */                                                                    \
@@ -63,7 +64,7 @@ struct moment {
          port < (m)->fabric->node[node].first_port + (m)->fabric->node[node].ports; port++)                            \
         if ((m)->port[port].cabled)
 
-int moment_read(struct moment *m, struct sim *sim); /* fabric, result, format and seed are set; 0 or -ENOMEM */
+void moment_read(struct moment *m, struct sim *sim); /* fabric, result, format and seed are set */
 void moment_release(struct moment *m);
 
 /* The port's name in its own system; what no table or JSON could hold becomes '_'. */
@@ -94,7 +95,6 @@ struct grid { /* a table as Python's tabulate draws it ("simple"): dashes below 
     char *cell;             /* cells, each with its 0; a row that is empty is a blank line */
     size_t used, room;
     unsigned cells;
-    bool no_memory;
 };
 
 struct out {

@@ -152,11 +152,11 @@ static void read_nic(const struct moment *m, uint32_t endpoint, struct moment_ni
             add_offset(m, port, p, c->name, &ret->counters.prio[p], c->offset);
 }
 
-static int count_hosts(const struct fabric *fabric, uint32_t *ret)
+static void count_hosts(struct moment *m, const struct fabric *fabric, uint32_t *ret)
 {
-    uint32_t *last = calloc(fabric->hosts + 1u, sizeof(*last)); /* the job that a host was last seen in, and 1 */
+    uint32_t *last =
+        ARENA_NEW(&m->arena, uint32_t, fabric->hosts + 1u); /* the job that a host was last seen in, and 1 */
 
-    if (last == NULL) return -ENOMEM;
     for (uint32_t j = 0; j < fabric->jobs; j++) {
         const struct fabric_job *job = &fabric->job[j];
         if (fabric_job_form((enum fabric_job_kind)job->kind) == FABRIC_FORM_TRANSFERS) continue;
@@ -166,22 +166,20 @@ static int count_hosts(const struct fabric *fabric, uint32_t *ret)
             last[host] = j + 1;
         }
     }
-    free(last);
-    return 0;
 }
 
-int moment_read(struct moment *m, struct sim *sim)
+void moment_read(struct moment *m, struct sim *sim)
 {
     const struct fabric *fabric = m->fabric;
 
     m->at = m->result->virtual_ps;
     m->ranks = sim_ranks(sim);
-    m->port = calloc(fabric->ports + 1u, sizeof(*m->port));
-    m->nic = calloc(fabric->endpoints + 1u, sizeof(*m->nic));
-    m->rank = calloc(m->ranks + 1u, sizeof(*m->rank));
-    m->job_hosts = calloc(fabric->jobs + 1u, sizeof(*m->job_hosts));
-    if (m->port == NULL || m->nic == NULL || m->rank == NULL || m->job_hosts == NULL) return -ENOMEM;
-    if (count_hosts(fabric, m->job_hosts) != 0) return -ENOMEM;
+    arena_init_or_end(&m->arena, 0);
+    m->port = ARENA_NEW(&m->arena, struct moment_port, fabric->ports + 1u);
+    m->nic = ARENA_NEW(&m->arena, struct moment_nic, fabric->endpoints + 1u);
+    m->rank = ARENA_NEW(&m->arena, struct observe_rank, m->ranks + 1u);
+    m->job_hosts = ARENA_NEW(&m->arena, uint32_t, fabric->jobs + 1u);
+    count_hosts(m, fabric, m->job_hosts);
     for (uint32_t i = 0; i < m->result->ports; i++) {
         uint32_t index = m->result->port[i].port;
         struct moment_port *port = &m->port[index];
@@ -196,15 +194,11 @@ int moment_read(struct moment *m, struct sim *sim)
         read_nic(m, i, &m->nic[i]);
     for (uint32_t i = 0; i < m->ranks; i++)
         sim_sample_rank(sim, i, &m->rank[i]);
-    return 0;
 }
 
 void moment_release(struct moment *m)
 {
-    free(m->port);
-    free(m->nic);
-    free(m->rank);
-    free(m->job_hosts);
+    arena_release(&m->arena);
 }
 
 const char *moment_port_name(const struct moment *m, uint32_t port, char buf[FABRIC_NAME])

@@ -39,8 +39,8 @@ bool out_begin(struct out *out, const char *suffix, const char *command, ...)
         fail(out, ENAMETOOLONG);
         return false;
     }
-    errno = ENOMEM;
-    out->file = draft_tree_add(out->path, false) ? fopen(out->path, "w") : NULL;
+    draft_tree_add(out->path, false);
+    out->file = fopen(out->path, "w");
     if (out->file == NULL) fail(out, errno);
     jout_init(&out->json, out->file);
     return out->file != NULL;
@@ -92,16 +92,9 @@ static void put(struct out *out, const char *text)
     struct grid *grid = &out->grid;
     size_t length = strlen(text) + 1;
 
-    if (grid->no_memory) return;
     if (grid->used + length > grid->room) {
         size_t room = (grid->room + length) * 2;
-        char *more = realloc(grid->cell, room);
-        if (more == NULL) {
-            grid->no_memory = true;
-            fail(out, ENOMEM);
-            return;
-        }
-        grid->cell = more;
+        grid->cell = realloc(grid->cell, room);
         grid->room = room;
     }
     memcpy(grid->cell + grid->used, text, length);

@@ -17,13 +17,6 @@
 #define CELL 64
 _Static_assert(CELL >= PKT_ADDR_TEXT, "an address fits a cell");
 
-static void heading(FILE *out, const struct text_style *style, const char *title)
-{
-    text_colour(out, style, TEXT_BOLD);
-    fprintf(out, "\n%s\n", title);
-    text_colour(out, style, TEXT_PLAIN);
-}
-
 static void print_header(FILE *out, const struct capture_report *report, const struct text_style *style)
 {
     const struct capture_totals *totals = capture_totals(report->capture);
@@ -78,16 +71,12 @@ static void print_verdict(FILE *out, const struct capture_report *report, const 
 
     for (size_t i = 0; i < count; i++)
         by[capture_finding(capture, i)->severity]++;
-    text_colour(out, style, TEXT_BOLD);
-    fputs("\nVERDICT", out);
-    text_colour(out, style, TEXT_PLAIN);
+    text_in(out, style, TEXT_BOLD, "\nVERDICT");
     if (by[CAPTURE_ERROR] + by[CAPTURE_WARNING] > 0) {
         fprintf(out, "  %zu error%s, %zu warning%s\n", by[CAPTURE_ERROR], text_plural(by[CAPTURE_ERROR]),
                 by[CAPTURE_WARNING], text_plural(by[CAPTURE_WARNING]));
     } else {
-        text_colour(out, style, TEXT_GREEN);
-        fputs("  no errors, no warnings\n", out);
-        text_colour(out, style, TEXT_PLAIN);
+        text_in(out, style, TEXT_GREEN, "  no errors, no warnings\n");
     }
     for (size_t i = 0; i < count; i++)
         print_finding(out, style, capture_finding(capture, i));
@@ -222,7 +211,7 @@ static void print_connections(FILE *out, const struct capture_report *report, co
     size_t count = capture_connections(report->capture);
     struct table table;
 
-    heading(out, style, "CONNECTIONS");
+    text_heading(out, style, "CONNECTIONS");
     TABLE_BEGIN(&table, RIGHT("#"), LEFT("source", .min_width = 13), LEFT("QP"), LEFT("destination", .min_width = 13),
                 LEFT("QP"), LEFT("", .drop = 6), RIGHT("packets", .drop = 1), RIGHT("bytes", .drop = 5),
                 RIGHT("goodput", .drop = 2), RIGHT("retrans", .optional = true), RIGHT("NAK/RNR", .optional = true),
@@ -243,7 +232,7 @@ static void print_pauses(FILE *out, const struct capture_report *report, const s
     struct table table;
 
     if (capture_pauses(report->capture) == 0) return;
-    heading(out, style, "PAUSES");
+    text_heading(out, style, "PAUSES");
     TABLE_BEGIN(&table, LEFT("sent by"), RIGHT("priority"), RIGHT("pauses"), RIGHT("resumes"), RIGHT("paused"),
                 RIGHT("of the time", .drop = 1), RIGHT("longest"), LEFT("first packets", .drop = 2));
     for (size_t i = 0; i < capture_pauses(report->capture); i++) {
@@ -326,7 +315,7 @@ static void print_cm(FILE *out, const struct capture_report *report, const struc
     struct table table;
 
     if (count == 0) return;
-    heading(out, style, "CONNECTION MANAGEMENT");
+    text_heading(out, style, "CONNECTION MANAGEMENT");
     TABLE_BEGIN(&table, LEFT("initiator", .min_width = 13), LEFT("QP"), LEFT("acceptor", .min_width = 13), LEFT("QP"),
                 RIGHT("port", .optional = true, .drop = 2), RIGHT("REQ-REP", .optional = true, .drop = 3),
                 RIGHT("REP-RTU", .optional = true, .drop = 4), RIGHT("MTU", .optional = true, .drop = 5),
@@ -355,7 +344,7 @@ static void print_reading(FILE *out, const struct capture_report *report, const 
                    totals->unknown_opcodes + totals->evicted + totals->cm_evicted + totals->pause_evicted;
 
     if (all == 0 && report->error == NULL) return;
-    heading(out, style, "READING");
+    text_heading(out, style, "READING");
     if (report->error != NULL) {
         fputs("  not all of it was read: ", out);
         text_wrap(out, style, 23, 4, report->error);

@@ -67,9 +67,7 @@ void sim_text_balance(FILE *out, const struct sim_report *report, const struct s
         TABLE_ROW(&table, role_name[tier->from], role_name[tier->to], balance_name[tier->balance], links, mean,
                   expected, worst, used, should);
     }
-    text_colour(out, &options->style, TEXT_BOLD);
-    fprintf(out, "\nPARALLEL LINKS (at each switch: bytes of the fullest link over the mean)\n");
-    text_colour(out, &options->style, TEXT_PLAIN);
+    text_heading(out, &options->style, "PARALLEL LINKS (at each switch: bytes of the fullest link over the mean)");
     table_end(&table, out, &options->style, 2);
     for (uint32_t i = 0; i < result->tiers; i++)
         print_polarised(out, report->fabric, &result->tier[i]);

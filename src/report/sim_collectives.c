@@ -113,9 +113,8 @@ void sim_collectives_text(FILE *out, const struct sim_report *report, const stru
         rows++;
     }
     if (rows) {
-        text_colour(out, &options->style, TEXT_BOLD);
-        fputs("\nCOLLECTIVES (as nccl-tests prints them: bytes, GB/s, mean of the repetitions)\n", out);
-        text_colour(out, &options->style, TEXT_PLAIN);
+        text_heading(out, &options->style,
+                     "COLLECTIVES (as nccl-tests prints them: bytes, GB/s, mean of the repetitions)");
         table_print(&table, out, &options->style, 2);
         if (more) fprintf(out, "  and %u more\n", more);
     }

@@ -18,13 +18,6 @@
 #define CELL 48
 #define COLUMNS(list) (sizeof(list) / sizeof((list)[0]))
 
-static void heading(FILE *out, const struct text_style *style, const char *title)
-{
-    text_colour(out, style, TEXT_BOLD);
-    fprintf(out, "\n%s\n", title);
-    text_colour(out, style, TEXT_PLAIN);
-}
-
 uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus)
 {
     if (job->end == PS_NEVER || job->end <= job->start || job->failed) return 0;
@@ -250,7 +243,7 @@ static void print_jobs(FILE *out, const struct sim_report *report, const struct 
     struct table table;
 
     if (result->jobs == 0) return;
-    heading(out, &options->style, "JOBS");
+    text_heading(out, &options->style, "JOBS");
     TABLE_BEGIN(&table, LEFT("job", .min_width = 8), RIGHT("run", .optional = true, .drop = 3), RIGHT("ranks"),
                 RIGHT("size"), RIGHT("start", .drop = 2), RIGHT("time"), RIGHT("of ideal", .optional = true, .drop = 4),
                 RIGHT("algbw GB/s"), RIGHT("busbw GB/s", .drop = 1));
@@ -340,7 +333,7 @@ static void print_flows(FILE *out, const struct sim_report *report, const struct
             fct[good++] = result->flow[i].fct_ps;
             if (sim_slowdown_milli(&result->flow[i])) slow[known++] = sim_slowdown_milli(&result->flow[i]);
         }
-        heading(out, &options->style, "FLOWS");
+        text_heading(out, &options->style, "FLOWS");
         fprintf(out, "  %s", text_count(result->flows, all));
         if (ended < result->flows) fprintf(out, ", %u not completed", result->flows - ended);
         if (failed) fprintf(out, ", %u failed", failed);
@@ -413,7 +406,7 @@ static void print_ports(FILE *out, const struct sim_report *report, const struct
     for (uint32_t i = 0; i < result->ports; i++)
         order[i] = &result->port[i];
     qsort(order, result->ports, sizeof(*order), compare_ports);
-    heading(out, &options->style, "PORTS (worst first: by drops, then pauses, marks, use)");
+    text_heading(out, &options->style, "PORTS (worst first: by drops, then pauses, marks, use)");
     TABLE_BEGIN(&table, LEFT("port", .min_width = 8), RIGHT("used"),
                 {.title = credits ? "updates" : "PFC sent", .right = true, .optional = true, .drop = 3},
                 RIGHT("PFC received", .optional = true, .drop = 4),
@@ -472,7 +465,7 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
             if (value[v] > most[v]) most[v] = value[v];
         }
     }
-    heading(out, &options->style, "ADAPTERS");
+    text_heading(out, &options->style, "ADAPTERS");
     table_init(&table, columns, COLUMNS(columns));
     for (int v = 0; v < NIC_COLUMNS; v++) {
         cell[0][v + 1] = text_count_short(sum[v], text[0][v]);

@@ -144,9 +144,7 @@ void sim_training_text(FILE *out, const struct sim_report *report, const struct 
             fprintf(out, "  and %u more\n", result->trainings - i);
             return;
         }
-        text_colour(out, &options->style, TEXT_BOLD);
-        fputs(i ? "\n" : "\nSTEPS (mean per step and rank)\n", out);
-        text_colour(out, &options->style, TEXT_PLAIN);
+        text_in(out, &options->style, TEXT_BOLD, "%s", i ? "\n" : "\nSTEPS (mean per step and rank)\n");
         head_lines(out, report, &result->training[i], &options->style);
         group_rows(out, &result->training[i], &options->style);
     }

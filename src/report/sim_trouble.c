@@ -25,13 +25,6 @@ struct tree_walk {
     uint32_t path[DEPTH_MAX]; /* ports, from the root on */
 };
 
-static void heading(FILE *out, const struct text_style *style, const char *title)
-{
-    text_colour(out, style, TEXT_BOLD);
-    fprintf(out, "\n%s\n", title);
-    text_colour(out, style, TEXT_PLAIN);
-}
-
 /* Time that (port, priority) is the cause of: where it began itself, or passed on. */
 static ps_t blamed_ps(const struct sim_pause *pause, bool root)
 {
@@ -155,7 +148,7 @@ static void print_pauses(FILE *out, const struct sim_report *report, const struc
     struct branch *root = calloc(result->pauses + 1u, sizeof(*root));
     uint32_t roots = root ? find_roots(result, root) : 0;
 
-    if (roots) heading(out, &options->style, "PAUSES (where they began and which ports they stopped)");
+    if (roots) text_heading(out, &options->style, "PAUSES (where they began and which ports they stopped)");
     for (uint32_t i = 0; i < roots; i++)
         print_root(&walk, &root[i]);
     if (roots && walk.left == 0) fputs("  and more\n", out);
@@ -167,7 +160,7 @@ static void print_deadlocks(FILE *out, const struct sim_report *report, const st
     const struct sim_result *result = report->result;
     char closed[TEXT_COUNT], ended[TEXT_COUNT], name[FABRIC_NAME];
 
-    if (result->deadlocks) heading(out, &options->style, "DEADLOCKS");
+    if (result->deadlocks) text_heading(out, &options->style, "DEADLOCKS");
     for (uint32_t i = 0; i < result->deadlocks; i++) {
         const struct sim_deadlock *deadlock = &result->deadlock[i];
         fprintf(out, "  closed at %s (%" PRIu64 " ps), ", text_ps(deadlock->closed, closed), deadlock->closed);
@@ -238,7 +231,7 @@ static void print_failure(FILE *out, const struct sim_report *report, const stru
 
     sim_failure_reason(report, reason);
     if (reason[0] == '\0') return;
-    heading(out, &options->style, result->failure.at == PS_NEVER ? "STILL WAITING" : "FIRST FAILURE");
+    text_heading(out, &options->style, result->failure.at == PS_NEVER ? "STILL WAITING" : "FIRST FAILURE");
     fprintf(out, "  %s\n", reason);
     for (uint32_t i = 0; i < result->jobs; i++) {
         const struct sim_job *job = &result->job[i];
@@ -280,7 +273,7 @@ static void print_watchdog(FILE *out, const struct sim_report *report, const str
             any = true;
         }
     }
-    if (any) heading(out, &options->style, "WATCHDOG");
+    if (any) text_heading(out, &options->style, "WATCHDOG");
     if (any) table_print(&table, out, &options->style, 2);
     table_release(&table);
 }

@@ -9,6 +9,7 @@
 #include "report/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -25,6 +26,22 @@ void text_colour(FILE *out, const struct text_style *style, enum text_colour col
 
     CHECK(colour < sizeof code / sizeof code[0]);
     if (style->colour) fprintf(out, "\033[%sm", code[colour]);
+}
+
+void text_in(FILE *out, const struct text_style *style, enum text_colour colour, const char *format, ...)
+{
+    va_list arguments;
+
+    text_colour(out, style, colour);
+    va_start(arguments, format);
+    vfprintf(out, format, arguments);
+    va_end(arguments);
+    text_colour(out, style, TEXT_PLAIN);
+}
+
+void text_heading(FILE *out, const struct text_style *style, const char *title)
+{
+    text_in(out, style, TEXT_BOLD, "\n%s\n", title);
 }
 
 const char *text_count(uint64_t value, char buf[TEXT_COUNT])

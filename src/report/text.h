@@ -21,6 +21,9 @@ enum text_colour { TEXT_PLAIN, TEXT_BOLD, TEXT_RED, TEXT_YELLOW, TEXT_GREEN, TEX
 
 /* Nothing is written unless the style has colour; every text_colour ends with TEXT_PLAIN. */
 void text_colour(FILE *out, const struct text_style *style, enum text_colour colour);
+__attribute__((format(printf, 4, 5))) void text_in(FILE *out, const struct text_style *style, enum text_colour colour,
+                                                   const char *format, ...);
+void text_heading(FILE *out, const struct text_style *style, const char *title); /* bold, a line before it */
 
 /* "1,234,567".  Returns buf. */
 #define TEXT_COUNT 32

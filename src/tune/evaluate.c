@@ -81,7 +81,6 @@ static int load(const struct tune *tune, const struct task *task, struct fabric 
     const struct tune_scenario *scenario = &tune->scenario[task->scenario];
     struct tune_overrides *with = malloc(sizeof *with);
 
-    CHECK(with); /* a process of its own: its parent says what became of it */
     tune_overrides(tune, task->point, with);
     if (scenario->jobs) {
         for (uint32_t i = 0; i < with->count; i++) /* what is of the file's jobs means nothing to others */
@@ -129,40 +128,40 @@ static bool take_row(void *context, uint32_t index, const struct pool_row *got)
     const char *why = got->why ? got->why : "the run ended without a result", *text = got->bytes;
     size_t length = got->length;
     enum cache_origin origin = got->why ? CACHE_MADE : cache_origin(&text, &length);
-    struct row *row = calloc(1, sizeof *row);
+    struct row *row = ARENA_NEW(&batch->tune->arena, struct row, 1);
 
-    if (row && (got->why || !row_parse(text, row))) *row = (struct row){.there = true, .error = strdup(why)};
+    if (got->why || !row_parse(text, row)) *row = (struct row){.there = true, .error = strdup(why)};
     task->point->row[task->scenario * TUNE_SEEDS + task->seed] = row;
     batch->tune->rows.of[origin]++;
     return origin == CACHE_FOUND;
 }
 
-/* Every run that is due and not there; false: no memory. */
-static bool list_tasks(struct batch *batch)
+/* Every run that is due and not there. */
+static void list_tasks(struct batch *batch)
 {
     const struct tune_work *work = batch->work;
-    const struct tune *tune = batch->tune;
+    struct tune *tune = batch->tune;
 
-    batch->task = calloc((size_t)work->points * (work->to - work->from) * tune->scenarios + 1u, sizeof *batch->task);
-    for (uint32_t p = 0; batch->task && p < work->points; p++) {
+    batch->task =
+        ARENA_NEW(&tune->arena, struct task, (size_t)work->points * (work->to - work->from) * tune->scenarios + 1u);
+    for (uint32_t p = 0; p < work->points; p++) {
         struct tune_point *point = work->point[p];
-        if (point->row == NULL) point->row = calloc((size_t)tune->scenarios * TUNE_SEEDS, sizeof *point->row);
+        if (point->row == NULL)
+            point->row = ARENA_NEW(&tune->arena, struct row *, (size_t)tune->scenarios * TUNE_SEEDS);
         for (uint32_t seed = work->from; seed < work->to; seed++)
             for (uint32_t s = 0; s < tune->scenarios; s++)
                 if ((tune->scenario[s].searched || work->every_scenario) && !tune_row(point, s, seed) &&
                     batch->first == (point == tune->point[0] && s == 0))
                     batch->task[batch->tasks++] = (struct task){point, s, seed};
     }
-    return batch->task != NULL;
 }
 
 static bool run_batch(struct tune *tune, const struct tune_work *work, bool first)
 {
     struct batch batch = {.tune = tune, .work = work, .first = first};
     struct pool_done done = {0};
-    bool good = list_tasks(&batch);
 
-    if (!good) study_fail(tune->error, "not enough memory");
+    list_tasks(&batch);
     const struct pool_work pool = {.points = batch.tasks,
                                    .at_once = tune->jobs,
                                    .noun = work->noun,
@@ -172,10 +171,9 @@ static bool run_batch(struct tune *tune, const struct tune_work *work, bool firs
                                    .run = run_task,
                                    .take = take_row,
                                    .error = tune->error};
-    if (good && batch.tasks) good = pool_run(&pool, &done);
+    bool good = batch.tasks == 0 || pool_run(&pool, &done);
     tune->spent += done.done;
     tune->reused += done.reused;
-    free(batch.task);
     return good;
 }
 
@@ -307,8 +305,8 @@ static bool carries_less(const struct tune *tune, const struct row *row, uint32_
 /* Why a run is worth nothing; false: it is not. */
 static bool worthless(const struct tune *tune, const struct row *row, uint32_t scenario, uint32_t seed, char why[256])
 {
-    if (row == NULL || row->error) {
-        snprintf(why, 256, "%.200s", row && row->error ? row->error : "not enough memory");
+    if (row->error) {
+        snprintf(why, 256, "%.200s", row->error);
         return true;
     }
     if (tune->scenario[scenario].port != FABRIC_NONE) return false; /* what a failure costs is in the comparison */

@@ -121,8 +121,8 @@ static uint32_t search_front(struct tune *tune, struct tune_point **list, uint32
 static uint32_t choose(struct tune *tune, struct tune_point *ret[CANDIDATES])
 {
     uint32_t count = 0, most = tune->plan.fresh / (tune->plan.fresh_seeds * tune->searched_scenarios);
-    struct tune_point **all = calloc(tune->points + 1u, sizeof *all);
-    uint32_t known = all ? search_front(tune, all, tune->points) : 0;
+    struct tune_point **all = ARENA_NEW(&tune->arena, struct tune_point *, tune->points + 1u);
+    uint32_t known = search_front(tune, all, tune->points);
     struct tune_point *knee = known ? find_knee(all, known) : NULL, preset;
 
     if (most > CANDIDATES) most = CANDIDATES;
@@ -135,7 +135,7 @@ static uint32_t choose(struct tune *tune, struct tune_point *ret[CANDIDATES])
         if (!preset_point(tune, p, &preset) || preset_searched(tune, &preset)) continue;
         refuse_judge(tune, &preset);
         struct tune_point *added = tune_add(tune, &preset);
-        if (added && !added->refused) push(ret, &count, most, added);
+        if (!added->refused) push(ret, &count, most, added);
     }
     for (uint32_t i = 0; i < known; i++) {
         bool seen = !all[i]->front;
@@ -143,7 +143,6 @@ static uint32_t choose(struct tune *tune, struct tune_point *ret[CANDIDATES])
             seen = alike(all[i], ret[j]);
         if (!seen) push(ret, &count, most, all[i]);
     }
-    free(all);
     return count;
 }
 
@@ -253,7 +252,7 @@ bool tune_probe(struct tune *tune)
     double sum = 0;
 
     if (!tune->helps || tune->plan.robust == 0) return true;
-    tune->under = calloc(tune->scenarios, sizeof *tune->under);
+    tune->under = ARENA_NEW(&tune->arena, struct tune_interval, tune->scenarios);
     if (!tune_evaluate(tune, &own) || !tune_evaluate(tune, &work)) return false;
     for (uint32_t s = 1; s < tune->scenarios; s++) {
         uint32_t end = tune->scenario[s].searched ? from + tune->plan.fresh_seeds : to;

@@ -54,7 +54,7 @@ static struct tune_point *known_point(const struct tune *tune, const struct tune
     return NULL;
 }
 
-/* Adds a point that is new and not refused; NULL: it is neither, or there is no memory. */
+/* Adds a point that is new and not refused; NULL: it is not. */
 static struct tune_point *try_point(struct tune *tune, struct tune_point *point)
 {
     if (known_point(tune, point)) return NULL;

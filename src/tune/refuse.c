@@ -40,7 +40,7 @@ void refuse_open(struct tune *tune)
 {
     char why[1] = "";
 
-    tune->errors_own = calloc(check_rule_count + 1u, sizeof *tune->errors_own);
+    tune->errors_own = ARENA_NEW(&tune->arena, uint32_t, check_rule_count + 1u);
     count(tune->fabric, tune->errors_own, NULL, why, sizeof why);
 }
 

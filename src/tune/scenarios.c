@@ -66,14 +66,14 @@ static unsigned long long window_us(const struct fabric *fabric, double mean_byt
 __attribute__((format(printf, 3, 4))) static void add_jobs(struct tune *tune, const char *name, const char *jobs, ...)
 {
     struct tune_scenario *scenario = add_scenario(tune, name, tune->fabric->jobs == 1);
-    char text[TUNE_PATH];
     va_list args;
 
     if (scenario == NULL) return;
+    char *text = ARENA_NEW(&tune->arena, char, TUNE_PATH);
     va_start(args, jobs);
-    vsnprintf(text, sizeof text, jobs, args);
+    vsnprintf(text, TUNE_PATH, jobs, args);
     va_end(args);
-    scenario->jobs = strdup(text);
+    scenario->jobs = text;
     scenario->foreign = true;
 }
 
@@ -136,7 +136,7 @@ static void add_failures(struct tune *tune)
 
 bool scenarios_make(struct tune *tune)
 {
-    tune->scenario = calloc(SCENARIOS, sizeof *tune->scenario);
+    tune->scenario = ARENA_NEW(&tune->arena, struct tune_scenario, SCENARIOS);
     add_scenario(tune, "the file as it is", true)->searched = true;
     add_loads(tune);
     add_alone(tune);

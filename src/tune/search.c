@@ -29,8 +29,9 @@ const char *const tune_goal_names[] = {"time", "busbw", "p99", "paused"};
 
 struct tune_point *tune_add(struct tune *tune, const struct tune_point *point)
 {
-    GROW(tune->point, tune->points, tune->room);
-    struct tune_point *added = malloc(sizeof *added);
+    struct tune_point *added = ARENA_NEW(&tune->arena, struct tune_point, 1);
+
+    ARENA_ROOM(&tune->arena, tune->point, tune->points, tune->room);
     *added = *point;
     added->score = INFINITY;
     tune->point[tune->points++] = added;
@@ -71,8 +72,8 @@ static bool known_already(const struct tune *tune, const struct tune_point *poin
     return false;
 }
 
-/* Fills up to `wanted` points; false: no memory. */
-static bool draw_all(struct tune *tune, uint32_t wanted)
+/* Fills up to `wanted` points. */
+static void draw_all(struct tune *tune, uint32_t wanted)
 {
     uint64_t index = 20 + tune->fabric->seed % 1000;
     uint32_t taken = 1; /* the file as it is */
@@ -84,7 +85,7 @@ static bool draw_all(struct tune *tune, uint32_t wanted)
         refuse_judge(tune, &point);
         tune->refused += point.refused;
         taken += !point.refused;
-        if (!tune_add(tune, &point)) return false;
+        tune_add(tune, &point);
     }
     for (uint32_t tries = 0; taken < wanted && tries < TRIES * wanted; tries++) {
         draw(tune, index++, &point);
@@ -92,11 +93,10 @@ static bool draw_all(struct tune *tune, uint32_t wanted)
         refuse_judge(tune, &point);
         tune->refused += point.refused;
         taken += !point.refused;
-        if (!point.refused && !tune_add(tune, &point)) return false;
+        if (!point.refused) tune_add(tune, &point);
     }
     tune->drawn = tune->points;
     tune->tried = taken - 1;
-    return true;
 }
 
 /* --- rungs --- */
@@ -135,20 +135,18 @@ bool tune_late(struct tune *tune)
 static bool run_rungs(struct tune *tune)
 {
     const uint32_t *seeds = tune->plan.seeds;
-    struct tune_point **alive = calloc(tune->points, sizeof *alive);
+    struct tune_point **alive = ARENA_NEW(&tune->arena, struct tune_point *, tune->points);
     uint64_t limit = LIMIT_FIRST_MILLI;
     uint32_t count = 0;
-    bool good = alive != NULL || study_fail(tune->error, "not enough memory");
 
-    for (uint32_t i = 1; good && i < tune->points; i++)
+    for (uint32_t i = 1; i < tune->points; i++)
         if (!tune->point[i]->refused) alive[count++] = tune->point[i];
-    for (uint32_t rung = 0; good && rung < RUNGS && count && (rung == 0 || !tune_late(tune)); rung++) {
+    for (uint32_t rung = 0; rung < RUNGS && count && (rung == 0 || !tune_late(tune)); rung++) {
         if (tune->plan.rung[rung] < count) count = tune->plan.rung[rung];
         if (count == 0) break;
         struct tune_work own = {&tune->point[0], 1, 0, seeds[rung], false, 0, "runs"};
         struct tune_work work = {alive, count, 0, seeds[rung], false, limit, "runs"};
-        good = tune_evaluate(tune, &own) && tune_evaluate(tune, &work);
-        if (!good) break;
+        if (!tune_evaluate(tune, &own) || !tune_evaluate(tune, &work)) return false;
         tune_score(tune, tune->point[0], seeds[rung]);
         for (uint32_t i = 0; i < count; i++)
             tune_score(tune, alive[i], seeds[rung]);
@@ -158,8 +156,7 @@ static bool run_rungs(struct tune *tune)
                           seeds[rung]);
         tune->rungs = rung + 1;
     }
-    free(alive);
-    return good;
+    return true;
 }
 
 /* --- the whole --- */
@@ -250,11 +247,11 @@ bool tune_search(struct tune *tune)
 
     tune->begun_ns = clock_now_ns();
     tune->robustness = tune->robustness_mean = NAN;
-    if (!tune_add(tune, &own)) return study_fail(tune->error, "not enough memory");
+    tune_add(tune, &own);
     struct tune_work first = {&tune->point[0], 1, 0, 1, false, 0, "runs"};
     if (!tune_evaluate(tune, &first)) return false;
     if (!goal_met(tune)) return false;
-    if (!draw_all(tune, tune->plan.drawn + 1)) return study_fail(tune->error, "not enough memory");
+    draw_all(tune, tune->plan.drawn + 1);
     if (!run_rungs(tune)) return false;
     tune_sense(tune);
     if (!tune_polish(tune) || !tune_prune(tune) || !tune_judge(tune) || !tune_probe(tune)) return false;
@@ -284,6 +281,7 @@ bool tune_open(struct tune *tune)
 {
     const struct fabric_with as_is = {.judge = plant_judge_nic};
 
+    arena_init_or_end(&tune->arena, 0);
     if (fabric_load_with(tune->path, tune->text, &as_is, &tune->fabric, &tune->error->loader) != 0) return false;
     if (tune->runs == 0) tune->runs = tune->robust ? 1500 : 600;
     if (tune->fabric->jobs == 0)
@@ -293,25 +291,11 @@ bool tune_open(struct tune *tune)
     return scenarios_make(tune) && tune_budget(tune);
 }
 
-static void release_point(const struct tune *tune, struct tune_point *point)
-{
-    for (uint32_t i = 0; point->row && i < tune->scenarios * TUNE_SEEDS; i++) {
-        if (point->row[i]) row_release(point->row[i]);
-        free(point->row[i]);
-    }
-    free(point->row);
-    free(point);
-}
-
 void tune_release(struct tune *tune)
 {
-    for (uint32_t i = 0; i < tune->points; i++)
-        release_point(tune, tune->point[i]);
-    free(tune->point);
-    for (uint32_t i = 0; tune->scenario && i < tune->scenarios; i++)
-        free(tune->scenario[i].jobs);
-    free(tune->scenario);
-    free(tune->under);
-    free(tune->errors_own);
+    for (uint32_t p = 0; p < tune->points; p++)
+        for (uint32_t i = 0; tune->point[p]->row && i < tune->scenarios * TUNE_SEEDS; i++)
+            if (tune->point[p]->row[i]) row_release(tune->point[p]->row[i]);
     fabric_free(tune->fabric);
+    arena_release(&tune->arena);
 }

@@ -145,6 +145,7 @@ struct tune {
 
     /* Found: tune_open(). */
     struct fabric *fabric; /* as the file has it */
+    struct arena arena;    /* of what is made: without memory the process ends */
     char goal_class_word[TUNE_TEXT];
     uint32_t goal_class; /* FABRIC_NONE: of all */
     struct tune_parameter parameter[TUNE_PARAMETERS];

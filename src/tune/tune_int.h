@@ -67,8 +67,8 @@ bool tune_late(struct tune *tune); /* --time is over */
  * to - 1. */
 struct tune_interval tune_compare(const struct tune *tune, const struct tune_point *point, uint32_t scenario,
                                   enum tune_goal what, uint32_t from, uint32_t to);
-double tune_bounded(double ratio);                                              /* log(cost) as one of several counts */
-struct tune_point *tune_add(struct tune *tune, const struct tune_point *point); /* NULL: no memory */
+double tune_bounded(double ratio); /* log(cost) as one of several counts */
+struct tune_point *tune_add(struct tune *tune, const struct tune_point *point);
 
 /* polish.c, judge.c, sensitivity.c, why.c */
 bool tune_polish(struct tune *tune);

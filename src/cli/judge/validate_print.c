@@ -145,9 +145,7 @@ void validate_print_text(const struct validate *validate, bool quiet, FILE *out)
         if (quiet && (row->verdict == VALIDATE_PASS || row->verdict == VALIDATE_SKIPPED)) continue;
         if (validate_tests[row->test].phase != phase) {
             phase = validate_tests[row->test].phase;
-            text_colour(out, &style, TEXT_BOLD);
-            fprintf(out, "Phase %d, %s", phase, validate_phase_names[phase]);
-            text_colour(out, &style, TEXT_PLAIN);
+            text_in(out, &style, TEXT_BOLD, "Phase %d, %s", phase, validate_phase_names[phase]);
             fputc('\n', out);
         }
         print_row(row, &style, out);

@@ -98,9 +98,7 @@ static void print_text(const struct weeks *weeks, const struct fabric *fabric, F
     fprintf(out, "%s failures, %s of them stop the job", figure(weeks->failures, one), figure(weeks->stops, two));
     if (weeks->between_stops_s > 0) fprintf(out, ", one every %s hours", figure(weeks->between_stops_s / 3600, one));
     fprintf(out, "; writing checkpoints takes %s GPU-hours\n", figure(gpu_hours(weeks, weeks->writing_s), one));
-    text_colour(out, &style, TEXT_BOLD);
-    fprintf(out, "useful: %.3f%% of the time", weeks->useful * 100);
-    text_colour(out, &style, TEXT_PLAIN);
+    text_in(out, &style, TEXT_BOLD, "useful: %.3f%% of the time", weeks->useful * 100);
     fprintf(out, " (95%% of such weeks: %.3f%% to %.3f%%); lost: %s of %s GPU-hours", weeks->useful_least * 100,
             weeks->useful_most * 100, figure(weeks->gpu_hours_lost, one), figure(weeks->gpu_hours, two));
     fprintf(out, " (%s to %s)\n", figure(weeks->lost_least, one), figure(weeks->lost_most, two));

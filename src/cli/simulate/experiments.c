@@ -168,9 +168,7 @@ static void print_experiment(FILE *out, const struct settings *settings, const s
     struct table table;
     char measured[CELL], half[CELL], limit[48];
 
-    text_colour(out, &style, TEXT_BOLD);
-    fprintf(out, "%s  %s\n", experiment->id, experiment->title);
-    text_colour(out, &style, TEXT_PLAIN);
+    text_in(out, &style, TEXT_BOLD, "%s  %s\n", experiment->id, experiment->title);
     TABLE_BEGIN(&table, LEFT("what", .min_width = 24), RIGHT("published"), RIGHT("measured"),
                 RIGHT("+-95%", .optional = true), RIGHT("tolerance"), LEFT("verdict"));
     for (uint32_t i = 0; i < experiment->measures; i++) {

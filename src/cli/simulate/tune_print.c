@@ -18,9 +18,7 @@
 static void heading(FILE *out, const struct text_style *style, const char *text)
 {
     fputc('\n', out);
-    text_colour(out, style, TEXT_BOLD);
-    fputs(text, out);
-    text_colour(out, style, TEXT_PLAIN);
+    text_in(out, style, TEXT_BOLD, "%s", text);
     fputc('\n', out);
 }
 

@@ -178,9 +178,7 @@ void sim_text_verdict(FILE *out, const struct sim_report *report, const struct s
     uint32_t causes = 0;
 
     if (judged && judged->outcomes.count + judged->diagnose.findings) {
-        text_colour(out, &options->style, TEXT_BOLD);
-        fputs("\nVERDICT\n", out);
-        text_colour(out, &options->style, TEXT_PLAIN);
+        text_heading(out, &options->style, "VERDICT");
         print_outcomes(out, judged, &options->style);
         for (uint32_t i = 0; i < judged->diagnose.findings; i++)
             if (judged->diagnose.finding[i].consequence_of == EVIDENCE_NONE && causes++ < CAUSES_SHOWN)
