@@ -84,6 +84,9 @@ __attribute__((format(printf, 5, 6))) void validate_tell(struct validate_case *o
                                                          ...);
 __attribute__((format(printf, 3, 4))) void validate_skip(struct validate_case *of, const char *subject, const char *why,
                                                          ...);
+/* The same where something is lacking; answers `lacking`. */
+__attribute__((format(printf, 4, 5))) bool validate_skip_if(struct validate_case *of, bool lacking, const char *subject,
+                                                            const char *why, ...);
 /* The same with the finding's value, which a baseline may keep. */
 __attribute__((format(printf, 3, 4))) void validate_leave(struct validate_case *of,
                                                           const struct validate_finding *finding, const char *why, ...);

@@ -58,10 +58,9 @@ bool failures_choose(struct validate_case *of, ps_t length, struct failures *ret
 
     *ret = (struct failures){.length = length, .converge = fabric->converge.on ? fabric->converge : usual};
     take_ranks(of, ret);
-    if (ret->ranks < 2 || !fabric_reaches(fabric, ret->rank[0], ret->rank[1])) {
-        validate_skip(of, "", "no two hosts reach each other over a switch");
+    if (validate_skip_if(of, ret->ranks < 2 || !fabric_reaches(fabric, ret->rank[0], ret->rank[1]), "",
+                         "no two hosts reach each other over a switch"))
         return false;
-    }
     uint64_t rate = fabric->port[fabric->endpoint[ret->rank[0]].port].rate_bps;
     ret->bytes = rate / 8 / (PS_S / PS_US) * (length / PS_US);
     take_parts(fabric, ret);

@@ -247,16 +247,33 @@ void validate_tell(struct validate_case *of, enum validate_verdict verdict, cons
     put_row(of, &told, subject, formula, text);
 }
 
-void validate_skip(struct validate_case *of, const char *subject, const char *why, ...)
+__attribute__((format(printf, 3, 0))) static void put_skipped(struct validate_case *of, const char *subject,
+                                                              const char *why, va_list arguments)
 {
     const struct verdict told = {.verdict = VALIDATE_SKIPPED, .value = NAN, .limit = NAN};
     char text[VALIDATE_TEXT];
+
+    vsnprintf(text, sizeof text, why, arguments);
+    put_row(of, &told, subject, "", text);
+}
+
+void validate_skip(struct validate_case *of, const char *subject, const char *why, ...)
+{
     va_list arguments;
 
     va_start(arguments, why);
-    vsnprintf(text, sizeof text, why, arguments);
+    put_skipped(of, subject, why, arguments);
     va_end(arguments);
-    put_row(of, &told, subject, "", text);
+}
+
+bool validate_skip_if(struct validate_case *of, bool lacking, const char *subject, const char *why, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, why);
+    if (lacking) put_skipped(of, subject, why, arguments);
+    va_end(arguments);
+    return lacking;
 }
 
 void validate_leave(struct validate_case *of, const struct validate_finding *finding, const char *why, ...)

@@ -53,10 +53,7 @@ static void judge_diff(struct validate_case *of)
     struct fabric_places *here = NULL, *there = NULL;
     char why[VALIDATE_TEXT] = "";
 
-    if (plan->approved == NULL) {
-        validate_skip(of, subject, "no approved file is named: --approved FABRIC");
-        return;
-    }
+    if (validate_skip_if(of, plan->approved == NULL, subject, "no approved file is named: --approved FABRIC")) return;
     bool enough = fabric_places_open(of->fabric, plan->text, &here) == 0 &&
                   fabric_places_open(plan->approved, plan->approved_text, &there) == 0;
     struct diff diff = {.approved = {.fabric = plan->approved, .places = there},
@@ -99,11 +96,9 @@ void versions_judge(struct validate_case *of)
                                 version ? version : "is not said", approved->version[part][0]);
         }
     }
-    if (asked == 0) {
-        validate_skip(of, "versions installed and approved",
-                      "no version is approved; say roles: {leaf: {approved: {nos: ...}}}");
+    if (validate_skip_if(of, asked == 0, "versions installed and approved",
+                         "no version is approved; say roles: {leaf: {approved: {nos: ...}}}"))
         return;
-    }
     JUDGE(of, .subject = "parts without an approved version", .criterion = CRITERION_UNAPPROVED, .value = wrong,
           .why = why);
 }

@@ -114,10 +114,8 @@ void test_idle_counters(struct validate_case *of)
     struct endpoint_pair pair;
     struct variant variant = {0};
 
-    if (choose_distances(of->fabric, &pair, 1) == 0) {
-        validate_skip(of, subject, "no two hosts reach each other");
+    if (validate_skip_if(of, choose_distances(of->fabric, &pair, 1) == 0, subject, "no two hosts reach each other"))
         return;
-    }
     const char *jobs =
         case_text(of, "[{flows: \"%s %s 64B 20ms\"}]", case_endpoint(of, pair.src), case_endpoint(of, pair.dst));
     if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, IDLE_PS)) return;
@@ -176,10 +174,8 @@ static void judge_drops(struct validate_case *of, const struct variant *variant,
 {
     struct variant_counts counts = variant_count(variant);
 
-    if (!of->fabric->classes[choose_class(of->fabric)].lossless) {
-        validate_skip(of, subject, "no class is lossless");
+    if (validate_skip_if(of, !of->fabric->classes[choose_class(of->fabric)].lossless, subject, "no class is lossless"))
         return;
-    }
     JUDGE(of, .subject = subject, .criterion = CRITERION_DROPS, .value = (double)(counts.drops + counts.lost),
           .why = "packets of a lossless class are lost");
 }

@@ -161,18 +161,11 @@ void test_ecn(struct validate_case *of)
     uint32_t reached;
 
     choose_ranks(of, SENDERS + 1, &reached);
-    if (reached <= SENDERS) {
-        validate_skip(of, "", "fewer than three endpoints reach each other");
+    if (validate_skip_if(of, reached <= SENDERS, "", "fewer than three endpoints reach each other")) return;
+    if (validate_skip_if(of, !is_roce(of->fabric), "", "the queue is held by adapters of RoCE; this is %s",
+                         fabric_system(of->fabric)->title))
         return;
-    }
-    if (!is_roce(of->fabric)) {
-        validate_skip(of, "", "the queue is held by adapters of RoCE; this is %s", fabric_system(of->fabric)->title);
-        return;
-    }
-    if (ecn == NULL || !ecn->on) {
-        validate_skip(of, "", "the queue to the first endpoint does not mark");
-        return;
-    }
+    if (validate_skip_if(of, ecn == NULL || !ecn->on, "", "the queue to the first endpoint does not mark")) return;
     double min = (double)ecn->min_bytes, between = (double)ecn->max_bytes - min;
     const double depth[] = {0.5 * min,
                             min + 0.25 * between,
@@ -288,11 +281,10 @@ static void judge_convergence(struct validate_case *of, struct variant *variant,
     times = (double)criteria->value[CRITERION_CONVERGENCE] / 1e6;
     const char *subject = case_text(of, "%u flows, then %u: until both halves are within %g %% of the fair share",
                                     flows / 2, flows, allowed * 100);
-    if (base * times > (double)longest[of->plan->level]) {
-        validate_skip(of, subject, "the preset takes about %s (%.200s): longer than a %s run looks",
-                      case_number(of, VALIDATE_TIME, base * times), words, validate_level_names[of->plan->level]);
+    if (validate_skip_if(of, base * times > (double)longest[of->plan->level], subject,
+                         "the preset takes about %s (%.200s): longer than a %s run looks",
+                         case_number(of, VALIDATE_TIME, base * times), words, validate_level_names[of->plan->level]))
         return;
-    }
     struct shares shares = watch_shares(variant, flows, begin, (ps_t)(base * times), allowed);
     const char *why = case_text(of, "the halves are %.0f %% from their fair share at the end", shares.away * 100);
     JUDGE(of, .subject = subject, .criterion = CRITERION_CONVERGENCE, .unit = VALIDATE_TIME,
@@ -312,20 +304,17 @@ void test_convergence(struct validate_case *of)
     struct variant variant = {0};
     const char *name = "", *jobs = "[{flows: \"";
 
-    if (strcmp(fabric->nic[fabric->endpoint[0].nic].congestion, "none") == 0) {
-        validate_skip(of, subject, "the adapters have no congestion control");
+    if (validate_skip_if(of, strcmp(fabric->nic[fabric->endpoint[0].nic].congestion, "none") == 0, subject,
+                         "the adapters have no congestion control"))
         return;
-    }
     const char *to = case_endpoint(of, 0);
     for (uint32_t e = fabric->endpoints; e-- > 1 && flows < 2 * half;) {
         if (fabric->endpoint[e].host == fabric->endpoint[0].host || !fabric_reaches(fabric, e, 0)) continue;
         name = case_endpoint(of, e);
         jobs = case_text(of, "%s%s %s 1TB%s\\n", jobs, name, to, flows++ < half ? "" : " 10ms");
     }
-    if (flows < 2 * half) {
-        validate_skip(of, subject, "fewer than %u other adapters can send to the first", 2 * half);
+    if (validate_skip_if(of, flows < 2 * half, subject, "fewer than %u other adapters can send to the first", 2 * half))
         return;
-    }
     /* a message for its closed form alone: it never begins */
     jobs = case_text(of, "%s%s %s 64B 1000s\"}]", jobs, name, to);
     if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, begin)) return;
@@ -362,11 +351,9 @@ void test_microbursts(struct validate_case *of)
     choose_ranks(of, RANKS_MOST, &count);
     if (senders == 0) senders = 8;
     if (senders > count - 1) senders = count - 1;
-    if (!of->fabric->classes[choose_class(of->fabric)].lossless || senders < 2) {
-        validate_skip(of, "", "%s",
-                      senders < 2 ? "fewer than three endpoints reach each other" : "no class is lossless");
+    if (validate_skip_if(of, !of->fabric->classes[choose_class(of->fabric)].lossless || senders < 2, "", "%s",
+                         senders < 2 ? "fewer than three endpoints reach each other" : "no class is lossless"))
         return;
-    }
     for (uint32_t i = 0; i < BURSTS && (pause == BURSTS || mark == BURSTS); i++) {
         struct variant variant = {0};
         if (!variant_open(of, "a burst", incast_jobs(of, senders, sizes[i]), &variant, NULL)) return;

@@ -27,10 +27,8 @@ static double payload_share(struct validate_case *of, const char *subject)
     struct variant variant = {0};
     double share = 0;
 
-    if (choose_distances(of->fabric, &pair, 1) == 0) {
-        validate_skip(of, subject, "no two hosts reach each other");
+    if (validate_skip_if(of, choose_distances(of->fabric, &pair, 1) == 0, subject, "no two hosts reach each other"))
         return 0;
-    }
     const char *src = case_endpoint(of, pair.src), *dst = case_endpoint(of, pair.dst);
     const char *jobs = case_text(of, "[{flows: \"%s %s 1MB 1ms\\n%s %s 4MB 1ms\"}]", src, dst, src, dst);
     if (!variant_open(of, subject, jobs, &variant, NULL) || !variant_run(of, subject, &variant, 1)) return 0;
@@ -199,10 +197,9 @@ static void judge_incast(struct validate_case *of, const struct fan_ins *seen, d
           .base = line, .of = "payload rate of the receiver's line",
           .why = "senders are held back for longer than the queue lasts: congestion control cuts too deep or recovers "
                  "too slowly");
-    if (!has_control(of->fabric)) {
-        validate_skip(of, "pauses beyond the receiver's leaf", "the adapters have no congestion control");
+    if (validate_skip_if(of, !has_control(of->fabric), "pauses beyond the receiver's leaf",
+                         "the adapters have no congestion control"))
         return;
-    }
     if (seen->spread_port != FABRIC_NONE) port = case_port(of, seen->spread_port);
     subject = case_text(of, "%s: share of time that a port beyond the receiver's leaf is paused", senders);
     if (seen->spread > 0) subject = case_text(of, "%s, most with %u", subject, seen->spread_at);
@@ -361,10 +358,9 @@ void test_victim(struct validate_case *of)
     struct parties parties;
     uint32_t worst = 0;
 
-    if (!choose_parties(of->fabric, &parties)) {
-        validate_skip(of, "", "too few hosts for an incast and a flow beside it");
+    if (validate_skip_if(of, !choose_parties(of->fabric, &parties), "",
+                         "too few hosts for an incast and a flow beside it"))
         return;
-    }
     if (!victim_rates(of, write_parties(of, &parties, false), parties.victims, before) ||
         !victim_rates(of, write_parties(of, &parties, true), parties.victims, beside))
         return;

@@ -80,10 +80,7 @@ static void judge_cnp(struct validate_case *of, const struct variant *variant)
 
     for (uint32_t i = 0; i < variant->result.nics; i++)
         if (variant->result.nic[i].counters) sent += variant->result.nic[i].counters->np_cnp_sent;
-    if (sent == 0) {
-        validate_skip(of, subject, "no CNP was sent");
-        return;
-    }
+    if (validate_skip_if(of, sent == 0, subject, "no CNP was sent")) return;
     uint32_t class = nic->cnp_class == FABRIC_NONE ? choose_class(fabric) : nic->cnp_class;
     for (uint32_t i = 0; i < variant->result.ports; i++) {
         const struct sim_port *port = &variant->result.port[i];
@@ -141,19 +138,14 @@ static void judge_beside(struct validate_case *of, const struct variant *alone, 
 {
     struct variant beside = {0};
 
-    if (isnan(variant_p99(alone, 0))) {
-        validate_skip(of, "RDMA beside other traffic", "no flow of it begins in the time of a %s run",
-                      validate_level_names[of->plan->level]);
+    if (validate_skip_if(of, isnan(variant_p99(alone, 0)), "RDMA beside other traffic",
+                         "no flow of it begins in the time of a %s run", validate_level_names[of->plan->level]))
         return;
-    }
     if (isinf(variant_p99(alone, 0))) {
         validate_tell(of, VALIDATE_FAIL, "RDMA flows alone", "99 of 100 complete within 100 ms", "they do not");
         return;
     }
-    if (others->jobs[0] == '\0') {
-        validate_skip(of, "RDMA beside other traffic", "there is no other class");
-        return;
-    }
+    if (validate_skip_if(of, others->jobs[0] == '\0', "RDMA beside other traffic", "there is no other class")) return;
     if (run_jobs(of, case_text(of, "[%s%s]", rdma, others->jobs), &beside)) {
         judge_p99(of, variant_p99(alone, 0), variant_p99(&beside, 0), count, others->words);
         variant_close(&beside);
@@ -167,10 +159,7 @@ void test_mixed(struct validate_case *of)
     const char *ranks = choose_ranks(of, RANKS_MOST, &count);
     struct variant run = {0};
 
-    if (count < 3) {
-        validate_skip(of, "", "fewer than three endpoints reach each other");
-        return;
-    }
+    if (validate_skip_if(of, count < 3, "", "fewer than three endpoints reach each other")) return;
     const char *until = case_text(of, "%uus", flows_us[of->plan->level] * RANKS_MOST / count);
     const char *rdma = case_text(
         of,

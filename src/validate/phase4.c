@@ -80,10 +80,8 @@ void test_collectives(struct validate_case *of)
     static const uint32_t counts[VALIDATE_LEVELS] = {1, 2, 3};
     const char *ranks;
 
-    if (of->fabric->gpus < 2 || of->fabric->hosts < 2) {
-        validate_skip(of, "", "the fabric has no GPUs in two hosts");
+    if (validate_skip_if(of, of->fabric->gpus < 2 || of->fabric->hosts < 2, "", "the fabric has no GPUs in two hosts"))
         return;
-    }
     uint64_t least = PART_BYTES * choose_gpus(of, &ranks);
     if (least < LEAST_BYTES) least = LEAST_BYTES;
     for (uint32_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
@@ -173,10 +171,8 @@ void test_training(struct validate_case *of)
 {
     uint32_t count = 0;
 
-    if (of->fabric->gpus < 2 || of->fabric->hosts < 2) {
-        validate_skip(of, "", "the fabric has no GPUs in two hosts");
+    if (validate_skip_if(of, of->fabric->gpus < 2 || of->fabric->hosts < 2, "", "the fabric has no GPUs in two hosts"))
         return;
-    }
     for (uint32_t j = 0; j < of->fabric->jobs && of->plan->level != VALIDATE_QUICK; j++) {
         struct variant variant = {0};
         const char *name = of->fabric->job[j].name;
@@ -229,10 +225,9 @@ void test_tenants(struct validate_case *of)
     struct tenants tenants;
 
     choose_tenants(of->fabric, &tenants);
-    if (tenants.count[0] < 2 || tenants.count[1] < 2 || of->fabric->hosts < 4) {
-        validate_skip(of, "", "fewer than four hosts that reach each other");
+    if (validate_skip_if(of, tenants.count[0] < 2 || tenants.count[1] < 2 || of->fabric->hosts < 4, "",
+                         "fewer than four hosts that reach each other"))
         return;
-    }
     for (int t = 0; t < 2; t++) {
         double time[2] = {0, 0};
         job[t] = case_text(of, "{name: tenant%d, all-to-all: pairwise, size: %s, ranks: %s}", t, size,

@@ -128,10 +128,7 @@ static void test_each(struct validate_case *of, enum each_what what)
     const char *noun = each_names[what];
     struct failures failures;
 
-    if (counted.all == 0) {
-        validate_skip(of, "", "the fabric has no %s", noun);
-        return;
-    }
+    if (validate_skip_if(of, counted.all == 0, "", "the fabric has no %s", noun)) return;
     if (counted.with_path < counted.all)
         validate_skip(of, "", "%u of %u: an adapter hangs on that %s alone, and what needs it cannot go on",
                       counted.all - counted.with_path, counted.all, noun);

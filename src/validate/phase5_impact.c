@@ -102,10 +102,8 @@ void test_impact(struct validate_case *of)
     struct variant variant;
 
     if (!failures_choose(of, lengths[of->plan->level], &failures)) return;
-    if (failures.spine == FABRIC_NONE) {
-        validate_skip(of, "", "no switch can go without an adapter being cut off");
+    if (validate_skip_if(of, failures.spine == FABRIC_NONE, "", "no switch can go without an adapter being cut off"))
         return;
-    }
     if (!steady_iterations(of, &failures, &steady)) return;
     ps_t at = BEFORE * (ps_t)steady.time[0], ahead = ps_add(failures_routes_ps(&failures), DOWN_PS);
     uint32_t count = BEFORE + (uint32_t)((double)ps_add(2 * ahead, DOWN_PS) / steady.time[0]) + 2;

@@ -102,10 +102,9 @@ static void run_storm(struct validate_case *of, const struct failures *failures,
     struct variant variant;
     ps_t at = base / 4, lasts = fabric_watchdog_runs(watchdog) ? 2 * (watchdog->poll_ps + watchdog->detect_ps) : PS_S;
 
-    if (fabric->system != FABRIC_ROCEV2 || !class->lossless) {
-        validate_skip(of, "NIC storm", "no class of this fabric is paused");
+    if (validate_skip_if(of, fabric->system != FABRIC_ROCEV2 || !class->lossless, "NIC storm",
+                         "no class of this fabric is paused"))
         return;
-    }
     const char *fault = case_text(of, "pause %.90s priority %u at %lluns for %lluns",
                                   case_endpoint(of, failures->rank[0]), class->priority, in_ns(at), in_ns(lasts));
     ps_t until = at + lasts + watchdog->poll_ps + 2 * watchdog->restore_ps + 10 * PS_MS;
@@ -125,10 +124,8 @@ static void run_slow(struct validate_case *of, const struct failures *failures, 
     uint64_t rate = of->fabric->port[of->fabric->endpoint[failures->rank[0]].port].rate_bps;
     struct variant variant;
 
-    if (of->fabric->system != FABRIC_ROCEV2) {
-        validate_skip(of, "slow receiver", "no class of this fabric is paused");
+    if (validate_skip_if(of, of->fabric->system != FABRIC_ROCEV2, "slow receiver", "no class of this fabric is paused"))
         return;
-    }
     const char *fault = case_text(of, "receive %.90s rate %lluM at %lluns", case_endpoint(of, failures->rank[0]),
                                   (unsigned long long)(rate / 4 / 1000000), in_ns(base / 4));
     if (!failures_run(of, "slow receiver", failures, jobs, &fault, 1, LONGEST_PS, &variant)) return;
@@ -172,10 +169,7 @@ void test_bad_host(struct validate_case *of)
     ps_t base = PS_NEVER;
 
     if (!failures_choose(of, lengths[of->plan->level], &failures)) return;
-    if (failures.ranks < ENOUGH_RANKS) {
-        validate_skip(of, "", "there are no two hosts besides the bad one");
-        return;
-    }
+    if (validate_skip_if(of, failures.ranks < ENOUGH_RANKS, "", "there are no two hosts besides the bad one")) return;
     const char *jobs = write_jobs(of, &failures, 0);
     if (failures_run(of, "with a good host", &failures, jobs, NULL, 0, LONGEST_PS, &variant)) {
         base = others_time(&variant);

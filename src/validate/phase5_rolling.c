@@ -189,10 +189,7 @@ static void run_rolling(struct validate_case *of, const struct failures *failure
         variant_close(&variant);
         if ((lost == 0 && !isnan(steady)) || rolling->count == 1) break; /* else: as long as the update */
     }
-    if (isnan(steady)) {
-        validate_skip(of, name, "no flow begins in that time");
-        return;
-    }
+    if (validate_skip_if(of, isnan(steady), name, "no flow begins in that time")) return;
     if (isinf(steady)) {
         validate_tell(of, VALIDATE_FAIL, "without a drain", "every flow completes", "some do not");
         return;

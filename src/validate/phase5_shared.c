@@ -153,10 +153,8 @@ void test_sites(struct validate_case *of)
     struct endpoint_pair pair;
     struct variant variant;
 
-    if (!far_pair(of->fabric, &pair)) {
-        validate_skip(of, "", "no link of 10 km (50 us) or more: this is one site");
+    if (validate_skip_if(of, !far_pair(of->fabric, &pair), "", "no link of 10 km (50 us) or more: this is one site"))
         return;
-    }
     if (!failures_choose(of, 5 * PS_MS, &failures)) return;
     const char *jobs = case_text(of, "[{flows: \"%s %s %lluB\"}]", case_endpoint(of, pair.src),
                                  case_endpoint(of, pair.dst), (unsigned long long)failures.bytes);

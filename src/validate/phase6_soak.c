@@ -58,13 +58,11 @@ static void judge_memory(struct validate_case *of, const struct soak *soak)
 {
     double more = (double)soak->bytes - (double)soak->warm_bytes - SLACK_BYTES;
 
-    if (soak->bytes == 0 || soak->rounds < ROUNDS_LEAST) {
-        validate_skip(of, "memory",
-                      soak->bytes ? "%u rounds are too few to see whether memory grows: a longer --soak"
-                                  : "after %u rounds: the allocator of this build does not count",
-                      soak->rounds);
+    if (validate_skip_if(of, soak->bytes == 0 || soak->rounds < ROUNDS_LEAST, "memory",
+                         soak->bytes ? "%u rounds are too few to see whether memory grows: a longer --soak"
+                                     : "after %u rounds: the allocator of this build does not count",
+                         soak->rounds))
         return;
-    }
     const char *subject =
         case_text(of, "memory held after %u rounds beyond that after %u and 256 KiB, for an hour of such rounds",
                   soak->rounds, WARM_ROUNDS);
@@ -79,10 +77,7 @@ void test_soak(struct validate_case *of)
     struct soak soak = {.least = PS_NEVER};
     struct failures failures;
 
-    if (of->plan->soak_ps == 0) {
-        validate_skip(of, "soak", "no time was given: --soak 10s");
-        return;
-    }
+    if (validate_skip_if(of, of->plan->soak_ps == 0, "soak", "no time was given: --soak 10s")) return;
     if (!failures_choose(of, PS_MS, &failures)) return;
     const char *jobs = failures_jobs(of, &failures);
     while (soak.ran < of->plan->soak_ps && run_round(of, subject, jobs, &soak))

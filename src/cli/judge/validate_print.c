@@ -44,11 +44,9 @@ static void print_wrapped(const char *text, const struct text_style *style, FILE
     size_t length = 0;
     FILE *to = open_memstream(&plain, &length);
 
-    if (to) text_outside(to, style, text);
-    if (to && fclose(to) == 0)
-        text_wrap(out, style, INDENT, INDENT + 2, plain);
-    else
-        fputs("(not enough memory)\n", out);
+    text_outside(to, style, text);
+    fclose(to);
+    text_wrap(out, style, INDENT, INDENT + 2, plain);
     free(plain);
 }
 

@@ -77,7 +77,7 @@ static int by_value(const void *a, const void *b, void *context)
     return left > right ? -1 : left < right ? 1 : strcmp(one->name, two->name);
 }
 
-static bool compare(struct top *top)
+static void compare(struct top *top)
 {
     struct shown *shown = realloc(top->shown, (top->now.rows + 1u) * sizeof *shown);
 
@@ -92,7 +92,6 @@ static bool compare(struct top *top)
                                          [TOP_QUEUE] = now->queue_bytes}};
     }
     qsort_r(shown, top->now.rows, sizeof *shown, by_value, &top->sort);
-    return true;
 }
 
 static void print_row(const struct shown *shown, ps_t span, int name_width, const char *begin, FILE *out)
@@ -150,10 +149,8 @@ static bool sample_source(struct top *top, top_source *source, void *context, in
         utf8_clean(top->now.row[i].name, wide);
     if (*ret_status != CLI_GO) return false;
     *ret_status = CLI_DONE;
-    if (compare(top)) return true;
-    cli_error("not enough memory");
-    *ret_status = CLI_WRONG;
-    return false;
+    compare(top);
+    return true;
 }
 
 /* False: to end. */

@@ -36,7 +36,6 @@ struct one {
 struct all {
     struct one *one;
     unsigned count;
-    bool no_memory;
 };
 
 static void ask(const char *path, struct one *ret)
@@ -115,11 +114,6 @@ int up_list(bool json, FILE *out)
     struct all all = {0};
 
     up_each(add, &all);
-    if (all.no_memory) {
-        cli_error("up: not enough memory");
-        free(all.one);
-        return CLI_WRONG;
-    }
     if (all.count) qsort(all.one, all.count, sizeof *all.one, by_name);
     if (json)
         print_json(&all, out);

@@ -118,18 +118,15 @@ static bool any_point(const struct sweep *sweep)
     return false;
 }
 
-/* Of each point; false after a message. */
-static bool summarise(struct settings *settings)
+/* Of each point. */
+static void summarise(struct settings *settings)
 {
     const struct sweep *sweep = &settings->sweep;
     struct row_summary *summary = calloc(sweep->points, sizeof *summary);
 
     settings->view.summary = summary;
-    for (uint32_t p = 0; summary && p < sweep->points; p++)
-        if (sweep_has(sweep, p) && !row_summarise(&sweep->row[p * sweep->seeds], sweep->seeds, &summary[p]))
-            summary = NULL;
-    if (summary == NULL) cli_error("not enough memory");
-    return summary != NULL;
+    for (uint32_t p = 0; p < sweep->points; p++)
+        if (sweep_has(sweep, p)) row_summarise(&sweep->row[p * sweep->seeds], sweep->seeds, &summary[p]);
 }
 
 static int report(struct settings *settings, FILE *out)
@@ -181,7 +178,8 @@ static int run(struct settings *settings, FILE *out)
         bool whole = sweep_run(sweep);
         settings->view.partial = !whole && cli_stopped && any_point(sweep);
         if (whole || settings->view.partial) {
-            if (!settings->many || summarise(settings)) status = report(settings, out);
+            if (settings->many) summarise(settings);
+            status = report(settings, out);
             if (whole && settings->out && !sweep->quiet) cli_study_rows(&sweep->rows, settings->out, noun);
         }
         if (!whole && cli_stopped) {

@@ -134,10 +134,9 @@ void live_hold(struct validate_case *of, struct validate_finding *finding, struc
         return;
     }
     finding->excuse = live_unsteady(of, &figures->steady);
-    if (finding->excuse && of->plan->signer) {
-        validate_skip(of, finding->subject, "%s; its figure is not kept", finding->excuse);
+    if (validate_skip_if(of, finding->excuse && of->plan->signer, finding->subject, "%s; its figure is not kept",
+                         finding->excuse))
         return;
-    }
     finding->value = median(figures);
     if (!useless) base = baseline_figure(baseline->live, baseline->lives, finding);
     finding->why = "it was better when the baseline was signed: another version of rocelab, a slower processor clock, "
@@ -153,10 +152,9 @@ void live_hold_program(struct validate_case *of, const struct live_program *prog
     const char *subject = case_text(of, "%.200s: %s%s", live_pair_name(of, program, program->many),
                                     time ? "latency" : "bandwidth", live_runs_text(of));
 
-    if (of->plan->live_fault && useless) {
-        validate_skip(of, subject, "with --fault it is only held against a baseline; %.250s", useless);
+    if (validate_skip_if(of, of->plan->live_fault && useless, subject,
+                         "with --fault it is only held against a baseline; %.250s", useless))
         return;
-    }
     for (uint32_t tried = 0; live_more(of, &figures, tried) && live_wait_idle(&figures); tried++) {
         struct live_pair pair = {.program = program, .fault = of->plan->live_fault};
         const char *wrong = live_pair_try(&pair);

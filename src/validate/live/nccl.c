@@ -397,13 +397,12 @@ void test_live_collectives(struct validate_case *of)
     char why[LINE] = "";
     uint32_t gpus = count_gpus(why);
 
-    if (gpus == 0) {
-        validate_skip(of, "nccl-tests",
-                      "%s; with one, NCCL and nccl-tests they are run here; validate --measured DIR judges outputs of "
-                      "another machine",
-                      why);
+    if (validate_skip_if(
+            of, gpus == 0, "nccl-tests",
+            "%s; with one, NCCL and nccl-tests they are run here; validate --measured DIR judges outputs of "
+            "another machine",
+            why))
         return;
-    }
     for (size_t i = 0; i < sizeof collectives / sizeof collectives[0]; i++) {
         struct launch launch = {.kind = collectives[i].kind, .gpus = gpus};
         if (!find_program(folder, collectives[i].program, launch.path)) {

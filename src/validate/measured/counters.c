@@ -130,16 +130,13 @@ void measured_idle(struct validate_case *of)
     double share = busiest(of);
     uint64_t events = 0, worst = 0;
 
-    if (share < 0) {
-        validate_skip(of, subject,
-                      "no two looks at the bytes of ports: dumps DIR/TIME/DEVICE, ten seconds apart, without jobs");
+    if (validate_skip_if(of, share < 0, subject,
+                         "no two looks at the bytes of ports: dumps DIR/TIME/DEVICE, ten seconds apart, without jobs"))
         return;
-    }
-    if (share > IDLE_SHARE) {
-        validate_skip(of, subject, "the busiest line carried %.1f %% of its rate: dumps without jobs would answer it",
-                      100 * share);
+    if (validate_skip_if(of, share > IDLE_SHARE, subject,
+                         "the busiest line carried %.1f %% of its rate: dumps without jobs would answer it",
+                         100 * share))
         return;
-    }
     for (uint32_t i = 0; i < evidence->values; i++) {
         const struct evidence_value *value = &evidence->value[i];
         if (!is_event(value->counter) || value->looks < 2) continue;
@@ -234,10 +231,7 @@ static void judge_headroom(struct validate_case *of)
         if (!room) room = settings_of(of, port)->pg[prio].headroom_bytes;
         if (peak && room) keep_worst(of, &worst, (double)peak->last / (double)room, false, peak, port);
     }
-    if (!worst.known) {
-        validate_skip(of, subject, "no output has it: show priority-group watermark headroom");
-        return;
-    }
+    if (validate_skip_if(of, !worst.known, subject, "no output has it: show priority-group watermark headroom")) return;
     subject = case_text(of, "headroom used, over what the port has, most at %.100s", worst.name);
     JUDGE(of, .subject = subject, .criterion = CRITERION_HEADROOM, .unit = VALIDATE_RATIO, .value = worst.value,
           .why = "the headroom is too small for this cable and MTU, or the peer does not obey", .source = worst.source);
@@ -279,19 +273,15 @@ static void judge_spread(struct validate_case *of)
 
     EACH_LOSSLESS(of, evidence, port, prio)
     if (is_between_switches(of, port)) take_pauses(of, port, prio, &worst);
-    if (!worst.known) {
-        validate_skip(of, subject,
-                      "no two looks at pauses: show pfc counters (--history), show interface priority-flow-control");
+    if (validate_skip_if(of, !worst.known, subject,
+                         "no two looks at pauses: show pfc counters (--history), show interface priority-flow-control"))
         return;
-    }
     subject = case_text(of, "share of the time that a link between switches is paused, most at %.100s", worst.name);
-    if (worst.bound && worst.value > limit) {
-        validate_skip(of, subject,
-                      "this system counts frames, not time: they allow at most %.3f; SONiC's show pfc counters "
-                      "--history, Cumulus' nv show ... counters qos and ethtool -S have the time",
-                      worst.value);
+    if (validate_skip_if(of, worst.bound && worst.value > limit, subject,
+                         "this system counts frames, not time: they allow at most %.3f; SONiC's show pfc counters "
+                         "--history, Cumulus' nv show ... counters qos and ethtool -S have the time",
+                         worst.value))
         return;
-    }
     JUDGE(of, .subject = subject, .criterion = CRITERION_PAUSE_SPREAD, .unit = VALIDATE_RATIO, .value = worst.value,
           .why = "pauses spread beyond the leaf of who caused them", .source = worst.source);
 }

@@ -219,14 +219,11 @@ static void judge_collective(struct validate_case *of, uint32_t job, const char 
     uint64_t ranks = evidence_get(evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_RANKS);
     const char *subject = case_text(of, "%s of %s over %llu GPUs: bus bandwidth", kind,
                                     case_number(of, VALIDATE_BYTES, (double)bytes), (unsigned long long)ranks);
-    if (bytes < LEAST_BYTES) {
-        validate_skip(of, subject, "messages of 256 MB and more are judged: run it with -e 1G");
+    if (validate_skip_if(of, bytes < LEAST_BYTES, subject, "messages of 256 MB and more are judged: run it with -e 1G"))
         return;
-    }
-    if (ranks < 2 || ranks > of->fabric->gpus) {
-        validate_skip(of, subject, "its ranks are not known, or more than the %u GPUs of the file", of->fabric->gpus);
+    if (validate_skip_if(of, ranks < 2 || ranks > of->fabric->gpus, subject,
+                         "its ranks are not known, or more than the %u GPUs of the file", of->fabric->gpus))
         return;
-    }
     double limit = limit_of(of, subject, kind, bytes, ranks);
     if (limit <= 0) return;
     JUDGE(of, .subject = subject, .criterion = CRITERION_BUSBW, .unit = VALIDATE_RATE, .value = rate->real * 8,

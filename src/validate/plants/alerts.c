@@ -218,11 +218,10 @@ void test_alerts(struct validate_case *of)
     struct failures failures;
 
     if (!plants_traffic(of, &failures)) return;
-    if (of->fabric->ports > most[of->plan->level]) {
-        validate_skip(of, "", "promtool takes minutes for %u ports; up to %u are looked at in a %s run",
-                      of->fabric->ports, most[of->plan->level], validate_level_names[of->plan->level]);
+    if (validate_skip_if(of, of->fabric->ports > most[of->plan->level], "",
+                         "promtool takes minutes for %u ports; up to %u are looked at in a %s run", of->fabric->ports,
+                         most[of->plan->level], validate_level_names[of->plan->level]))
         return;
-    }
     if (mkdtemp(alerts.folder) == NULL) {
         validate_skip(of, "", "no folder in /tmp for promtool: %s", strerror(errno));
         return;
