@@ -15,6 +15,7 @@
 #include "cli/source.h"
 #include "fabric/nics.h"
 #include "fabric/override.h"
+#include "fabric/systems.h"
 #include "plugin/plugin.h"
 
 #define PARAMS_MAX 40
@@ -36,7 +37,7 @@ static char *quoted(const char *text)
     return value;
 }
 
-static bool add_param(char *word, struct fabric_override *ret)
+static bool add_param(char *word, struct fabric_override *ret, struct fabric_param *ret_param)
 {
     static const char before[] = "nics.congestion.";
     char *equals = strchr(word, '=');
@@ -48,12 +49,14 @@ static bool add_param(char *word, struct fabric_override *ret)
     char *path = arena_alloc(&arena, bytes, 1, 1);
     snprintf(path, bytes, "%s%s", before, word);
     *ret = (struct fabric_override){path, equals + 1};
+    *ret_param = (struct fabric_param){.name = word, .value = equals + 1};
     return true;
 }
 
 bool cli_congestion(void *unused, const char *argument)
 {
     static struct fabric_override given[1 + PARAMS_MAX];
+    struct fabric_param param[PARAMS_MAX];
     char real[PATH_MAX];
     uint32_t count = 1;
 
@@ -69,8 +72,11 @@ bool cli_congestion(void *unused, const char *argument)
     given[0] = (struct fabric_override){"nics.congestion", quoted(name)};
     while (rest) {
         if (count == 1 + PARAMS_MAX) return cli_fail("--cc: more than %d parameters", PARAMS_MAX);
-        if (!add_param(strsep(&rest, ","), &given[count++])) return false;
+        if (!add_param(strsep(&rest, ","), &given[count], &param[count - 1])) return false;
+        count++;
     }
+    const struct fabric_nic nic = {.system = FABRIC_ROCEV2, .congestion = name, .param = param, .params = count - 1};
+    if (!cli_congestion_right(&nic)) return false;
     fabric_override_always(given, count);
     return true;
 }

@@ -352,3 +352,13 @@ void cli_source_release(struct cli_source *source)
     free(source->read);
     *source = (struct cli_source){0};
 }
+
+bool cli_congestion_right(const struct fabric_nic *nic)
+{
+    struct fabric_errors errors = {0};
+
+    plant_judge_nic(nic, &errors);
+    for (uint32_t i = 0; i < errors.count; i++)
+        cli_error("--cc: %s", errors.error[i].text);
+    return errors.count == 0;
+}

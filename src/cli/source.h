@@ -51,6 +51,8 @@ bool cli_written(void *to, const char *argument);
 
 /* --cc NAME[,PARAM=VALUE...]: nics.congestion of every file that is loaded from now on; false after a message. */
 bool cli_congestion(void *unused, const char *argument);
+/* By itself, as a file's is judged: in a file that is read with it, its mistakes would be told as the file's. */
+bool cli_congestion_right(const struct fabric_nic *nic);
 
 /* fabric_load_with(), with congestion control judged as the simulator does. */
 int cli_fabric_load(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,

@@ -266,8 +266,20 @@ class Unfit(Plugin):
 
     def test_abi(self):
         said = self.said("const struct rocelab_cc rocelab_cc = {.abi = ROCELAB_CC_ABI + 1, .bytes = sizeof rocelab_cc, .name = \"new\"};")
-        self.assertRegex(said, r"unfit\.so: was built for version 2 of rocelab/cc\.h, and this rocelab \([\d.]+\) has version 1; "
+        self.assertRegex(said, r"^rocelab: --cc: \S+unfit\.so: was built for version 2 of rocelab/cc\.h, and this rocelab \([\d.]+\) has version 1; "
                                r"build it anew against this one's header: cc -O2 -shared -fPIC mine\.c -o mine\.so")
+
+    def test_parameters_are_the_options(self):
+        """What is wrong with --cc is told of --cc, not of the file's line that it stands for."""
+        fabric = self.fabric(SMALL.format(congestion="dcqcn/paper", size="1MB"))
+        self.build(EXAMPLES / "aimd.c", "aimd.so")
+        for given, said in (("./aimd.so,ad=3", "congestion control has no parameter 'ad'; did you mean 'add'?"),
+                            ("./aimd.so,add=much", "add: "), ("dcqcm/paper", "no congestion control is called 'dcqcm/paper'"),
+                            ("dcqcn/paper,swift_base_target=1us", "congestion: 'swift_base_target' is a parameter of swift"),
+                            ("dcqcn/paper,rpg_ai_rat=1M", "congestion control has no parameter 'rpg_ai_rat'; did you mean ")):
+            found = self.refused(2, "sim", "--cc", given, fabric)
+            self.assertTrue(found.startswith(f"rocelab: --cc: {said}"), found)
+            self.assertNotIn("fabric.yaml", found)
 
     def test_no_object(self):
         self.assertIn("has no 'rocelab_cc', so it is no congestion control", self.said("int other;"))
