@@ -18,6 +18,7 @@ uint32_t fabric_find_port(const struct fabric *fabric, const char *name);     /*
 uint32_t fabric_find_endpoint(const struct fabric *fabric, const char *name); /* `h0:2`, `h0` */
 #define FABRIC_NAME 96
 const char *fabric_node_name(const struct fabric *fabric, uint32_t node);
+bool fabric_fault_is_word(const char *text);                             /* what a fault begins with: `down` */
 uint32_t fabric_port_number(const struct fabric *fabric, uint32_t port); /* within its node: 3 of `leaf0:3` */
 const char *fabric_port_name(const struct fabric *fabric, uint32_t port, char buf[FABRIC_NAME]);
 

@@ -127,6 +127,7 @@ static void test_sentences(void **state)
          "5:16: error: 'leaf0' is a switch; a host or a GPU, as in h0 or h0:2, is expected"},
         {"{slow-gpu: h0, factor: 0.5}",
          "5:28: error: factor: '0.5': how many times as long compute takes, as in 1.5 (1 to 1000)"},
+        {"{loss: h0, share: 1%}", "5:5: error: a fault 'loss' is called corrupt, as in: corrupt leaf0:0 share 1%"},
         {"{pause: h0, rate: 1G}", "5:17: error: rate means nothing to pause"},
     };
 

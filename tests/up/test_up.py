@@ -199,6 +199,9 @@ class Scripts(Up):
         self.assertIn("x.up:2:1: error: there is no host 'h9'", self.up("h0: true\nh9: true\n", status=2).stderr)
         self.assertIn("x.up:2:1: error: down: nothing is named 'leaf7:1'",
                       self.up("h0: true\nat 1ms: down leaf7:1\n", status=2).stderr)
+        for loss in ("loss h0 1%", "loss h0 share 1%"):
+            self.assertIn("x.up:2:1: error: a fault 'loss' is called corrupt, as in: corrupt leaf0:0 share 1%\n",
+                          self.up(f"h0: true\nat 1ms: {loss}\n", status=2).stderr)
 
     def test_all_errors_come_at_once(self):
         """Of words, of hosts and of faults, in the order of the lines; and those of the file."""

@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/programs/up_ask.h"
+#include "fabric/names.h"
 #include "report/json_out.h"
 
 static const struct cli_command command = {
@@ -28,17 +29,6 @@ static const struct cli_command command = {
         "flood and misroute need switches that are made for them: write them into the file.\n"
         "\nExit status: 0 done, 1 the fabric refused it, 2 wrong use or no such fabric.\n",
 };
-
-static bool is_fault(const char *word)
-{
-    static const char *const words[] = {"down",     "flap",    "reset", "drain",      "withdraw",
-                                        "misroute", "corrupt", "drop",  "lanes",      "slow",
-                                        "receive",  "pause",   "flood", "hot-optics", "slow-gpu"};
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(word, words[i]) == 0) return true;
-    return false;
-}
 
 struct asked {
     const char *words;
@@ -81,7 +71,7 @@ int verb_fault(int argc, char **argv, FILE *out)
     int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
 
     if (answer != CLI_GO) return answer;
-    const char *name = first < argc && !is_fault(argv[first]) ? argv[first++] : NULL;
+    const char *name = first < argc && !fabric_fault_is_word(argv[first]) ? argv[first++] : NULL;
     if (first >= argc) return cli_wrong("fault: which one? As in 'rocelab fault down leaf0:3 for 5ms'");
     for (int i = first; i < argc && used < sizeof words; i++)
         used += (size_t)snprintf(words + used, sizeof words - used, " %s", argv[i]);
