@@ -424,7 +424,7 @@ static void print_ports(FILE *out, const struct sim_report *report, const struct
     free(order);
 }
 
-#define NIC_COLUMNS 9
+#define NIC_COLUMNS 10
 
 static void print_nics(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
@@ -441,7 +441,8 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
         {.title = system == FABRIC_UET ? "NACKs" : "NAKs", .right = true, .optional = tcp},
         RIGHT("trimmed", .optional = true),
         RIGHT("RNR NAKs", .optional = true),
-        RIGHT("failed", .optional = true)};
+        RIGHT("failed", .optional = true),
+        RIGHT("flushed", .optional = true)};
     const struct sim_result *result = report->result;
     uint64_t sum[NIC_COLUMNS] = {0}, most[NIC_COLUMNS] = {0};
     char text[2][NIC_COLUMNS][TEXT_COUNT];
@@ -451,6 +452,8 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
     for (uint32_t i = 0; i < result->nics; i++) {
         const struct endpoint_counters *c = &result->nic[i].common;
         const struct nic_counters *own = result->nic[i].counters;
+        /* What was still posted when its queue pair ended is flushed, after a good end too: it did not fail. */
+        uint64_t flushed = own ? own->req_cqe_flush_error + own->resp_cqe_flush_error : 0;
         const uint64_t value[NIC_COLUMNS] = {c->marked,
                                              own ? own->np_cnp_sent : 0,
                                              own ? own->rp_cnp_handled : 0,
@@ -459,7 +462,8 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
                                              c->nacks,
                                              c->trimmed,
                                              own ? own->rnr_nak_retry_err : 0,
-                                             c->errors};
+                                             c->errors - flushed,
+                                             flushed};
         for (int v = 0; v < NIC_COLUMNS; v++) {
             sum[v] += value[v];
             if (value[v] > most[v]) most[v] = value[v];

@@ -68,6 +68,14 @@ class Connections(Case):
         self.pair("rping -s -C 20 -V -v", "rping -c -a 10.0.0.1 -C 20 -V -v", r"^h0: server ping data: rdma-ping-19",
                   r"^h1: ping data: rdma-ping-19")
 
+    def test_receives_that_are_flushed_have_not_failed(self):
+        """Both ends leave a posted receive behind when they say goodbye."""
+        self.need("rping")
+        text = self.up("h0: rping -s -C 2\nh1 after 1ms: rping -c -a h0 -C 2\n")
+        columns, total = re.search(r"^ADAPTERS\n(.*)\n  total (.*)$", text, re.M).groups()
+        self.assertNotIn("failed", columns)
+        self.assertEqual(("flushed", "2"), (columns.split()[-1], total.split()[-1]))
+
     def test_names(self):
         self.need("ucmatose")
         self.pair("ucmatose -c 3 -C 5", "ucmatose -s h0 -c 3 -C 5", r"^h0: return status 0", r"^h1: return status 0")
