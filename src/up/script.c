@@ -200,17 +200,18 @@ int up_script_parse(const char *path, const char *text, struct up_script *ret, s
     return errors->count ? -EINVAL : 0;
 }
 
-static bool fit_fault(const struct up_fault *fault, struct fabric *fabric, struct fabric_errors *errors)
+static bool fit_fault(struct up_fault *fault, struct fabric *fabric, struct fabric_errors *errors)
 {
     struct fabric_errors found = {0};
 
+    fault->first = fabric->faults;
     if (fabric_faults_add(fabric, fault->text, fault->at, &found) == -ENOMEM) return false;
     for (uint32_t i = 0; i < found.count; i++)
         fabric_errors_add(errors, (struct fabric_at){fault->line, 1}, "%s", found.error[i].text);
     return true;
 }
 
-int up_script_fit(const struct up_script *script, struct fabric *fabric, struct fabric_errors *errors)
+int up_script_fit(struct up_script *script, struct fabric *fabric, struct fabric_errors *errors)
 {
     for (uint32_t i = 0; i < script->commands; i++) {
         const struct up_command *command = &script->command[i];

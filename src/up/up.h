@@ -102,6 +102,7 @@ struct up_fault { /* fabric_faults_add() takes both */
     const char *text;
     ps_t at;
     uint32_t line;
+    uint32_t first; /* of the fabric's faults; set by up_script_fit() */
 };
 struct up_script {
     struct up_command *command;
@@ -115,7 +116,7 @@ struct up_script {
 int up_script_parse(const char *path, const char *text, struct up_script *ret, struct fabric_errors *errors);
 /* Its hosts are looked for in the fabric, and its faults become the fabric's: before up_create().  Errors are added to
  * those that are there; 0, -EINVAL, -ENOMEM. */
-int up_script_fit(const struct up_script *script, struct fabric *fabric, struct fabric_errors *errors);
+int up_script_fit(struct up_script *script, struct fabric *fabric, struct fabric_errors *errors);
 void up_script_free(struct up_script *script);
 
 /* folder.c: where fabrics that are up have their sockets. */

@@ -213,6 +213,15 @@ class Scripts(Up):
         self.assertIn("pair.yaml:2:", said)
         self.assertIn("x.up:3:1: error: 'soon' is no time", said)
 
+    def test_faults_after_the_end_are_told(self):
+        script = "h0: sleep 0.002\nat 1ms: down h1:0 for 1us\nat 3ms: flap h1:0 every 2ms down 1us times 2\n"
+        said = "x.up:3:1: warning: at 3ms: flap h1:0 every 2ms down 1us times 2: never happened: the run ended at 2"
+        stderr = self.up(script).stderr
+        self.assertIn(said, stderr)
+        self.assertEqual(1, stderr.count("never happened"))
+        self.assertIn(said, self.up(script, "--strict", status=1).stderr)
+        self.assertNotIn("never", self.up(script.replace("0.002", "0.004")).stderr)
+
     def test_what_has_not_ended_is_shown(self):
         script = "h0: sh -c 'echo begun; sleep 1; echo never'\nh1 after 9ms: echo late\nh1: echo short\n"
         result = self.up(script, "--until", "5ms", status=1)

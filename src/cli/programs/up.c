@@ -241,6 +241,23 @@ static int judge(const struct sim_report *report, const struct cli_expect *expec
     return status;
 }
 
+/* Warns of faults whose time was after the end of the run: a test would test nothing. */
+static bool faults_missed(const char *path, const struct up_script *script, const struct fabric *fabric, ps_t end)
+{
+    char at[TEXT_COUNT], ended[TEXT_COUNT];
+    bool missed = false;
+
+    for (uint32_t i = 0; i < script->faults; i++) {
+        const struct up_fault *fault = &script->fault[i];
+        ps_t first = fabric->fault[fault->first].at;
+        if (first <= end) continue;
+        missed = true;
+        fprintf(stderr, "%s:%u:1: warning: at %s: %s: never happened: the run ended at %s\n", path, fault->line,
+                text_ps(first, at), fault->text, text_ps(end, ended));
+    }
+    return missed;
+}
+
 static int run_and_report(struct settings *settings, struct up *up)
 {
     struct up_report now;
@@ -258,7 +275,10 @@ static int run_and_report(struct settings *settings, struct up *up)
     fflush(settings->out);
     if (!cli_html_run(&settings->html, &now.report)) status = CLI_WRONG;
     if (status == CLI_DONE) status = judge(&now.report, &settings->expect, endless(settings, up));
-    if (status == CLI_DONE && settings->common.strict && sim_verdict_warns(&now.report)) status = CLI_PROBLEMS;
+    bool warns = state != SIM_RUNNING &&
+                 faults_missed(settings->script_path, &settings->script, now.report.fabric, now.result.virtual_ps);
+    if (status == CLI_DONE && settings->common.strict && (warns || sim_verdict_warns(&now.report)))
+        status = CLI_PROBLEMS;
     status = cli_expect_end(&settings->expect, &now.report, settings->common.quiet, status);
     sim_verdict_free(verdict);
     up_report_free(&now);

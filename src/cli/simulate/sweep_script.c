@@ -45,7 +45,7 @@ static void print_programs(FILE *to, const struct up *up)
 
 static bool simulate(void *context, struct fabric *fabric, const struct sim_options *options, FILE *to)
 {
-    const struct sweep_script *script = context;
+    struct sweep_script *script = context;
     char name[64];
     struct up_options with = {.sim = *options,
                               .name = name,
