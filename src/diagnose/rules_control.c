@@ -84,7 +84,9 @@ static void say_unmarked(struct diagnose *diagnose, const struct marking *of)
     finding_number(diagnose, finding, of->device, of->priority, "ecn_marked", "packets", (double)of->marks,
                    diagnose->limits.marks_few * (double)of->packets, of->mark);
     finding_weak_unless(finding, of->marks_known && !of->since_boot);
-    if (finding && !of->since_boot && !idle_explains_most(diagnose, of->worst)) finding->severity = DIAGNOSE_INFO;
+    bool off = said && !from; /* a mistake, whatever it costs by now */
+    if (finding && !off && !of->since_boot && !idle_explains_most(diagnose, of->worst))
+        finding->severity = DIAGNOSE_INFO;
     EACH_PORT(evidence, host, port)
     {
         if (!device_is_host(evidence, host)) break; /* of this device: the next is looked at */

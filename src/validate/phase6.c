@@ -54,10 +54,11 @@ static uint32_t find_cause(const struct diagnose *diagnose, const struct planted
     return i;
 }
 
-/* What the fabric's own congestion control makes of the traffic: something for `tune`, and nobody planted it. */
+/* What the fabric makes of the traffic by its congestion control or by its plan (fewer links up than down): something
+ * for `tune`, or for who planned it, and nobody planted it. */
 static bool is_tuning(const struct diagnose_finding *finding)
 {
-    return finding->rule == DIAGNOSE_D22;
+    return finding->rule == DIAGNOSE_D22 || finding->rule == DIAGNOSE_D07;
 }
 
 /* Nothing is named before the cause but what the traffic is by itself. */
