@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "live/counters.h"
+#include "live/fault_end.h"
 #include "live/live_int.h"
 
 #define RECEIVE_BUFFER_BYTES (1u << 20) /* of a slow host; those of the simulator have the same */
@@ -68,6 +69,7 @@ static void fork_child(void)
         for (unsigned i = live->shards; i-- > 0;)
             if (live->shard[i]) let_go(live->shard[i]);
     list = NULL;
+    fault_end_forget();
     pthread_mutex_init(&list_lock, NULL);
 }
 
@@ -86,6 +88,13 @@ static void fork_parent(void)
     pthread_mutex_unlock(&list_lock);
 }
 
+/* Nothing changes its counters any more, or it is locked. */
+static void count_faults(const struct device *live)
+{
+    if (live->env.has_fault && live->env.verbose && live->nic && live->wire)
+        fault_end_count(&live->wire->counters, nic_counters(live->nic));
+}
+
 static void say_last_of(struct device *live)
 {
     struct timespec until;
@@ -98,6 +107,7 @@ static void say_last_of(struct device *live)
     }
     if (live_inert(live) || pthread_mutex_timedlock(&live->lock, &until) != 0) return;
     if (live->tx_wanted) progress_tx(live, live_now());
+    count_faults(live);
     pthread_mutex_unlock(&live->lock);
 }
 
@@ -111,6 +121,7 @@ __attribute__((destructor)) static void say_last(void)
         for (unsigned i = live->shards; i-- > 0;)
             if (live->shard[i]) say_last_of(live->shard[i]);
     pthread_mutex_unlock(&list_lock);
+    fault_end_say();
 }
 
 static void install(void)
@@ -247,6 +258,7 @@ static int wire_make(struct device *live, char *why, size_t why_bytes)
 
 static void dismantle(struct device *live)
 {
+    count_faults(live);
     counters_close(live);
     if (live->wire) wire_close(live->wire);
     if (live->registry) registry_leave(live->registry);

@@ -90,6 +90,15 @@ class Pingpong(unittest.TestCase):
         self.pair("ibv_rc_pingpong", "-c", options=[
             "--fault", "loss=1%,duplicate=1%,reorder=1%,corrupt=1%,seed=5,packets=500"])
 
+    def test_what_faults_did_is_said_at_the_end(self):
+        options = ["--fault", "loss=5%,seed=5,packets=500"]
+        said = r"rocelab: faults: of \d{3,} packets [1-9]\d* lost; [1-9]\d* sent again, \d+ timeouts\n"
+        pair = self.pair("ibv_rc_pingpong", options=options)
+        self.assertRegex(pair.client_text, said)
+        self.assertEqual(1, pair.client_text.count("faults:"))
+        self.assertNotIn("faults:", self.pair("ibv_rc_pingpong", options=[*options, "--quiet"]).client_text)
+        self.assertNotIn("faults:", self.pair("ibv_rc_pingpong").client_text)
+
     def test_rc_through_shared_memory(self):
         self.pair("ibv_rc_pingpong", "-c", options=["--wire", "shm"])
 

@@ -62,7 +62,8 @@ static const struct cli_command command = {
             "  rocelab run -- ib_write_bw &  rocelab run -- ib_write_bw 127.0.0.1\n"
             "  rocelab run --fabric rail --host h1 -- ib_write_bw h0\n"
             "  rocelab run --fault loss=1% --pcap client.pcap -- ibv_rc_pingpong -g 0 127.0.0.1\n"
-            "\n--json, --quiet and --strict do nothing here: what is printed is the program's.\n"
+            "\nWith --fault a line at the end says what was lost and sent again (not with --quiet).\n"
+            "--json and --strict do nothing here: what is printed is the program's.\n"
             "\nExit status: the program's; 127 it was not found, 126 it cannot be run, 2 wrong use.\n",
 };
 
@@ -281,6 +282,7 @@ int verb_run(int argc, char **argv, FILE *out)
     int first, answer = cli_options(&command, argc, argv, out, &common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
+    if (common.quiet && setenv("ROCELAB_VERBOSE", "off", 1) != 0) return cli_wrong("run: not enough memory");
     if (first >= argc) return cli_wrong("run: which program? As in 'rocelab run -- ibv_devinfo'");
     if (run_fabric_elsewhere(&settings.fabric, argv + first, &answer)) return answer;
     answer = prepare(argv[first], &settings.fabric, program);

@@ -125,6 +125,7 @@ static void write_words(const struct live_pair *pair, const char *pcap, const ch
         word[used++] = pcap;
     }
     if (pair->fault) {
+        word[used++] = "--quiet"; /* what faults did is said last, where the figure is looked for */
         word[used++] = "--fault";
         word[used++] = pair->fault;
     }
