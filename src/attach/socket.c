@@ -233,7 +233,7 @@ static int await_answer(uint32_t number)
     while ((error = stream_state(number, &now)) >= 0 && now.state == ATTACH_STREAM_CONNECTS) {
         if (!attached.is_virtual)
             RAW(SYS_nanosleep, &moment, NULL, 0, 0, 0, 0);
-        else if (wait_turn(UINT64_MAX) == WAIT_INTERRUPTED && !turn_restarts())
+        else if (wait_turn(UINT64_MAX, "an answer to connect") == WAIT_INTERRUPTED && !turn_restarts())
             return -EINTR;
     }
     return error < 0 ? error : now.state == ATTACH_STREAM_OPEN ? 0 : -ECONNREFUSED;
@@ -249,7 +249,7 @@ static long connect_other(int fd, const struct sockaddr *address, socklen_t leng
     } else {
         RAW(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK, 0, 0, 0);
         while ((result = RAW(SYS_connect, fd, address, length, 0, 0, 0)) == -EAGAIN)
-            if (wait_turn(UINT64_MAX) == WAIT_GONE) break;
+            if (wait_turn(UINT64_MAX, "an answer to connect") == WAIT_GONE) break;
         RAW(SYS_fcntl, fd, F_SETFL, flags, 0, 0, 0);
     }
     turn_touched(ATTACH_TOUCHED_HOST);

@@ -110,7 +110,7 @@ static long wait_children(child_look look, void *wanted, bool waits)
     while ((found = look(wanted)) == 0 && waits && end != WAIT_GONE) {
         if (threads_cancelled()) pthread_testcancel();
         if (end == WAIT_INTERRUPTED && !turn_restarts()) return -EINTR;
-        end = wait_turn(UINT64_MAX);
+        end = wait_turn(UINT64_MAX, "the end of a child");
     }
     if (found == 0) turn_charge(attached.head->cost.yield);
     return found;

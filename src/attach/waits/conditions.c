@@ -40,7 +40,7 @@ static int condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uin
     park(&parked, condition, UINT32_MAX);
     while (!parked.woken && !(shared && *word != before)) {
         if (end == WAIT_LATE || end == WAIT_GONE || threads_cancelled()) break;
-        end = wait_turn(until);
+        end = wait_turn(until, "a condition");
     }
     unpark(&parked);
     if (!parked.woken && end == WAIT_LATE) error = ETIMEDOUT;
@@ -120,7 +120,7 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *opaque)
     }
     barrier->waiting++;
     while (*round == mine)
-        if (wait_turn(UINT64_MAX) == WAIT_GONE) break;
+        if (wait_turn(UINT64_MAX, "a barrier") == WAIT_GONE) break;
     if (--barrier->waiting == 0) wait_release(barrier->shared != 0);
     return 0;
 }
@@ -131,7 +131,7 @@ EXPORT int pthread_barrier_destroy(pthread_barrier_t *opaque)
 
     if (!managed()) return REAL(pthread_barrier_destroy)(opaque);
     while (*waiting > 0)
-        if (wait_turn(UINT64_MAX) == WAIT_GONE) break;
+        if (wait_turn(UINT64_MAX, "a barrier") == WAIT_GONE) break;
     return 0;
 }
 
@@ -157,7 +157,7 @@ static int semaphore_wait(sem_t *semaphore, uint64_t until)
             errno = end == WAIT_LATE ? ETIMEDOUT : EINTR;
             return -1;
         }
-        end = wait_turn(until);
+        end = wait_turn(until, "a semaphore");
     }
     return 0;
 }
@@ -210,7 +210,7 @@ static long futex_wait(uint32_t *word, uint32_t value, uint32_t bits, uint64_t u
     park(&parked, word, bits);
     while (!parked.woken && !(shared && *now != value)) {
         if (end != WAIT_AGAIN && !(end == WAIT_INTERRUPTED && turn_restarts())) break;
-        end = wait_turn(until);
+        end = wait_turn(until, "a futex");
     }
     unpark(&parked);
     if (parked.woken || *now != value || end == WAIT_GONE) return 0;
@@ -287,7 +287,7 @@ static long futex_lock(uint32_t *word, bool shared, uint64_t until)
            -EAGAIN) {
         if (end == WAIT_LATE) return -ETIMEDOUT;
         if (end == WAIT_GONE) break;
-        end = wait_turn(until);
+        end = wait_turn(until, "a futex");
     }
     return result;
 }

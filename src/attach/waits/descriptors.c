@@ -72,7 +72,7 @@ static long lock_file(long number, int fd, long command, void *argument)
         if (end == WAIT_INTERRUPTED && !turn_restarts()) return -EINTR;
         if (end == WAIT_GONE) break;
         if (threads_cancelled()) pthread_testcancel();
-        end = wait_turn(UINT64_MAX);
+        end = wait_turn(UINT64_MAX, "a file lock");
     }
     return result;
 }

@@ -46,7 +46,7 @@ static int mutex_lock_until(pthread_mutex_t *mutex, uint64_t until)
         if (end == WAIT_LATE) return ETIMEDOUT;
         if (end == WAIT_GONE) return REAL(pthread_mutex_lock)(mutex);
         if (mutex->__data.__kind & MUTEX_ROBUST) threads_await_death(mutex->__data.__owner);
-        end = wait_turn(until);
+        end = wait_turn(until, "a mutex");
     }
     return error;
 }
@@ -97,7 +97,7 @@ EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
     if (!managed()) return REAL(pthread_spin_lock)(lock);
     while ((error = REAL(pthread_spin_trylock)(lock)) == EBUSY) {
         if (end == WAIT_GONE) return REAL(pthread_spin_lock)(lock);
-        end = wait_turn(turn_now() + SPIN_LOOK);
+        end = wait_turn(turn_now() + SPIN_LOOK, "a spin lock");
     }
     return error;
 }
@@ -131,7 +131,7 @@ static int rwlock_until(pthread_rwlock_t *lock, rwlock_try attempt, rwlock_try r
         if (lock->__data.__cur_writer == kernel_tid()) return EDEADLK;
         if (end == WAIT_LATE) return ETIMEDOUT;
         if (end == WAIT_GONE) return real(lock);
-        end = wait_turn(until);
+        end = wait_turn(until, "a read-write lock");
     }
     return error;
 }
@@ -215,7 +215,7 @@ EXPORT int pthread_once(pthread_once_t *once, void (*routine)(void))
 
     if (!managed() || __atomic_load_n(once, __ATOMIC_ACQUIRE) & ONCE_DONE) return REAL(pthread_once)(once, routine);
     while ((*once & (ONCE_RUNS | ONCE_DONE)) == ONCE_RUNS)
-        if (wait_turn(turn_now() + ONCE_LOOK) == WAIT_GONE) break;
+        if (wait_turn(turn_now() + ONCE_LOOK, "a pthread_once") == WAIT_GONE) break;
     error = REAL(pthread_once)(once, routine);
     if (managed()) wait_release(false);
     return error;

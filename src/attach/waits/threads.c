@@ -161,7 +161,7 @@ static int join_until(pthread_t thread, void **ret, uint64_t until)
     while (record != NULL && !record->ended && end != WAIT_GONE) {
         if (threads_cancelled()) pthread_testcancel();
         if (end == WAIT_LATE) return ETIMEDOUT;
-        end = wait_turn(until);
+        end = wait_turn(until, "the end of a thread");
     }
     if (turn_enter() < 0) return REAL(pthread_join)(thread, ret);
     error = REAL(pthread_join)(thread, ret);

@@ -10,13 +10,15 @@ uint32_t wait_count;
 static struct parked *first_parked;
 static PER_THREAD uint64_t synced; /* our clock when we last had the turn from here */
 
-static enum wait_end give_turn(uint64_t until, uint32_t events)
+static enum wait_end give_turn(uint64_t until, uint32_t events, const char *what)
 {
     bool handled;
 
     if (turn_now() >= until) return WAIT_LATE;
     if (turn_enter() < 0) return WAIT_GONE;
     self->waits_event = events;
+    for (size_t i = 0; i < sizeof self->what && (self->what[i] = what[i]); i++)
+        ;
     wait_count++;
     handled = turn_yield(ATTACH_WAIT, until);
     wait_count--;
@@ -26,14 +28,14 @@ static enum wait_end give_turn(uint64_t until, uint32_t events)
     return handled ? WAIT_INTERRUPTED : WAIT_AGAIN;
 }
 
-enum wait_end wait_turn(uint64_t until)
+enum wait_end wait_turn(uint64_t until, const char *what)
 {
-    return give_turn(until, 0);
+    return give_turn(until, 0, what);
 }
 
-enum wait_end wait_turn_event(uint64_t until)
+enum wait_end wait_turn_event(uint64_t until, const char *what)
 {
-    return give_turn(until, 1);
+    return give_turn(until, 1, what);
 }
 
 void wait_sync(void)

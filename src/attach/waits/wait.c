@@ -91,9 +91,11 @@ static void asked_and_found(void)
 
 /* What a look found: a result or -errno; 0: nothing yet. */
 typedef long (*look_function)(void *wanted);
+static long look_never(void *argument), look_signal(void *argument);
 
 static long wait_look(look_function look, void *wanted, uint64_t until)
 {
+    const char *what = look == look_never || look == look_signal ? "a signal" : "a descriptor";
     bool asks = until <= turn_now();
     enum wait_end end = WAIT_AGAIN;
     long found;
@@ -107,7 +109,7 @@ static long wait_look(look_function look, void *wanted, uint64_t until)
             wait_found_nothing();
             return nothing_in_row < 2 ? 0 : look(wanted);
         }
-        end = wait_turn_event(until);
+        end = wait_turn_event(until, what);
         if (threads_cancelled()) pthread_testcancel();
     }
     if (found != 0) wait_found();
@@ -307,7 +309,7 @@ int clock_sleep(uint64_t until)
     while (self->now < until && end != WAIT_GONE) {
         if (threads_cancelled()) pthread_testcancel();
         if (end == WAIT_INTERRUPTED) return EINTR;
-        end = wait_turn(until);
+        end = wait_turn(until, "time");
     }
     return 0;
 }

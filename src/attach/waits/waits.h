@@ -19,10 +19,11 @@ enum wait_end {
     WAIT_GONE,        /* the fabric is no more: libc goes on */
 };
 
-/* For something that only threads change: a lock, a word in memory, a child. */
-enum wait_end wait_turn(uint64_t until);
+/* For something that only threads change: a lock, a word in memory, a child.  `what` it is: a literal, for who is told
+ * that nothing will end it. */
+enum wait_end wait_turn(uint64_t until, const char *what);
 /* For something that an adapter may change as well: a descriptor. */
-enum wait_end wait_turn_event(uint64_t until);
+enum wait_end wait_turn_event(uint64_t until, const char *what);
 /* A call that does not wait has found nothing, and the program will ask again: a moment passes. */
 void wait_moment(void);
 /* Before a look at what other processes see: those whose time is earlier go first. */
