@@ -156,8 +156,22 @@ static void print_protocol(FILE *out, const struct fabric *fabric)
     fputs(ecn ? ", ECN\n" : "\n", out);
 }
 
-static void print_state(FILE *out, const struct sim_result *result, const struct text_style *style)
+static void print_stuck(FILE *out, const struct sim_report *report, const char *now, uint32_t ended)
 {
+    uint32_t programs = 0;
+
+    for (uint32_t i = 0; i < report->programs; i++)
+        programs += report->program[i].end != PS_NEVER;
+    fprintf(out, "STUCK at %s: ", now);
+    if (report->programs) fprintf(out, "%u of %u programs", programs, report->programs);
+    if (report->programs && report->result->jobs) fputs(" and ", out);
+    if (report->result->jobs || !report->programs) fprintf(out, "%u of %u jobs", ended, report->result->jobs);
+    fputs(" ended, and no event is left\n", out);
+}
+
+static void print_state(FILE *out, const struct sim_report *report, const struct text_style *style)
+{
+    const struct sim_result *result = report->result;
     char now[TEXT_COUNT];
     uint32_t ended = 0;
 
@@ -172,7 +186,7 @@ static void print_state(FILE *out, const struct sim_result *result, const struct
                 now, ended, result->jobs);
     } else if (result->state == SIM_STUCK) {
         text_colour(out, style, TEXT_RED);
-        fprintf(out, "STUCK at %s: %u of %u jobs ended, and no event is left\n", now, ended, result->jobs);
+        print_stuck(out, report, now, ended);
     } else if (result->state == SIM_FAILED) {
         text_colour(out, style, TEXT_RED);
         fprintf(out, "FAILED at %s: %u of %u jobs ended, the others failed\n", now, ended, result->jobs);
@@ -208,7 +222,7 @@ static void print_summary(FILE *out, const struct sim_report *report, const stru
             report->threads == 1 ? "" : "s");
     fprintf(out, "seed %" PRIu64 ", digest %016" PRIx64 "\n", report->seed, result->digest);
     print_stood_still(out, report);
-    print_state(out, result, style);
+    print_state(out, report, style);
 }
 
 /* How much of the time that it took a job would have needed at least. */

@@ -123,6 +123,16 @@ class Connections(Case):
         self.assertNotEqual(0, program["exit"])
         self.assertLess(program["end_ps"], 1e12)
 
+    def test_who_waits_for_a_peer_that_gave_up(self):
+        """The goodbye of the server is lost with its cable, so the client waits for ever: it is told who will not come."""
+        self.need("rping")
+        text = self.up("h0: rping -s -C 100000\nh1 after 1ms: rping -c -a h0 -C 100000\nat 2ms: down h1:0 for 30s\n",
+                       "--turn-limit", "1", status=1)
+        self.assertIn("STUCK at 30s: 1 of 2 programs ended, and no event is left", text)
+        self.assertRegex(" ".join(text.split()), r"critical stuck: h1: 'rping -c -a h0 -C 100000' waits, and no event is left; its "
+                         r"peer on h0, 'rping -s -C 100000', ended at [\d.]+s with status 255\.")
+        self.assertRegex(text, r"thread 0\) waits for a semaphore since [\d.]+ms; nothing will end it")
+
     def test_a_peer_that_dies(self):
         """Killed: its host says goodbye for it, and the server ends as if the client had."""
         self.need("rping")

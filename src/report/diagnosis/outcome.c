@@ -70,6 +70,59 @@ static uint32_t first_job(const struct sim_result *result, bool failed)
     return FABRIC_NONE;
 }
 
+static bool of_program(const struct up_flow_result *flow, const struct up_program *program)
+{
+    return flow->pid == program->pid && program->pid != 0;
+}
+
+static bool at_host(const struct sim_report *report, uint32_t endpoint, const struct up_program *program)
+{
+    const struct fabric *fabric = report->fabric;
+
+    return endpoint != UINT32_MAX &&
+           strcmp(fabric->node[fabric->port[fabric->endpoint[endpoint].port].node].name, program->host) == 0;
+}
+
+/* A program that has ended and had a queue pair with this one's host, or this one with its; NULL: none is known. */
+static const struct up_program *ended_peer(const struct sim_report *report, const struct up_program *waits)
+{
+    for (uint32_t i = 0; i < report->programs; i++) {
+        const struct up_program *ended = &report->program[i];
+        for (uint32_t f = 0; ended->end != PS_NEVER && f < report->program_flows; f++) {
+            const struct up_flow_result *flow = &report->program_flow[f];
+            if (of_program(flow, ended) && at_host(report, flow->peer, waits)) return ended;
+            if (of_program(flow, waits) && at_host(report, flow->peer, ended)) return ended;
+        }
+    }
+    return NULL;
+}
+
+/* Programs wait though no job does: the first, and who will not answer it. */
+static void programs_stuck(struct outcome *outcome, const struct sim_report *report)
+{
+    const struct up_program *waits = NULL;
+    char at[TEXT_COUNT];
+    uint32_t more = 0;
+
+    for (uint32_t i = 0; i < report->programs; i++) {
+        if (report->program[i].end != PS_NEVER) continue;
+        if (waits == NULL)
+            waits = &report->program[i];
+        else
+            more++;
+    }
+    if (waits == NULL) {
+        say(outcome, "jobs are unfinished, and no event is left");
+        return;
+    }
+    say(outcome, "%s: '%s' waits, and no event is left", waits->host, waits->command);
+    const struct up_program *ended = ended_peer(report, waits);
+    if (ended)
+        say(outcome, "; its peer on %s, '%s', ended at %s", ended->host, ended->command, text_ps(ended->end, at));
+    if (ended && ended->exit >= 0) say(outcome, " with status %d", ended->exit);
+    if (more) say(outcome, "; %u more wait", more);
+}
+
 static void stuck(struct outcomes *to, const struct sim_report *report)
 {
     const struct sim_stall *stall = &report->result->stall;
@@ -78,7 +131,10 @@ static void stuck(struct outcomes *to, const struct sim_report *report)
     if (report->result->state != SIM_STUCK) return;
     struct outcome *outcome = add_outcome(to, OUTCOME_STUCK);
     sim_failure_reason(report, reason);
-    say(outcome, "%s", reason[0] ? reason : "jobs are unfinished, and no event is left");
+    if (reason[0])
+        say(outcome, "%s", reason);
+    else
+        programs_stuck(outcome, report);
     if (outcome) outcome->job = first_job(report->result, false);
     if (stall->pairs) name_ends(outcome, report->fabric, stall->src, stall->dst);
 }
