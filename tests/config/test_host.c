@@ -46,6 +46,7 @@ static void test_printed(void **state)
                                "dscp2prio mapping:\n"
                                "\tprio:0 dscp:07,06,\n"
                                "\tprio:3 dscp:46,\n"
+                               "default priority:\n"
                                "Cable len: 30\n"
                                "PFC configuration:\n"
                                "\tpriority    0   1   2   3   4   5   6   7\n"
@@ -61,7 +62,7 @@ static void test_printed(void **state)
                                "         CNP_DSCP_P1                         40\n"
                                "         DCBX_WILLING_P1                     True(1)\n"
                                "         RPG_AI_RATE_P1                      5\n"
-                               "         NOBODY_KNOWS_P1                     5\n" /* 22 */
+                               "         NOBODY_KNOWS_P1                     5\n" /* 23 */
                                "NCCL_IB_TC=106\n";
     struct imported got;
 
@@ -82,7 +83,7 @@ static void test_printed(void **state)
     assert_int_equal(nic->nccls, 1);
     assert_string_equal(nic->nccl[0].value, "106");
     assert_int_equal(nic->params, 1);
-    assert_int_equal(notes_of(&got, NULL, 22), 1);
+    assert_int_equal(notes_of(&got, NULL, 23), 1);
     assert_string_equal(got.fabric->operations.port_name[got.fabric->node[0].first_port], "ens1");
     import_release(&got);
 }

@@ -176,7 +176,8 @@ static bool qos_output(struct host *in, const char *line)
         nic->prio_tc[number] = (uint8_t)in->tc;
         return true;
     }
-    if (begins(line, "priority ")) return true; /* the table's heading */
+    if (begins(line, "priority ")) return true;              /* the table's heading */
+    if (strcmp(line, "default priority:") == 0) return true; /* none is set */
     return begins_any(line, headings);
 }
 
