@@ -6,6 +6,7 @@ import itertools
 import os
 import queue
 import threading
+import warnings
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 from . import _pool
@@ -127,8 +128,9 @@ def sweep(
     workers   processes at a time; None: as many as there are processors for their threads
 
     The columns are the values, the seed, `state`, `digest`, `error`, then the measures of `rocelab sweep --show` in
-    seconds, bytes a second, bytes, shares, counts.  A run that fails has a row with its `error`; where every run
-    fails, the first error is raised.  On the interrupt key Cancelled has the table of what was run.
+    seconds, bytes a second, bytes, shares, counts.  A run that fails has a row with its `error`, and
+    a warning says how many; where every run fails, the first error is raised.  On the interrupt key Cancelled has the
+    table of what was run.
     """
     each_seed: List[Optional[int]] = [None] if seeds is None else list(seeds)
     each_point = [{**point, **more} for point in points or [{}] for more in _combinations(vary or {})]
@@ -164,4 +166,6 @@ def sweep(
         shown.end()
     if runs and len(state.errors) == len(runs):
         raise state.errors[0]
+    if state.errors:
+        warnings.warn(f"{len(state.errors)} of {len(runs)} runs failed (column `error`): {state.errors[0]}", stacklevel=2)
     return state.table()

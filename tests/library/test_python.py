@@ -460,7 +460,9 @@ class Sweeps(Case):
             rocelab.run(self.fabric, vary={"nics.congestion": own})
 
     def test_runs_that_fail(self):
-        table = rocelab.sweep(self.fabric, {"jobs.0.size": ["1KB", "large"]})
+        with self.assertWarnsRegex(UserWarning, "1 of 2 runs failed.*'large'") as caught:
+            table = rocelab.sweep(self.fabric, {"jobs.0.size": ["1KB", "large"]})
+        self.assertEqual(__file__, caught.filename)
         self.assertEqual(table["state"], ["done", "error"])
         self.assertIsNone(table[0].error)
         self.assertRegex(table[1].error, r"small\.yaml:8:\d+: .*large")
