@@ -626,7 +626,8 @@ static void test_fork(void **state)
     live_enter(b->live);
     events_push(b->live, DEVICE_EVENT_GID_CHANGE, NULL);
     live_leave(b->live);
-    assert_int_equal(poll(fd, 2, 0), 2);
+    assert_int_equal(poll(&fd[0], 1, 60000), 1); /* the sender hears of the ACK before the adapter tells its owner */
+    assert_int_equal(poll(&fd[1], 1, 60000), 1);
     pid_t child = fork();
     if (child == 0) {
         alarm(60);
