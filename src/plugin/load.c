@@ -239,6 +239,8 @@ int plugin_load(const char *path, struct cc_config *ret, char *why, size_t why_b
 
     if (real == NULL || stat(real, &file) != 0) {
         error = fail(text, sizeof text, "cannot be opened: %s", strerror(errno));
+    } else if (!S_ISREG(file.st_mode)) { /* a pipe would be waited for */
+        error = fail(text, sizeof text, "is no file with code: name the shared object that was built, as in ./mine.so");
     } else if (!may_load(real)) {
         error = fail(text, sizeof text,
                      "is code, which is not run because a file names it: name it yourself with --cc, or its folder "

@@ -251,6 +251,11 @@ class Named(Plugin):
         self.assertIn("f.yaml:5:45: error: cannot open 'in/nope.so'", self.refused(
             2, "sim", self.fabric(SMALL.format(congestion="./nope.so", size="1MB"), "in/f.yaml").replace(f"{self.folder}/", "")))
         self.assertIn("--cc './nope.so': No such file", self.refused(2, "sim", "--cc", "./nope.so", "in/f.yaml"))
+        os.mkfifo(self.folder / "pipe.so")
+        (self.folder / "folder.so").mkdir()
+        for name in ("./pipe.so", "./folder.so"):
+            with self.subTest(name=name):
+                self.assertIn(f"{name[2:]}: is no file with code", self.refused(2, "sim", "--cc", name, "in/f.yaml"))
 
 
 class Unfit(Plugin):
