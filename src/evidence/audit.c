@@ -154,6 +154,15 @@ static void audit_exact(const struct evidence *evidence)
     }
 }
 
+static void audit_event(const struct evidence *evidence, const struct evidence_event *event)
+{
+    CHECK(event->kind < EVIDENCE_EVENTS && event->count && is_line(evidence, event->file));
+    CHECK(event->priority < EVIDENCE_PRIORITIES || event->priority == EVIDENCE_NO_PRIORITY);
+    CHECK(event->object == EVIDENCE_NONE ||
+          (event->object < evidence->objects && evidence->object[event->object].same_as == EVIDENCE_NONE));
+    CHECK(isnan(event->first_s) == isnan(event->last_s) && !(event->first_s > event->last_s));
+}
+
 void evidence_audit(const struct evidence *evidence)
 {
     CHECK(!evidence->looks || evidence->first_s <= evidence->last_s);
@@ -167,6 +176,8 @@ void evidence_audit(const struct evidence *evidence)
         CHECK(evidence_is(evidence, said->port, EVIDENCE_PORT) && is_line(evidence, said->file));
         CHECK(evidence->object[said->port].same_as == EVIDENCE_NONE && said->device && said->port_name);
     }
+    for (uint32_t i = 0; i < evidence->events; i++)
+        audit_event(evidence, &evidence->event[i]);
     for (uint32_t i = 0; i < evidence->remarks; i++)
         CHECK(is_line(evidence, evidence->remark[i].file) && evidence->remark[i].text && !evidence->remark[i].alike);
 }

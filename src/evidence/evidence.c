@@ -55,6 +55,7 @@ void evidence_release(struct evidence *evidence)
                      evidence->flow,
                      evidence->neighbour,
                      evidence->version,
+                     evidence->event,
                      evidence->remark,
                      evidence->tables ? evidence->tables->objects.slot : NULL,
                      evidence->tables ? evidence->tables->page : NULL,

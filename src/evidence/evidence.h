@@ -122,6 +122,27 @@ struct evidence_version {
     uint32_t file, line;
     uint32_t next; /* of the same device, plus one; 0: none */
 };
+/* What a log or a state says in words; the same said again is counted. */
+enum evidence_event_kind {
+#define EVENT(id, name, what) EVIDENCE_EVENT_##id,
+#include "evidence/events.def"
+#undef EVENT
+    EVIDENCE_EVENTS,
+};
+struct evidence_event_info {
+    const char *name, *what;
+};
+extern const struct evidence_event_info evidence_events[EVIDENCE_EVENTS];
+struct evidence_event {
+    uint8_t kind;           /* enum evidence_event_kind */
+    uint8_t priority;       /* EVIDENCE_NO_PRIORITY: of none */
+    uint32_t object;        /* EVIDENCE_NONE: the text does not say of whom */
+    const char *from, *to;  /* the ends as the text has them; NULL: not said */
+    const char *detail;     /* NULL: no more */
+    double first_s, last_s; /* by the clock of the text, whatever it began at; NaN: it has no times */
+    uint32_t count;
+    uint32_t file, line; /* where it was said first */
+};
 /* Something that was not understood or is missing: printed, never silently left out. */
 struct evidence_remark {
     uint32_t file, line; /* file EVIDENCE_NONE: none */
@@ -148,6 +169,9 @@ struct evidence {
     uint32_t neighbours;
     struct evidence_version *version;
     uint32_t versions;
+    struct evidence_event *event;
+    uint32_t events;
+    uint64_t events_left_out; /* a log that says more kinds of things than anybody reads */
     struct evidence_remark *remark;
     uint32_t remarks, remarks_left_out;
     const struct fabric *fabric; /* NULL: none was given */
@@ -218,6 +242,9 @@ void evidence_add_description(struct evidence *evidence, uint32_t port, const ch
 /* The last look counts.  Nothing where there is no device, or no text. */
 void evidence_set_version(struct evidence *evidence, uint32_t device, enum fabric_part part, const char *where,
                           const char *text, size_t length, const struct evidence_source *source);
+/* Says an event: `count` 0 is once; texts are copied.  One that differs from an earlier one only in its times, file and
+ * line is counted there. */
+void evidence_add_event(struct evidence *evidence, const struct evidence_event *event);
 __attribute__((format(printf, 4, 5))) void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line,
                                                            const char *format, ...);
 /* A file or folder of the input that could not be read: a remark says why, and what is judged is not whole. */

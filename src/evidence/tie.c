@@ -73,6 +73,8 @@ static void merge(struct evidence *evidence)
     }
     for (uint32_t i = 0; i < evidence->neighbours; i++)
         evidence->neighbour[i].port = stands_for(evidence, evidence->neighbour[i].port);
+    for (uint32_t i = 0; i < evidence->events; i++)
+        evidence->event[i].object = stands_for(evidence, evidence->event[i].object);
 }
 
 /* --- the fabric file --- */

@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <ftw.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,6 +52,18 @@ static const struct evidence_value *got(struct evidence *evidence, uint32_t port
 
     assert_non_null(value);
     return value;
+}
+
+static void say(struct evidence *evidence, uint32_t object, const char *from, const char *detail, double at_s)
+{
+    evidence_add_event(evidence, &(struct evidence_event){.kind = EVIDENCE_EVENT_RETRY_EXHAUSTED,
+                                                          .priority = EVIDENCE_NO_PRIORITY,
+                                                          .object = object,
+                                                          .from = from,
+                                                          .detail = detail,
+                                                          .first_s = at_s,
+                                                          .last_s = at_s,
+                                                          .file = EVIDENCE_NONE});
 }
 
 static bool remarked(const struct evidence *evidence, const char *text)
@@ -556,9 +569,62 @@ static void what_cannot_be_ends_at_once(void **state)
     ASSERT_ABORTS(two_scopes_at_once, *state, "scope");
 }
 
+/* What differs in its times alone is one event; ends, details and objects make others. */
+static void events_alike_are_one(void **state)
+{
+    struct evidence evidence;
+    char end[320];
+    (void)state;
+
+    assert_true(evidence_init(&evidence));
+    uint32_t eth0 = port_of(&evidence, "h0", "eth0"), eth1 = port_of(&evidence, "h0", "eth1");
+    say(&evidence, eth0, "10.0.0.1", NULL, 5);
+    say(&evidence, eth0, "10.0.0.1", NULL, NAN);
+    say(&evidence, eth0, "10.0.0.1", NULL, 3);
+    assert_int_equal(evidence.events, 1);
+    assert_int_equal(evidence.event[0].count, 3);
+    assert_true(evidence.event[0].first_s == 3 && evidence.event[0].last_s == 5);
+    say(&evidence, eth1, "10.0.0.1", NULL, 5);
+    say(&evidence, eth0, "10.0.0.2", NULL, 5);
+    say(&evidence, eth0, "10.0.0.1", "again", 5);
+    say(&evidence, eth0, NULL, "10.0.0.1", 5);
+    say(&evidence, EVIDENCE_NONE, NULL, NULL, 5);
+    assert_int_equal(evidence.events, 6);
+    memset(end, 'x', sizeof end - 1);
+    end[sizeof end - 1] = 0;
+    say(&evidence, eth0, end, NULL, 5); /* cut, and the same when it is said again */
+    say(&evidence, eth0, end, NULL, 5);
+    assert_int_equal(evidence.events, 7);
+    evidence_alias(&evidence, eth0, "eth1", 4); /* they were one port all the time */
+    evidence_finish(&evidence, NULL);
+    assert_int_equal(evidence.event[1].object, eth0);
+    assert_true(evidence.object[evidence.object[eth0].parent].looked_at);
+    evidence_release(&evidence);
+}
+
+/* A log that says ever more is bounded, and what was left out is counted. */
+static void events_are_bounded(void **state)
+{
+    struct evidence evidence;
+    char end[32];
+    (void)state;
+
+    assert_true(evidence_init(&evidence));
+    for (unsigned i = 0; i < 10000; i++) {
+        snprintf(end, sizeof end, "10.0.0.%u", i);
+        say(&evidence, EVIDENCE_NONE, end, NULL, NAN);
+    }
+    assert_int_equal(evidence.events + evidence.events_left_out, 10000);
+    assert_true(evidence.events_left_out > 0 && evidence.events_left_out < 5000);
+    evidence_finish(&evidence, NULL);
+    evidence_release(&evidence);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_alike_are_one),
+        cmocka_unit_test(events_are_bounded),
         cmocka_unit_test_setup_teardown(what_cannot_be_ends_at_once, begin, end),
         cmocka_unit_test_setup_teardown(looks_follow_each_other, begin, end),
         cmocka_unit_test_setup_teardown(a_reset_or_wrap_is_no_huge_rate, begin, end),

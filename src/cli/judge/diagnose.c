@@ -152,14 +152,16 @@ static bool read_inputs(const struct settings *settings, struct evidence *eviden
             continue;
         return false;
     }
+    bool known = evidence->values || evidence->events;
     const struct evidence_remark *first = evidence->remarks ? &evidence->remark[0] : NULL;
-    if (!evidence->values && evidence->unread)
+    if (known) return true;
+    if (evidence->unread)
         cli_error("%s", evidence->first_unread);
-    else if (!evidence->values && first && first->line && first->file < evidence->files)
+    else if (first && first->line && first->file < evidence->files)
         cli_error("%s:%u: %s", evidence->file[first->file], first->line, first->text);
-    else if (!evidence->values)
+    else
         cli_error("%s: no known counter in it; 'rocelab diagnose --list' lists what is read", input[0]);
-    return evidence->values > 0;
+    return false;
 }
 
 /* Answers an enum cli_exit. */

@@ -268,6 +268,34 @@ void reading_set(struct reading *in, uint32_t port, unsigned priority, enum evid
     if (field_number(value, &number)) evidence_set(in->evidence, port, priority, counter, number, &in->source);
 }
 
+static const char *text_of(char *buf, size_t size, const struct text_field *field)
+{
+    if (!field) return NULL;
+    size_t length = field->length < size ? field->length : size - 1;
+    memcpy(buf, field->at, length);
+    buf[length] = 0;
+    return buf;
+}
+
+void reading_event(struct reading *in, enum evidence_event_kind kind, uint32_t object, unsigned priority,
+                   const struct text_field *from, const struct text_field *to, const struct text_field *detail)
+{
+    char text[3][256];
+
+    evidence_add_event(in->evidence, &(struct evidence_event){
+                                         .kind = (uint8_t)kind,
+                                         .priority = (uint8_t)priority,
+                                         .object = object != EVIDENCE_NONE ? object : in->device,
+                                         .from = text_of(text[0], sizeof text[0], from),
+                                         .to = text_of(text[1], sizeof text[1], to),
+                                         .detail = text_of(text[2], sizeof text[2], detail),
+                                         .first_s = in->clock_s,
+                                         .last_s = in->clock_s,
+                                         .file = in->source.file,
+                                         .line = in->source.line,
+                                     });
+}
+
 bool reading_named(struct reading *in, const struct counter_name *list, uint32_t object, unsigned priority,
                    const struct text_field *name, const struct text_field *value)
 {

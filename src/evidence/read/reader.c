@@ -3,6 +3,7 @@
 #include "evidence/read/reader.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,6 +253,7 @@ bool evidence_read_text(struct evidence *evidence, const char *device, const cha
         bytes -= 3;
     }
     in->evidence = evidence;
+    in->clock_s = NAN;
     in->device = device ? evidence_device(evidence, device, strlen(device)) : EVIDENCE_NONE;
     in->source = (struct evidence_source){evidence_file(evidence, file), 0, at_s};
     reader_hint(file, in->hint, sizeof in->hint);

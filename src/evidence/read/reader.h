@@ -26,6 +26,7 @@ struct reading {
     uint32_t device;               /* the folder's; EVIDENCE_NONE: none (a Prometheus file) */
     bool said;                     /* by a reader that has one thing to say of a file */
     uint32_t unlisted;             /* ranks gone over without a line of their own: bounded */
+    double clock_s;                /* what a log's line says of its time, by its own clock; NaN: nothing */
     char hint[64]; /* interface that the file's name ends with ("eth0"), or the last command in it; or "" */
     _Alignas(16) unsigned char state[READER_STATE]; /* zero when a reader's head is seen */
 };
@@ -108,6 +109,10 @@ uint32_t reading_port(struct reading *in, const struct text_field *name);
 /* Sets a counter of a port from a field; what is no number is passed over. */
 void reading_set(struct reading *in, uint32_t port, unsigned priority, enum evidence_counter counter,
                  const struct text_field *value);
+/* An event of the line in hand.  Ends and detail are fields; NULL: not said.  `object` EVIDENCE_NONE: the reading's
+ * device, if there is one. */
+void reading_event(struct reading *in, enum evidence_event_kind kind, uint32_t object, unsigned priority,
+                   const struct text_field *from, const struct text_field *to, const struct text_field *detail);
 void reading_alias(struct reading *in, uint32_t port, const struct text_field *name);
 /* "spine0:Ethernet4", "to spine0 Ethernet4", "spine0_Ethernet4": the neighbour that a description names, if it does. */
 void reading_description(struct reading *in, uint32_t port, const struct text_field *text);
