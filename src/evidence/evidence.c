@@ -19,6 +19,8 @@
 #define VERSIONS_MOST 2048   /* of a device */
 #define VERSION_BYTES 200
 #define PATH_SHOWN 400
+#define UNKNOWNS 1000 /* places; more are counted */
+#define UNKNOWN_BYTES 160
 
 const struct evidence_counter_info evidence_counters[EVIDENCE_COUNTERS] = {
 #define COUNTER(id, name, scope, kind, unit, help) {name, EVIDENCE_##scope, EVIDENCE_##kind, unit, help},
@@ -57,6 +59,7 @@ void evidence_release(struct evidence *evidence)
                      evidence->version,
                      evidence->event,
                      evidence->remark,
+                     evidence->unknown,
                      evidence->tables ? evidence->tables->objects.slot : NULL,
                      evidence->tables ? evidence->tables->page : NULL,
                      evidence->tables ? evidence->tables->cell : NULL,
@@ -409,6 +412,35 @@ void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line, co
     if (grown) evidence->remark = grown;
     if (!grown || !copy) return;
     grown[evidence->remarks++] = (struct evidence_remark){file, line, copy, 0};
+}
+
+/* Of `length` bytes as many as are kept, and no half of a character. */
+static size_t cut(const char *text, size_t length, size_t most)
+{
+    if (length <= most) return length;
+    while (most && ((unsigned char)text[most] & 0xc0) == 0x80)
+        most--;
+    return most;
+}
+
+void evidence_unknown(struct evidence *evidence, const struct evidence_source *source, const char *reader,
+                      const char *text, bool more)
+{
+    struct evidence_unknown *last = evidence->unknowns ? &evidence->unknown[evidence->unknowns - 1] : NULL;
+
+    evidence->lines_unknown++;
+    if (more) { /* where its first line was left out, so is it */
+        if (last && !evidence->unknowns_left_out && last->file == source->file) last->lines++;
+        return;
+    }
+    if (evidence->unknowns == UNKNOWNS) {
+        evidence->unknowns_left_out++;
+        return;
+    }
+    text += strspn(text, " \t");
+    text = kept(evidence, text, cut(text, strnlen(text, UNKNOWN_BYTES + 1), UNKNOWN_BYTES));
+    if (!text || !ROOM(evidence, evidence->unknown, evidence->unknowns)) return;
+    evidence->unknown[evidence->unknowns++] = (struct evidence_unknown){source->file, source->line, 1, text, reader};
 }
 
 void evidence_unread(struct evidence *evidence, const char *path, const char *why)

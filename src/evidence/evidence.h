@@ -150,6 +150,14 @@ struct evidence_remark {
     uint32_t alike; /* how many more files the same was said of: evidence_finish() puts that into the text */
 };
 
+/* Lines one after another that no reader took; blank ones, prompts, rules of dashes and comments do not count. */
+struct evidence_unknown {
+    uint32_t file, line; /* where they begin */
+    uint32_t lines;
+    const char *text;   /* of the first, cut */
+    const char *reader; /* kind of the reader whose layout they stand in: it knows the tool, but not them; NULL: none */
+};
+
 struct evidence {
     struct arena arena;
     struct evidence_object *object;
@@ -174,12 +182,15 @@ struct evidence {
     uint64_t events_left_out; /* a log that says more kinds of things than anybody reads */
     struct evidence_remark *remark;
     uint32_t remarks, remarks_left_out;
-    const struct fabric *fabric; /* NULL: none was given */
-    double first_s, last_s;      /* of all looks */
-    uint32_t looks;              /* times at which somebody looked: 1: since boot */
-    bool exact;                  /* a simulation's own document: pause[] has the causes */
-    bool tied;                   /* ports are tied to each other: by the fabric, the document or neighbours */
-    const char *broken;          /* what is wrong with a simulation's own document; NULL: it is whole */
+    struct evidence_unknown *unknown; /* bounded: more are counted */
+    uint32_t unknowns, unknowns_left_out;
+    uint64_t lines_taken, lines_unknown; /* of all texts that are lines: those a reader took, those none did */
+    const struct fabric *fabric;         /* NULL: none was given */
+    double first_s, last_s;              /* of all looks */
+    uint32_t looks;                      /* times at which somebody looked: 1: since boot */
+    bool exact;                          /* a simulation's own document: pause[] has the causes */
+    bool tied;                           /* ports are tied to each other: by the fabric, the document or neighbours */
+    const char *broken;                  /* what is wrong with a simulation's own document; NULL: it is whole */
     uint32_t broken_line;
     size_t memory;                  /* bytes: evidence_bound() */
     bool full;                      /* too much to keep: later values are missing, and a remark says so */
@@ -247,6 +258,9 @@ void evidence_set_version(struct evidence *evidence, uint32_t device, enum fabri
 void evidence_add_event(struct evidence *evidence, const struct evidence_event *event);
 __attribute__((format(printf, 4, 5))) void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line,
                                                            const char *format, ...);
+/* A line that no reader took.  `more`: it belongs to the one before it, which was of the same reader. */
+void evidence_unknown(struct evidence *evidence, const struct evidence_source *source, const char *reader,
+                      const char *text, bool more);
 /* A file or folder of the input that could not be read: a remark says why, and what is judged is not whole. */
 void evidence_unread(struct evidence *evidence, const char *path, const char *why);
 static inline bool evidence_is_whole(const struct evidence *evidence)

@@ -179,6 +179,21 @@ class Program(Case):
             self.assertEqual(2, run.returncode)
             self.assertRegex(run.stderr, rf"/{name}:\d: which device this is of is not said: put the file into a folder")
 
+    def test_lines_that_nobody_understands_are_listed(self):
+        """Five places in the text, all in JSON; which reader knows the layout around them."""
+        rows = b"".join(b"Ethernet%d U 5 0\nrow %d of another release\nand its end\n" % (i, i) for i in range(7))
+        (self.folder / "dumps/leaf0").mkdir(parents=True)
+        (self.folder / "dumps/leaf0/counters.txt").write_bytes(b"IFACE STATE RX_OK RX_ERR\n" + rows)
+        said = " ".join(rocelab("diagnose", self.folder / "dumps").stdout.split())
+        self.assertRegex(said, r'not understood by sonic-interfaces: \S+/leaf0/counters.txt:3: "row 0 of another release" and 1 line more')
+        self.assertEqual(5, said.count("note: not understood"))
+        self.assertIn("note: and 2 more places like these; --json has them", said)
+        for options in ((), ("--walk",)):
+            document = json.loads(rocelab("diagnose", "--json", *options, self.folder / "dumps").stdout)
+            self.assertEqual([(one["line"], one["lines"], one["reader"]) for one in document["not_understood"]],
+                             [(3 * i + 3, 2, "sonic-interfaces") for i in range(7)])
+            self.assertEqual(0, document["not_understood_left_out"])
+
     def looks(self, folder, *looks):
         """Errors that leaf0 and leaf1 count at each time; None: it was not looked at."""
         for time, errors in enumerate(looks):

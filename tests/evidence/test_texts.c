@@ -154,6 +154,54 @@ static void lines_of_later_documents_are_right(void **state)
     assert_int_equal(value->line, 3);
 }
 
+/* Lines one after another are one place; blank ones, rules and comments are none. */
+static void lines_that_nobody_takes_are_kept(void **state)
+{
+    struct evidence *evidence = *state;
+
+    take(evidence, "leaf0", "pfc.txt",
+         "what is this\n"
+         "\n"
+         "and this\n"
+         "  Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PFC7\n"
+         "---------  ------  ------  ------  ------  ------  ------  ------  ------\n"
+         "Ethernet0       0       0       0      12       3       0       0       0\n"
+         "an unknown row\n"
+         "========\n"
+         "# a comment\n"
+         "Ethernet4       0       0       0      12       3       0       0       0\n"
+         "another\n");
+    assert_int_equal(evidence->unknowns, 3);
+    assert_int_equal(evidence->lines_taken, 4);
+    assert_int_equal(evidence->lines_unknown, 4);
+    assert_string_equal(evidence->unknown[0].text, "what is this");
+    assert_int_equal(evidence->unknown[0].line, 1);
+    assert_int_equal(evidence->unknown[0].lines, 2);
+    assert_null(evidence->unknown[0].reader);
+    assert_int_equal(evidence->unknown[1].line, 7);
+    assert_int_equal(evidence->unknown[1].lines, 1);
+    assert_string_equal(evidence->unknown[1].reader, "sonic-pfc");
+    assert_int_equal(evidence->unknown[2].line, 11);
+}
+
+static void lines_that_nobody_takes_are_bounded(void **state)
+{
+    struct evidence *evidence = *state;
+    char *text = NULL;
+    size_t length;
+    FILE *to = open_memstream(&text, &length);
+
+    fputs("IFACE STATE RX_OK RX_ERR\n", to);
+    for (int i = 0; i < 3000; i++)
+        fprintf(to, "what\nEthernet%d U 5 0\n", i);
+    fclose(to);
+    take(evidence, "leaf0", "counters.txt", text);
+    free(text);
+    assert_int_equal(evidence->unknowns + evidence->unknowns_left_out, 3000);
+    assert_true(evidence->unknowns <= 1000);
+    assert_int_equal(evidence->lines_unknown, 3000);
+}
+
 static void a_link_goes_down_every_second_transition(void **state)
 {
     struct evidence *evidence = *state;
@@ -177,6 +225,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_missing_device_is_said, begin, end),
         cmocka_unit_test_setup_teardown(chips_names_are_said_once, begin, end),
         cmocka_unit_test_setup_teardown(lines_of_later_documents_are_right, begin, end),
+        cmocka_unit_test_setup_teardown(lines_that_nobody_takes_are_kept, begin, end),
+        cmocka_unit_test_setup_teardown(lines_that_nobody_takes_are_bounded, begin, end),
         cmocka_unit_test_setup_teardown(a_link_goes_down_every_second_transition, begin, end),
     };
 

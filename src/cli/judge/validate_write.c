@@ -58,6 +58,7 @@ bool validate_print_json(const void *context, FILE *out)
     json_overrides(jout, &validate->fabric->operations.criteria);
     JOUT_LIST(jout, "rows", i, validate->rows, json_row(jout, &validate->row[i]));
     if (validate->measured) diagnose_json_remarks(jout, &validate->measured->evidence);
+    if (validate->measured) diagnose_json_unknowns(jout, &validate->measured->evidence);
     jout_end(jout);
     return true;
 }

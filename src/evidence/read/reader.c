@@ -48,8 +48,9 @@ static bool wanted(const char *from, const char *kind)
 struct lines {
     struct reading *in;
     const char *from;
-    const struct text_reader *current;
-    bool known; /* some head was seen */
+    const struct text_reader *current, *last; /* last: of the last line that counts */
+    bool known;                               /* some head was seen */
+    bool unknown;                             /* the last line that counts was one that nobody took */
 };
 
 static void lines_end(struct lines *lines)
@@ -85,8 +86,22 @@ static bool keeps(const struct text_reader *reader)
     return false;
 }
 
+/* Whether somebody who reads the text would miss the line: not one that is blank, a comment or a rule. */
+static bool counts(const char *line)
+{
+    bool word = false;
+
+    line += strspn(line, " \t");
+    if (*line == '#' || !strncmp(line, "//", 2)) return false;
+    for (; *line && !word; line++)
+        word = isalnum((unsigned char)*line) || (unsigned char)*line >= 0x80;
+    return word;
+}
+
 static void lines_take(struct lines *lines, const char *line)
 {
+    bool taken = false;
+
     notice_command(lines->in, line);
     for (size_t k = 0; text_readers[k]; k++) {
         const struct text_reader *reader = text_readers[k];
@@ -95,10 +110,18 @@ static void lines_take(struct lines *lines, const char *line)
         lines_end(lines);
         memset(lines->in->state, 0, sizeof lines->in->state);
         lines->current = reader;
-        lines->known = true;
+        lines->known = taken = true;
         break;
     }
-    if (lines->current) lines->current->line(lines->in, line);
+    if (lines->current) taken |= lines->current->line(lines->in, line);
+    if (!taken && !counts(line)) return;
+    if (taken)
+        lines->in->evidence->lines_taken++;
+    else
+        evidence_unknown(lines->in->evidence, &lines->in->source, lines->current ? lines->current->kind : NULL, line,
+                         lines->unknown && lines->last == lines->current);
+    lines->unknown = !taken;
+    lines->last = lines->current;
 }
 
 /* Where an escape sequence of a terminal ends: colours (ESC [ ... letter), titles (ESC ] ... BEL), others. */
@@ -148,7 +171,7 @@ static size_t as_shown(char *line, size_t length)
 /* Lines end with \n or \r\n; zero bytes become blanks, so that a line is a string. */
 static bool read_lines(struct reading *in, const char *from, const char *text, size_t bytes)
 {
-    struct lines lines = {in, from, NULL, false};
+    struct lines lines = {.in = in, .from = from};
     const char *end = text + bytes;
     size_t size = 0;
     char *line = NULL;

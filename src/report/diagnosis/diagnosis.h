@@ -23,6 +23,7 @@ void diagnose_text(FILE *out, const struct diagnose_report *report, const struct
 /* Notes on what was not understood and what lacks: the text above has them too. */
 void diagnose_text_remarks(FILE *out, const struct evidence *evidence, const struct text_style *style);
 void diagnose_json_remarks(struct jout *jout, const struct evidence *evidence);
+void diagnose_json_unknowns(struct jout *jout, const struct evidence *evidence);      /* lines that no reader took */
 void diagnose_json(FILE *out, const struct diagnose_report *report, const char *run); /* run: its input, or NULL */
 /* --explain and --list.  `only`: one rule; DIAGNOSE_RULES: all. */
 void diagnose_text_rule(FILE *out, const struct text_style *style, uint32_t rule);

@@ -105,6 +105,22 @@ void diagnose_json_remarks(struct jout *jout, const struct evidence *evidence)
     jout_u64(jout, "remarks_left_out", evidence->remarks_left_out);
 }
 
+void diagnose_json_unknowns(struct jout *jout, const struct evidence *evidence)
+{
+    jout_open(jout, "not_understood", '[');
+    for (uint32_t i = 0; i < evidence->unknowns; i++) {
+        const struct evidence_unknown *unknown = &evidence->unknown[i];
+        jout_open_line(jout, NULL, '{');
+        json_place(jout, evidence, unknown->file, unknown->line);
+        jout_u64(jout, "lines", unknown->lines);
+        jout_text(jout, "text", unknown->text);
+        jout_text(jout, "reader", unknown->reader);
+        jout_close(jout);
+    }
+    jout_close(jout);
+    jout_u64(jout, "not_understood_left_out", evidence->unknowns_left_out);
+}
+
 static void json_seen(struct jout *jout, const struct evidence *evidence)
 {
     struct diagnose_seen seen = diagnose_seen(evidence);

@@ -15,6 +15,7 @@
 #define EXPLAINED_SHOWN 8
 #define ROWS_SHOWN 8
 #define REMARKS_SHOWN 20
+#define UNKNOWNS_SHOWN 5
 #define INDENT 4
 #define SECONDS_MOST 1e10 /* longer is a folder whose name is no time */
 #define LINE 2048
@@ -165,6 +166,30 @@ static void training(const struct page *page)
         say(page, 0, "The network is not the cause: a job is slow, and no counter of the network explains it.");
 }
 
+/* Lines that no reader took: where they begin, the first of them. */
+static void unknowns(const struct page *page, const struct evidence *evidence)
+{
+    uint32_t left_out = evidence->unknowns_left_out;
+
+    for (uint32_t i = 0; i < evidence->unknowns; i++) {
+        const struct evidence_unknown *unknown = &evidence->unknown[i];
+        char more[48] = "", count[TEXT_COUNT];
+        if (i >= UNKNOWNS_SHOWN) {
+            left_out += evidence->unknowns - i;
+            break;
+        }
+        if (unknown->lines > 1)
+            snprintf(more, sizeof more, " and %s line%s more", text_count(unknown->lines - 1, count),
+                     text_plural(unknown->lines - 1));
+        say(page, 0, "note: not understood%s%s: %s:%u: \"%s\"%s", unknown->reader ? " by " : "",
+            unknown->reader ? unknown->reader : "",
+            unknown->file < evidence->files ? evidence->file[unknown->file] : "?", unknown->line, unknown->text, more);
+    }
+    if (left_out)
+        say(page, 0, "note: and %u more places like these%s", left_out,
+            evidence->unknowns_left_out ? "" : "; --json has them");
+}
+
 /* What was not understood, and what lacks. */
 static void remarks(const struct page *page, const struct evidence *evidence)
 {
@@ -185,6 +210,7 @@ static void remarks(const struct page *page, const struct evidence *evidence)
     }
     if (left_out)
         say(page, 0, "note: and %u more like these%s", left_out, evidence->remarks_left_out ? "" : "; --json has them");
+    unknowns(page, evidence);
 }
 
 void diagnose_text_remarks(FILE *out, const struct evidence *evidence, const struct text_style *style)

@@ -169,5 +169,6 @@ void walk_json(FILE *out, const struct walk *walk)
     }
     jout_close(jout);
     diagnose_json_remarks(jout, walk->evidence);
+    diagnose_json_unknowns(jout, walk->evidence);
     jout_end(jout);
 }
