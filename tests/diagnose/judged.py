@@ -43,6 +43,22 @@ def device(name):
     return name.split(":")[0]
 
 
+def causes(findings):
+    return [found for found in findings if found["severity"] != "info" and found["consequence_of"] is None]
+
+
+def places(found, peers):
+    """Ends of the cable and the devices that a finding is about."""
+    names = {found["culprit"], *found.get("also", ())}
+    names |= {peers[name] for name in names if name in peers}
+    return names | {device(name) for name in names if ":" in name}
+
+
+def agrees(found, document, peers):
+    """Whether the document has it, as a cause, a consequence or a remark."""
+    return any(found["rule"] == one["rule"] and places(found, peers) & places(one, peers) for one in document)
+
+
 # Port 4 of a switch, as its system calls it: what an answer without the fabric file has for names.
 OWN_NAMES = {"sonic": (r"Ethernet(\d+)", lambda number: number // 4), "nxos": (r"Ethernet1/(\d+)", lambda number: number - 1),
              "eos": (r"Ethernet(\d+)(?:/1)?", lambda number: number - 1), "cumulus": (r"swp(\d+)", lambda number: number - 1)}

@@ -19,22 +19,6 @@ ALL = len(sys.argv) > 1 and sys.argv[1] == "--all"
 QUICK = {"sonic": "C16-wrong-class", "nxos": "C10-half-rate", "eos": "C02-slow-receiver", "cumulus": "C20-two-causes"}
 
 
-def causes(findings):
-    return [found for found in findings if found["severity"] != "info" and found["consequence_of"] is None]
-
-
-def places(found, peers):
-    """Ends of the cable and the devices that a finding is about."""
-    names = {found["culprit"], *found.get("also", ())}
-    names |= {peers[name] for name in names if name in peers}
-    return names | {judged.device(name) for name in names if ":" in name}
-
-
-def agrees(found, document, peers):
-    """Whether the document has it, as a cause, a consequence or a remark."""
-    return any(found["rule"] == one["rule"] and places(found, peers) & places(one, peers) for one in document)
-
-
 class Agree(unittest.TestCase):
     maxDiff = None
 
@@ -45,7 +29,7 @@ class Agree(unittest.TestCase):
         less = json.loads(judged.run("diagnose", "--json", dumps, "--fabric", case.path))["findings"]
         peers = judged.peers_of(document)
         return [f"{case.name} as {system}: {found['rule']} {found['culprit']}: {found['what']}"
-                for found in causes(less) if not agrees(found, said, peers)]
+                for found in judged.causes(less) if not judged.agrees(found, said, peers)]
 
     def test_dumps_say_nothing_else(self):
         chosen = [(case, system) for system in judged.SYSTEMS for case in cases() if ALL or case.name == QUICK[system]]
