@@ -486,6 +486,7 @@ void graph_build(struct diagnose *diagnose)
     shares_prepare(diagnose);
     hashing_prepare(diagnose);
     idle_prepare(diagnose);
+    cables_prepare(diagnose);
     find_paused(diagnose);
     find_edges(diagnose);
     tie_back(graph);

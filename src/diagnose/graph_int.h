@@ -59,7 +59,9 @@ struct diagnose_graph {
     double most_ns, most_frames; /* of all pauses: what stands for the time where there was one look */
     struct diagnose_idle *idle;  /* private to rules_idle.c */
     struct hashing_thrown thrown[HASHING_KEPT]; /* private to hashing.c */
-    uint8_t lossless;                           /* priorities that are lossless somewhere, a bit each */
+    bool cables_whole;  /* private to topology.c: counted at both ends of every cable, and none lacks a packet */
+    double cables_lack; /* private to topology.c: share of its packets that half of the cables lack at most */
+    uint8_t lossless;   /* priorities that are lossless somewhere, a bit each */
 };
 #define GRAPH_NO_TIER 0xff
 #define GRAPH_QUANTA_BITS (65535.0 * 512.0) /* what one pause frame can ask for */
@@ -88,6 +90,7 @@ void hashing_prepare(struct diagnose *diagnose);                  /* hashing.c *
 void shares_prepare(struct diagnose *diagnose);                   /* shares.c */
 void circles_find(struct diagnose *diagnose);                     /* circles.c */
 void idle_prepare(struct diagnose *diagnose);                     /* rules_idle.c */
+void cables_prepare(struct diagnose *diagnose);                   /* topology.c */
 /* The share of time in which this port could have sent what adapters with data for its host were held back with. */
 double idle_could_carry(const struct diagnose *diagnose, uint32_t port);
 /* Whether so large a share of the time is most of what some slow job lost against its ideal. */

@@ -54,6 +54,11 @@ bool link_was_lost(const struct evidence *evidence, uint32_t port);
 bool a_job_is_slow(const struct diagnose *diagnose);
 /* Jobs are known, and none has taken much longer than that (so far; `ended`: and all have ended). */
 bool jobs_lose_nothing(const struct diagnose *diagnose, bool ended);
+/* Packets that were sent to a port and did not arrive, and no counter says why (topology.c); 0: not so many that
+ * reading the ends one after the other does not explain it. */
+uint64_t cable_lost(const struct diagnose *diagnose, uint32_t port);
+/* The packets of every cable are counted at both ends, and none lacks one. */
+bool cables_are_whole(const struct diagnose *diagnose);
 /* A finding of this rule about the port or the other end of its cable. */
 bool rule_found(const struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t port);
 /* The lossless priorities; where nobody says which they are, the one in which NICs that send RDMA send most. */

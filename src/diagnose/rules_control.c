@@ -141,6 +141,18 @@ static bool something_was_lost(const uint64_t *total)
     return false;
 }
 
+/* Packets went into a cable and did not come out of it, and no counter says why. */
+static bool a_cable_lost(const struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    EACH_PORT(evidence, device, port)
+    {
+        if (cable_lost(diagnose, port)) return true;
+    }
+    return false;
+}
+
 /* The fullest of a switch's ports to other switches over their mean; 0: fewer than two carry anything. */
 static double spread_over(const struct evidence *evidence, uint32_t device)
 {
@@ -236,6 +248,7 @@ void rule_D12(struct diagnose *diagnose)
     uint64_t resent = total[EVIDENCE_RETRANSMITTED] ? total[EVIDENCE_RETRANSMITTED] : total[EVIDENCE_SEQUENCE_NAKS];
     uint64_t packets = total[EVIDENCE_TX_DATA_PACKETS];
     if (!total[EVIDENCE_SEQUENCE_NAKS] || something_was_lost(total) || total[EVIDENCE_OUTSIDE]) return;
+    if (a_cable_lost(diagnose)) return;
     if (packets && (double)resent < diagnose->limits.resent_share * (double)packets) return;
     if (!switches || !all)
         missing_add(diagnose,
@@ -244,12 +257,16 @@ void rule_D12(struct diagnose *diagnose)
     if (culprit == EVIDENCE_NONE || !switches) return; /* NICs alone cannot tell order from loss */
     double spread = evidence->object[culprit].scope == EVIDENCE_DEVICE ? spread_over(evidence, culprit) : 0;
     bool even = spread > 0 && spread < diagnose->limits.spray_even;
+    /* Flows that are hashed may lie evenly too: that nothing was lost has to be seen on every cable. */
+    bool whole = evidence->exact || cables_are_whole(diagnose);
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D12, culprit, EVIDENCE_NO_PRIORITY,
                     "NICs were told of gaps %" PRIu64 " times and sent %" PRIu64 " packets again, and nobody%s "
-                    "dropped one: packets came out of order%s%s",
+                    "dropped one: packets came out of order%s%s%s",
                     total[EVIDENCE_SEQUENCE_NAKS], resent, all ? "" : " that was read",
-                    even ? "; evenly over its links sends " : "", even ? name_of(diagnose, culprit) : "");
+                    whole ? "" : ", or were lost where nobody counts", even ? "; evenly over its links sends " : "",
+                    even ? name_of(diagnose, culprit) : "");
+    if (!whole) missing_add(diagnose, "packets of both ends of every cable, at two times: whether one loses some");
     add_naks(diagnose, finding, culprit);
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
     if (spread > 0)
@@ -259,8 +276,8 @@ void rule_D12(struct diagnose *diagnose)
     {
         if (device != culprit && naks_behind(evidence, device)) finding_also(diagnose, finding, device);
     }
-    finding_weak_unless(finding, even && all);
-    if (finding && !even) finding->severity = DIAGNOSE_INFO; /* nobody is seen to spray: a guess */
+    finding_weak_unless(finding, even && all && whole);
+    if (finding && !(even && whole)) finding->severity = DIAGNOSE_INFO; /* nobody is seen to spray: a guess */
 }
 
 /* --- D15: traffic in the wrong class --- */

@@ -57,12 +57,15 @@ static bool slower_than_siblings(const struct diagnose *diagnose, uint32_t port,
     return share_busy(diagnose, port).value > diagnose->limits.uneven_ratio * siblings.mean;
 }
 
+/* The highest of what is known: a link that was faster at the first look has become slower. */
 static uint64_t rate_due(const struct diagnose *diagnose, uint32_t port)
 {
     const struct evidence *evidence = diagnose->evidence;
+    const struct evidence_value *rate = port_find(evidence, port, EVIDENCE_RATE);
     uint64_t full = evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_FULL_RATE);
     uint32_t device = siblings_device(diagnose, port);
 
+    if (rate && rate->first > rate->last && rate->first > full) full = rate->first;
     if (full && slower_than_siblings(diagnose, port, device)) return diagnose->graph->rates[device];
     if (full) return full;
     if (evidence->fabric && evidence->object[port].fabric != EVIDENCE_NONE)

@@ -8,16 +8,25 @@
 
 /* --- D13: wrong bits --- */
 
-/* Of what the other end sent, frames that never arrived, where the line says so: a simulation's.  What is under way
- * when a link goes down is lost, and no fault of the line. */
-static uint64_t lost_frames(const struct evidence *evidence, uint32_t port)
+/* Packets that one end sent and the other did not get, where NICs were told of gaps: of a stream that goes on.
+ * Where all that is sent is lost timers run out, and the path is (D14). */
+static bool loses_some(const struct diagnose *diagnose)
 {
+    return diagnose->total[EVIDENCE_SEQUENCE_NAKS] || diagnose->total[EVIDENCE_OUT_OF_SEQUENCE];
+}
+
+/* Of what the other end sent, frames that never arrived: the line says so (a simulation's), or both ends count.  What
+ * is under way when a link goes down is lost, and no fault of the line. */
+static uint64_t lost_frames(const struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
     uint32_t peer = evidence->object[port].peer;
 
     if (peer == EVIDENCE_NONE || port_get(evidence, port, EVIDENCE_LINK_DOWN) ||
         port_get(evidence, peer, EVIDENCE_LINK_DOWN))
         return 0;
-    return port_get(evidence, peer, EVIDENCE_LINE_LOST);
+    uint64_t lost = port_get(evidence, peer, EVIDENCE_LINE_LOST);
+    return lost || !loses_some(diagnose) ? lost : cable_lost(diagnose, port);
 }
 
 /* Frames that arrived wrong.  FEC's codewords and the frames in them are two views of the same. */
@@ -30,9 +39,9 @@ static uint64_t spoilt_frames(const struct evidence *evidence, uint32_t port)
 }
 
 /* Those, and those that never arrived. */
-static uint64_t wrong_frames(const struct evidence *evidence, uint32_t port)
+static uint64_t wrong_frames(const struct diagnose *diagnose, uint32_t port)
 {
-    uint64_t spoilt = spoilt_frames(evidence, port), lost = lost_frames(evidence, port);
+    uint64_t spoilt = spoilt_frames(diagnose->evidence, port), lost = lost_frames(diagnose, port);
 
     return spoilt > lost ? spoilt : lost;
 }
@@ -49,11 +58,11 @@ static uint64_t frames_received(const struct evidence *evidence, uint32_t port)
 }
 
 /* The end of the cable that receives worse. */
-static uint32_t worse_end(const struct evidence *evidence, uint32_t port)
+static uint32_t worse_end(const struct diagnose *diagnose, uint32_t port)
 {
-    uint32_t peer = evidence->object[port].peer;
+    uint32_t peer = diagnose->evidence->object[port].peer;
 
-    return peer != EVIDENCE_NONE && wrong_frames(evidence, peer) > wrong_frames(evidence, port) ? peer : port;
+    return peer != EVIDENCE_NONE && wrong_frames(diagnose, peer) > wrong_frames(diagnose, port) ? peer : port;
 }
 
 static double bits_wrong(const struct evidence *evidence, uint32_t port)
@@ -61,6 +70,22 @@ static double bits_wrong(const struct evidence *evidence, uint32_t port)
     const struct evidence_value *ber = port_find(evidence, port, EVIDENCE_PRE_FEC_BER);
 
     return ber ? ber->real : 0;
+}
+
+/* What says that frames from one port to another were lost: the line, or both ends' counts. */
+static unsigned add_lost(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t from, uint32_t to)
+{
+    const struct evidence_value *line = port_find(diagnose->evidence, from, EVIDENCE_LINE_LOST);
+    const struct evidence_value *sent = port_find(diagnose->evidence, from, EVIDENCE_PORT_TX_PACKETS);
+
+    if (line) {
+        finding_counter(diagnose, finding, line, 0);
+        return 1;
+    }
+    finding_counter(diagnose, finding, sent, 0);
+    finding_counter(diagnose, finding, port_find(diagnose->evidence, to, EVIDENCE_PORT_RX_PACKETS),
+                    (double)sent->grown);
+    return 2;
 }
 
 static void bad_cable(struct diagnose *diagnose, uint32_t port, uint64_t wrong, uint64_t frames)
@@ -89,16 +114,13 @@ static void bad_cable(struct diagnose *diagnose, uint32_t port, uint64_t wrong, 
     uint32_t end[2] = {port, evidence->object[port].peer};
     unsigned seen = 0;
     for (size_t e = 0; e < 2 && end[e] != EVIDENCE_NONE; e++) {
-        bool lost = end[!e] != EVIDENCE_NONE && lost_frames(evidence, end[!e]) > spoilt_frames(evidence, end[!e]);
+        bool lost = end[!e] != EVIDENCE_NONE && lost_frames(diagnose, end[!e]) > spoilt_frames(evidence, end[!e]);
         for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++) {
             if (!port_get(evidence, end[e], listed[i])) continue;
             finding_counter(diagnose, finding, port_find(evidence, end[e], listed[i]), 0);
             seen++;
         }
-        if (lost) {
-            finding_counter(diagnose, finding, port_find(evidence, end[e], EVIDENCE_LINE_LOST), 0);
-            seen++;
-        }
+        if (lost) seen += add_lost(diagnose, finding, end[e], end[!e]);
         if (bits_wrong(evidence, end[e]) > limits->fec_ber) {
             finding_counter(diagnose, finding, port_find(evidence, end[e], EVIDENCE_PRE_FEC_BER), limits->fec_ber);
             seen++;
@@ -118,8 +140,8 @@ void rule_D13(struct diagnose *diagnose)
     {
         /* A link that goes down ends with errors: that is D14's, or D19's. */
         if (!port_speaks(evidence, port) || link_is_down(evidence, port)) continue;
-        uint32_t peer = evidence->object[port].peer, worse = worse_end(evidence, port);
-        uint64_t wrong = wrong_frames(evidence, worse), frames = frames_received(evidence, worse);
+        uint32_t peer = evidence->object[port].peer, worse = worse_end(diagnose, port);
+        uint64_t wrong = wrong_frames(diagnose, worse), frames = frames_received(evidence, worse);
         double ber = bits_wrong(evidence, port);
         if (peer != EVIDENCE_NONE && bits_wrong(evidence, peer) > ber) {
             ber = bits_wrong(evidence, peer);

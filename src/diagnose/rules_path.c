@@ -125,6 +125,7 @@ static void vanish_on_cable(struct diagnose *diagnose, struct lost *lost, uint32
     if (sent->looks != came->looks || sent->reset || came->reset || came->grown >= sent->grown) return;
     uint64_t gone = sent->grown - came->grown;
     double share = (double)gone / (double)sent->grown;
+    if (rule_found(diagnose, DIAGNOSE_D13, port)) return; /* said already */
     if (share < diagnose->limits.vanished_share || (double)gone < diagnose->limits.vanished_least) return;
     struct diagnose_finding *finding = finding_new(diagnose, DIAGNOSE_D14, port, EVIDENCE_NO_PRIORITY,
                                                    "%s sent %" PRIu64 " packets and %" PRIu64 " came at the other end",
@@ -135,18 +136,40 @@ static void vanish_on_cable(struct diagnose *diagnose, struct lost *lost, uint32
     lost->found++;
 }
 
-/* Packets that may wait in a switch's queues: as many as were ever in them. */
+#define BUFFER_BYTES 128e6 /* few switches have more memory */
+
+/* Bytes that may wait in a switch's queues: as many as were ever in them; where it does not say that, as many as a
+ * switch has memory for. */
 static double may_wait(const struct evidence *evidence, uint32_t device)
 {
-    uint64_t waited = 0, bytes = 0, packets = 0;
+    uint64_t waited = 0;
+    bool known = false;
 
     EVIDENCE_EACH_PORT(evidence, device, port)
     {
         waited += port_sum(evidence, port, EVIDENCE_QUEUE_PEAK);
-        bytes += port_get(evidence, port, EVIDENCE_PORT_TX_BYTES);
+        for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+            known |= evidence_find(evidence, port, p, EVIDENCE_QUEUE_PEAK) != NULL;
+    }
+    return known ? (double)waited : BUFFER_BYTES;
+}
+
+/* What came into a switch and has not left it, in bytes: as it counts them, else by the mean of its packets. */
+static double bytes_inside(const struct evidence *evidence, uint32_t device, uint64_t packets_inside)
+{
+    uint64_t in = 0, out = 0, packets = 0;
+    bool both = true;
+
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        uint64_t came = port_get(evidence, port, EVIDENCE_PORT_RX_PACKETS);
+        both &= !came || port_get(evidence, port, EVIDENCE_PORT_RX_BYTES);
+        in += port_get(evidence, port, EVIDENCE_PORT_RX_BYTES);
+        out += port_get(evidence, port, EVIDENCE_PORT_TX_BYTES);
         packets += port_get(evidence, port, EVIDENCE_PORT_TX_PACKETS);
     }
-    return bytes && packets ? (double)waited * (double)packets / (double)bytes : 0;
+    if (both && in > out) return (double)(in - out);
+    return packets ? (double)packets_inside * (double)out / (double)packets : 0;
 }
 
 static void vanish_in_switch(struct diagnose *diagnose, struct lost *lost, uint32_t device)
@@ -165,7 +188,8 @@ static void vanish_in_switch(struct diagnose *diagnose, struct lost *lost, uint3
         out += sent->grown;
     }
     if (out >= in || (double)(in - out) < diagnose->limits.vanished_share * (double)in ||
-        (double)(in - out) < diagnose->limits.vanished_least || (double)(in - out) <= may_wait(evidence, device))
+        (double)(in - out) < diagnose->limits.vanished_least ||
+        bytes_inside(evidence, device, in - out) <= may_wait(evidence, device))
         return;
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D14, device, EVIDENCE_NO_PRIORITY,

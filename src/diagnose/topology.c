@@ -5,7 +5,14 @@
  * The tier of a switch is its distance from the nearest host, whatever it is called.  A cable between two tiers
  * belongs to its lower end: that device's links upwards are siblings, and so are the same cables looked at from above,
  * since what comes down over them was hashed the same way.
+ *
+ * And packets that went into a cable and did not come out of it, though no counter of errors says so.  Both ends count
+ * packets, but a collector reads them one after the other, so that the counts of a good cable differ by what passed in
+ * between, one way up and the other way down.  A cable loses packets if it lacks much more than most cables do, and if
+ * its two ways do not differ as they do when one end was read later.
  */
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
@@ -140,4 +147,94 @@ bool siblings_of(const struct diagnose *diagnose, uint32_t port, struct siblings
     if (device == EVIDENCE_NONE) return false;
     siblings_measure(diagnose, device, diagnose->evidence->object[port].parent != device, siblings);
     return true;
+}
+
+/* --- packets that did not come out of a cable --- */
+
+#define UNDER_WAY 8        /* packets that are on a line when both ends are read at once */
+#define ABOVE_OTHERS 8     /* times what half of the cables lack */
+#define READ_LATER_SHARE 2 /* one of so many that a way lacks, the other has too much where an end was read late */
+
+/* One way over a cable: what its sender counted, and how much of that its receiver did not; below 0: it has more. */
+struct way {
+    bool known;
+    double sent, lacks;
+};
+
+static bool read_alike(const struct evidence_value *sent, const struct evidence_value *came)
+{
+    return sent->looks > 1 && sent->looks == came->looks && !sent->reset && !came->reset;
+}
+
+static struct way way_to(const struct evidence *evidence, uint32_t port)
+{
+    static const enum evidence_counter known[] = {EVIDENCE_CRC_ERRORS, EVIDENCE_MTU_DROPS, EVIDENCE_RX_DISCARDS};
+    uint32_t peer = evidence->object[port].peer;
+    struct way way = {0};
+
+    if (peer == EVIDENCE_NONE) return way;
+    const struct evidence_value *sent = port_find(evidence, peer, EVIDENCE_PORT_TX_PACKETS);
+    const struct evidence_value *came = port_find(evidence, port, EVIDENCE_PORT_RX_PACKETS);
+    if (!sent || !came || !read_alike(sent, came)) return way;
+    way.known = true;
+    way.sent = (double)sent->grown;
+    way.lacks = way.sent - (double)came->grown;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        way.lacks -= way.lacks > 0 ? (double)port_get(evidence, port, known[i]) : 0;
+    return way;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double *one = a, *two = b;
+
+    return (*one > *two) - (*one < *two);
+}
+
+void cables_prepare(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    double *share = DIAGNOSE_NEW(diagnose, double, evidence->objects + 1u);
+    uint32_t count = 0;
+
+    diagnose->graph->cables_whole = true;
+    if (!share || evidence->exact) return;
+    EACH_PORT(evidence, device, port)
+    {
+        struct way way = way_to(evidence, port);
+        if (evidence->object[port].peer == EVIDENCE_NONE) continue;
+        if (!way.known || way.lacks > UNDER_WAY) diagnose->graph->cables_whole = false;
+        if (way.known && way.sent > 0) share[count++] = (way.lacks < 0 ? -way.lacks : way.lacks) / way.sent;
+    }
+    if (!count) return;
+    qsort(share, count, sizeof share[0], by_size);
+    diagnose->graph->cables_lack = share[(count - 1) / 2];
+}
+
+bool cables_are_whole(const struct diagnose *diagnose)
+{
+    return diagnose->graph->cables_whole;
+}
+
+/* One end was read later than the other: what one way lacks the other has too much, of the same time. */
+static bool read_later(const struct way *way, const struct way *back)
+{
+    double much = way->lacks / way->sent * back->sent / READ_LATER_SHARE;
+
+    return back->known && much > UNDER_WAY && -back->lacks > much;
+}
+
+uint64_t cable_lost(const struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t peer = evidence->object[port].peer;
+    struct way way = way_to(evidence, port);
+
+    if (evidence->exact || !way.known || !nics_resend(diagnose)) return 0; /* a run says itself what a line lost */
+    struct way back = way_to(evidence, peer);
+    double pauses = (double)port_sum(evidence, peer, EVIDENCE_TX_PAUSE_FRAMES); /* of which only one end may count */
+    if (!pauses) pauses = (double)port_get(evidence, peer, EVIDENCE_PORT_TX_PAUSE_FRAMES);
+    double most = ABOVE_OTHERS * diagnose->graph->cables_lack * way.sent + UNDER_WAY;
+    if (way.lacks <= most || way.lacks <= pauses || read_later(&way, &back)) return 0;
+    return (uint64_t)way.lacks;
 }

@@ -78,6 +78,25 @@ static inline void grew(struct bed *bed, uint32_t object, unsigned priority, enu
     evidence_set(&bed->evidence, object, priority, counter, 1000 + by, &last);
 }
 
+/* Packets that one end of a cable sent, and the other end of it got; and the same number the other way. */
+static inline void passed(struct bed *bed, uint32_t from, uint32_t to, uint64_t sent, uint64_t came)
+{
+    grew(bed, from, NONE, EVIDENCE_PORT_TX_PACKETS, sent);
+    grew(bed, to, NONE, EVIDENCE_PORT_RX_PACKETS, came);
+    grew(bed, to, NONE, EVIDENCE_PORT_TX_PACKETS, sent);
+    grew(bed, from, NONE, EVIDENCE_PORT_RX_PACKETS, sent);
+}
+
+/* Every cable carries so many packets each way. */
+static inline void all_passed(struct bed *bed, uint64_t packets)
+{
+    for (unsigned h = 0; h < HOSTS; h++)
+        passed(bed, bed->host[h], bed->leaf[h / 2][h % 2], packets, packets);
+    for (unsigned s = 0; s < SPINES; s++)
+        for (unsigned l = 0; l < LEAVES; l++)
+            passed(bed, bed->leaf[l][2 + s], bed->spine[s][l], packets, packets);
+}
+
 /* Something that is so at the second look. */
 static inline void is(struct bed *bed, uint32_t object, unsigned priority, enum evidence_counter counter,
                       uint64_t value)

@@ -408,6 +408,22 @@ static void test_degraded_the_other_way(void **state)
     }
 }
 
+/* It was faster at the first look: nobody has to say what it should be. */
+static void test_slower_than_before(void **state)
+{
+    struct evidence_source first = {.line = 1};
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    evidence_set(&bed.evidence, bed.host[1], NONE, EVIDENCE_RATE, RATE, &first);
+    busy(&bed, bed.host[1], 90);
+    is(&bed, bed.host[1], NONE, EVIDENCE_RATE, RATE / 10);
+    bed_run(&bed);
+    assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D06), bed.host[1]);
+    bed_close(&bed);
+}
+
 static void test_uneven(void **state)
 {
     struct bed bed;
@@ -602,6 +618,7 @@ int main(void)
         cmocka_unit_test(test_exact_cause),
         cmocka_unit_test(test_degraded),
         cmocka_unit_test(test_degraded_the_other_way),
+        cmocka_unit_test(test_slower_than_before),
         cmocka_unit_test(test_uneven),
         cmocka_unit_test(test_very_uneven),
         cmocka_unit_test(test_full_and_uneven),

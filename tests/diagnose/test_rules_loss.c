@@ -312,6 +312,50 @@ static void test_vanished(void **state)
     bed_close(&bed);
 }
 
+/* One in 250 packets vanishes on a cable, and nobody counts an error: that cable, whichever end counts more. */
+static void test_some_vanished(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    all_passed(&bed, 100000);
+    grew(&bed, bed.host[0], NONE, EVIDENCE_SEQUENCE_NAKS, 300);
+    is(&bed, bed.spine[1][0], NONE, EVIDENCE_PORT_RX_PACKETS, 1000 + 99600);
+    bed_run(&bed);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D13);
+    assert_culprit(&bed, finding, bed.spine[1][0]);
+    assert_int_equal(finding->confidence, DIAGNOSE_STRONG);
+    assert_non_null(strstr(finding->what, "400 of 100000 frames"));
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D12), 0);
+    bed_close(&bed);
+}
+
+/* Counts of good cables differ too: ends are read one after the other, and pauses are counted at one end alone. */
+static void test_nothing_vanished(void **state)
+{
+    enum { NOBODY_TOLD, READ_LATER, ALL_DIFFER, PAUSES, WRONG_BITS, UNDER_WAY, CASES };
+    (void)state;
+
+    for (int what = 0; what < CASES; what++) {
+        struct bed bed;
+        bed_open(&bed);
+        all_passed(&bed, 100000);
+        if (what != NOBODY_TOLD) grew(&bed, bed.host[0], NONE, EVIDENCE_SEQUENCE_NAKS, 300);
+        is(&bed, bed.spine[1][0], NONE, EVIDENCE_PORT_RX_PACKETS, 1000 + (what == UNDER_WAY ? 99995 : 99600));
+        if (what == READ_LATER) is(&bed, bed.leaf[0][3], NONE, EVIDENCE_PORT_RX_PACKETS, 1000 + 100400);
+        if (what == PAUSES) grew(&bed, bed.leaf[0][3], 3, EVIDENCE_TX_PAUSE_FRAMES, 400);
+        if (what == WRONG_BITS) grew(&bed, bed.spine[1][0], NONE, EVIDENCE_MTU_DROPS, 400);
+        for (unsigned h = 0; what == ALL_DIFFER && h < HOSTS; h++) {
+            is(&bed, bed.host[h], NONE, EVIDENCE_PORT_RX_PACKETS, 1000 + (h % 2 ? 99900 : 100080));
+            is(&bed, bed.leaf[h / 2][h % 2], NONE, EVIDENCE_PORT_RX_PACKETS, 1000 + (h % 2 ? 99850 : 100120));
+        }
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D13), 0);
+        bed_close(&bed);
+    }
+}
+
 /* 5,000 packets came into leaf0 and have not left it: they vanished, but not where its queues were that long. */
 static void test_waiting(void **state)
 {
@@ -331,6 +375,28 @@ static void test_waiting(void **state)
         bed_run(&bed);
         assert_int_equal(bed_count(&bed, DIAGNOSE_D14), !queued);
         if (!queued) assert_string_equal(bed.evidence.object[bed_found(&bed, DIAGNOSE_D14)->culprit].name, "leaf0");
+        bed_close(&bed);
+    }
+}
+
+/* A switch that does not say how long its queues are may hold as much as it has memory for. */
+static void test_waiting_in_memory(void **state)
+{
+    (void)state;
+
+    for (unsigned more = 0; more < 2; more++) {
+        struct bed bed;
+        bed_open(&bed);
+        waits(&bed, 0);
+        for (unsigned p = 0; p < 2 + SPINES; p++) {
+            grew(&bed, bed.leaf[0][p], NONE, EVIDENCE_PORT_RX_PACKETS, p || !more ? 500000 : 600000);
+            grew(&bed, bed.leaf[0][p], NONE, EVIDENCE_PORT_TX_PACKETS, p || more ? 500000 : 470000);
+            grew(&bed, bed.leaf[0][p], NONE, EVIDENCE_PORT_TX_BYTES, 2000000000);
+        }
+        grew(&bed, bed.leaf[0][2], 3, EVIDENCE_MARKED, 10);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D14), more);
+        if (more) assert_string_equal(bed.evidence.object[bed_found(&bed, DIAGNOSE_D14)->culprit].name, "leaf0");
         bed_close(&bed);
     }
 }
@@ -452,7 +518,10 @@ int main(void)
         cmocka_unit_test(test_no_route),
         cmocka_unit_test(test_no_route_behind_a_lost_link),
         cmocka_unit_test(test_vanished),
+        cmocka_unit_test(test_some_vanished),
+        cmocka_unit_test(test_nothing_vanished),
         cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_waiting_in_memory),
         cmocka_unit_test(test_in_common),
         cmocka_unit_test(test_in_common_has_a_counter),
         cmocka_unit_test(test_timers_explained),
