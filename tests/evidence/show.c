@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prints what readers make of texts, for tests: show [--from KIND] [--fabric FILE] INPUT...
- * A line a value: NAME PRIORITY COUNTER first last grown looks seconds file:line, then objects and remarks.
+ * A line a value: NAME PRIORITY COUNTER first last grown looks seconds file:line, then objects, events (NAME kind
+ * priority from to detail count first last line), lines that nobody took (reader line lines) and remarks.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,6 +60,17 @@ static void print_objects(const struct evidence *evidence)
                evidence->flow[i].bytes);
     for (uint32_t i = 0; i < evidence->circles; i++)
         printf("circle\t%u\t%d\n", evidence->circle[i].count, evidence->circle[i].ended);
+    for (uint32_t i = 0; i < evidence->events; i++) {
+        const struct evidence_event *event = &evidence->event[i];
+        printf("event\t%s\t%s\t%d\t%s\t%s\t%s\t%u\t%.3f\t%.3f\t%u\n",
+               name_of(evidence, event->object, name, sizeof name), evidence_events[event->kind].name,
+               event->priority == EVIDENCE_NO_PRIORITY ? -1 : event->priority, event->from ? event->from : "-",
+               event->to ? event->to : "-", event->detail ? event->detail : "-", event->count, event->first_s,
+               event->last_s, event->line);
+    }
+    for (uint32_t i = 0; i < evidence->unknowns; i++)
+        printf("unknown\t%s\t%u\t%u\n", evidence->unknown[i].reader ? evidence->unknown[i].reader : "-",
+               evidence->unknown[i].line, evidence->unknown[i].lines);
     printf("looks\t%u\t%g\n", evidence->looks, evidence->last_s - evidence->first_s);
     for (uint32_t i = 0; i < evidence->remarks; i++)
         printf("remark\t%u\t%s\n", evidence->remark[i].line, evidence->remark[i].text);

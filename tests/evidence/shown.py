@@ -20,14 +20,14 @@ class Value:
 
 
 class Evidence:
-    """Values by (object, priority or None, counter); peers, hosts of ranks, pauses, flows, circles, remarks."""
+    """Values by (object, priority or None, counter); peers, hosts of ranks, pauses, flows, circles, events, lines not taken, remarks."""
 
     def __init__(self, *arguments):
         run = subprocess.run([SHOW, *map(str, arguments)], stdout=subprocess.PIPE, timeout=120, check=False)
         self.status = run.returncode
         self.looks, self.seconds = 0, 0.0
         self.value, self.peer, self.host, self.device = {}, {}, {}, {}
-        self.pause, self.flow, self.circle, self.remark = [], [], [], []
+        self.pause, self.flow, self.circle, self.remark, self.event, self.unknown = [], [], [], [], [], []
         for line in run.stdout.decode("utf-8", "replace").split("\n"):
             words = line.split("\t")
             if words[0] in ("peer", "host") and len(words) == 3:
@@ -36,7 +36,7 @@ class Evidence:
                 self.looks, self.seconds = int(words[1]), float(words[2])
             elif words[0] == "device" and len(words) == 4:
                 self.device[words[1]] = (int(words[2]), words[3])
-            elif words[0] in ("pause", "flow", "circle", "remark"):
+            elif words[0] in ("pause", "flow", "circle", "remark", "event", "unknown"):
                 getattr(self, words[0]).append(words[1:])
             elif len(words) >= 10:
                 self.value[words[0], None if words[1] == "-" else int(words[1]), words[2]] = Value(words[3:])

@@ -182,6 +182,13 @@ static bool has_device(struct reading *in)
     return false;
 }
 
+void reading_device(struct reading *in, const struct text_field *name)
+{
+    if (!name->length || (in->device != EVIDENCE_NONE && !in->guessed)) return;
+    in->device = evidence_device(in->evidence, name->at, name->length);
+    in->guessed = true;
+}
+
 uint32_t reading_port(struct reading *in, const struct text_field *name)
 {
     struct text_field at = *name;

@@ -24,6 +24,7 @@ struct reading {
     struct evidence *evidence;
     struct evidence_source source; /* of the line that is read */
     uint32_t device;               /* the folder's; EVIDENCE_NONE: none (a Prometheus file) */
+    bool guessed;                  /* the device is what an earlier line or the file's name says: reading_device() */
     bool said;                     /* by a reader that has one thing to say of a file */
     uint32_t unlisted;             /* ranks gone over without a line of their own: bounded */
     double clock_s;                /* what a log's line says of its time, by its own clock; NaN: nothing */
@@ -103,6 +104,9 @@ bool line_has(const char *line, const char *text);
  * and is
  * (FABRIC_ROLE_SWITCH or FABRIC_ROLE_HOST).  Each reader of one system says it. */
 void reading_system(struct reading *in, const char *system, enum fabric_role role);
+/* The device that a line itself names, of a text of several: it is the reading's from there on, unless the text lies in
+ * a device's folder. */
+void reading_device(struct reading *in, const struct text_field *name);
 /* The port of the reading's device by this name; EVIDENCE_NONE where there is no device.  Et1/1, Eth1/1
  * and eth1/1 are Ethernet1/1. */
 uint32_t reading_port(struct reading *in, const struct text_field *name);
