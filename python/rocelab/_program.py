@@ -65,7 +65,7 @@ def _call(verb: str, operands: List[str], options: Mapping[str, Any], folder: st
     if done.returncode < 0:
         how = signal.Signals(-done.returncode).name
         raise CrashError(f"rocelab {verb} ended by {how}: {said.strip()}", -done.returncode, said)
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1, 3):
         problems = [problem for problem in problems_of(said) if problem.line]
         raise FabricError(problems) if problems else ProgramError(said.strip())
     return Report(verb, json.loads(done.stdout.decode().replace(folder + os.sep, "")), done.returncode, said)

@@ -20,8 +20,9 @@
 
 enum cli_exit {
     CLI_DONE = 0,
-    CLI_PROBLEMS = 1, /* the verb did its work and found something wrong */
-    CLI_WRONG = 2,    /* wrong use, unreadable input, output that could not be written */
+    CLI_PROBLEMS = 1,   /* the verb did its work and found something wrong */
+    CLI_WRONG = 2,      /* wrong use, unreadable input, output that could not be written */
+    CLI_NOT_ENOUGH = 3, /* what was read is too little for an answer (diagnose) */
 };
 
 struct cli_verb {

@@ -59,7 +59,7 @@ void cli_list_verbs(FILE *out)
         fprintf(out, "  %-12s %s\n", topics[i].name, topics[i].help);
     fputs("\n'rocelab help VERB' or 'rocelab VERB --help' says how a verb is used.\n"
           "Every verb takes --json, --quiet, --strict and --help.\n"
-          "Exit status: 0 done, 1 problems found, 2 wrong use or unreadable input.\n",
+          "Exit status: 0 done, 1 problems found, 2 wrong use or unreadable input, 3 not enough for an answer.\n",
           out);
     if (cli_share("docs", pages)) fprintf(out, "Pages that are named as docs/...: %s\n", pages);
 }

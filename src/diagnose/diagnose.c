@@ -310,7 +310,7 @@ static bool is_worth_asking(const struct diagnose *diagnose, unsigned rule)
 
 void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, const struct diagnose_baseline *baseline)
 {
-    *diagnose = (struct diagnose){.evidence = evidence};
+    *diagnose = (struct diagnose){.evidence = evidence, .answer = DIAGNOSE_NOT_ENOUGH, .because = "memory ran out"};
     arena_init(&diagnose->arena, MEMORY);
     diagnose->limits = diagnose_said;
     sum_counters(diagnose);
@@ -322,6 +322,8 @@ void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, co
     order_findings(diagnose);
     training_judge(diagnose, baseline);
     rule_D20(diagnose);
+    standing_find(diagnose);
+    answer_choose(diagnose);
 }
 
 void diagnose_release(struct diagnose *diagnose)

@@ -86,6 +86,20 @@ struct diagnose_counter {
     uint8_t priorities; /* for which it is above 0 somewhere, a bit each */
 };
 
+/* A cause; looked at enough, and nothing is wrong; or too little was looked at to say either
+ * (answer/answer.c). */
+enum diagnose_answer { DIAGNOSE_CLEAR, DIAGNOSE_CAUSE, DIAGNOSE_NOT_ENOUGH, DIAGNOSE_ANSWERS };
+extern const char *const diagnose_answer_names[DIAGNOSE_ANSWERS]; /* "clear", "cause", "not-enough" */
+
+/* A counter that should be 0, and is not (answer/standing.def). */
+struct diagnose_standing {
+    const struct evidence_value *value;
+    uint64_t count; /* that it grew by between looks, or, where it did not, is since it was cleared */
+    bool grew;
+    double share;      /* of packets; NaN: how many there were is not known */
+    const char *means; /* what it may mean */
+};
+
 struct diagnose {
     const struct evidence *evidence;
     struct arena arena;
@@ -94,6 +108,10 @@ struct diagnose {
     uint32_t findings;
     struct diagnose_training *training;
     uint32_t trainings;
+    uint8_t answer;      /* enum diagnose_answer */
+    const char *because; /* what the answer rests on, or what keeps it from being "clear"; "" of a cause */
+    struct diagnose_standing *standing; /* the worst first */
+    uint32_t standings;
     bool acquitted;       /* a job is slow, and it is not the network */
     const char **missing; /* what would have been needed, sentences */
     uint32_t missings;
@@ -115,6 +133,8 @@ void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, co
 /* The names as they are printed: "critical", "exact". */
 extern const char *const diagnose_severity_names[], *const diagnose_confidence_names[];
 void diagnose_release(struct diagnose *diagnose);
+/* Causes were found, and each is inside of hosts: no switch and no link has a part in it. */
+bool diagnose_not_network(const struct diagnose *diagnose);
 /* The worst of what was found; DIAGNOSE_INFO where there is nothing. */
 enum diagnose_severity diagnose_worst(const struct diagnose *diagnose);
 

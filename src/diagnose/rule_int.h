@@ -11,10 +11,12 @@
 #include "diagnose/rules.def"
 #undef RULE
 
-/* In this order: the graph before the rules, then what explains what, then the verdict about training. */
+/* In this order: the graph before the rules, then what explains what, then the verdict about training, the answer. */
 void graph_build(struct diagnose *diagnose);                                              /* graph.c */
 void order_findings(struct diagnose *diagnose);                                           /* order.c */
 void training_judge(struct diagnose *diagnose, const struct diagnose_baseline *baseline); /* training.c */
+void standing_find(struct diagnose *diagnose);                                            /* answer/standing.c */
+void answer_choose(struct diagnose *diagnose);                                            /* answer/answer.c */
 
 /* Memory of the diagnosis, zeroed, and a copy of a text in it; NULL: it ran out, and the diagnosis says so. */
 void *diagnose_alloc(struct diagnose *diagnose, size_t count, size_t size, size_t align);

@@ -42,7 +42,7 @@ class Terminal(Case):
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path
 
-    def shown(self, *arguments, status=(0, 1, 2), says=None, program=PROGRAM, **how):
+    def shown(self, *arguments, status=(0, 1, 2, 3), says=None, program=PROGRAM, **how):
         """What a verb prints, which has nothing of BAD in it."""
         self.covered.add(arguments[0])
         done = subprocess.run([program, *map(str, arguments)], cwd=self.here, env=self.env, capture_output=True, check=False,

@@ -55,7 +55,7 @@ class Runner:
         done = subprocess.run([self.rocelab, *arguments], capture_output=True, text=True, check=False)
         if done.returncode == 2 and arguments[0] == "sim" and "error:" in done.stderr:
             raise Refused(done.stderr.strip())
-        if done.returncode not in (0, 1):
+        if done.returncode not in (0, 1, 3):
             raise RuntimeError(f"{' '.join(map(str, arguments))}: {done.stderr.strip()}")
         return done.stdout
 

@@ -14,7 +14,7 @@ JACCARD = 0.8
 def run(*arguments, program=PROGRAM):
     """Standard output; the exit status may say that something was found."""
     done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1, 3):
         raise RuntimeError(f"{' '.join(map(str, arguments))}: {done.stderr}")
     return done.stdout
 

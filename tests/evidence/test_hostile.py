@@ -62,7 +62,7 @@ class Hostile(unittest.TestCase):
         self.diagnose(UNKNOWN, PFC, row * 100)
         self.diagnose(UNKNOWN, ESCAPE * 100)
         self.diagnose((2, "a name without its end"), b'{"' + ESCAPE + b'": [' + ESCAPE + b"]}")
-        self.diagnose((0, "1 device with 1 port"), b'# TYPE rocelab_link_up gauge\nrocelab_link_crc_errors_total{port="a' + ESCAPE + b':0"} 9\n')
+        self.diagnose((3, "1 device with 1 port"), b'# TYPE rocelab_link_up gauge\nrocelab_link_crc_errors_total{port="a' + ESCAPE + b':0"} 9\n')
         name = ESCAPE.decode("latin-1")
         port = {"port": f"leaf{name}:0", "rate_bps": 100, "rate_now_bps": 50, "crc_errors": 10**6, "up": False, "link_downs": 9}
         for options, word in (((), "D06: degraded link, leaf?[2J"), (("--json",), '"culprit": "leaf\\u001b[2J'), (("--quiet",), "D06: degraded link, leaf?[2J")):
@@ -70,7 +70,7 @@ class Hostile(unittest.TestCase):
 
     def test_long_lines(self):
         length = max(10 << 20, BYTES // 8)
-        self.diagnose((0, "1 device with 1 port"), PFC, b"Ethernet0 ", b"9" * length, b"\n", b"A" * length, b"\n", b"link mlx5_0/1 ", b"out_of_sequence 5 " * (length // 18), b"\n")
+        self.diagnose((3, "1 device with 1 port"), PFC, b"Ethernet0 ", b"9" * length, b"\n", b"A" * length, b"\n", b"link mlx5_0/1 ", b"out_of_sequence 5 " * (length // 18), b"\n")
         self.diagnose((2, "a name without its end"), b'{"' + b"x" * length)
         self.diagnose(UNKNOWN, b'# TYPE a gauge\na{b="' + b"x" * length + b'"} 1\n')
 
@@ -82,8 +82,8 @@ class Hostile(unittest.TestCase):
 
     def test_many_ports(self):
         devices = (PORTS + 63) // 64
-        self.diagnose((0, f"1 device with {PORTS} ports"), PFC, *(b"Ethernet%d      0       0       0     %d       0       0       0       0\n" % (i, i) for i in range(PORTS)))
-        self.diagnose((0, f"{devices} devices with {PORTS} ports"), b"# TYPE rocelab_link_up gauge\n",
+        self.diagnose((3, f"1 device with {PORTS} ports"), PFC, *(b"Ethernet%d      0       0       0     %d       0       0       0       0\n" % (i, i) for i in range(PORTS)))
+        self.diagnose((3, f"{devices} devices with {PORTS} ports"), b"# TYPE rocelab_link_up gauge\n",
                       *(b'rocelab_link_up{port="s%d:%d"} 0\n' % (i // 64, i % 64) for i in range(PORTS)), name="x.prom")
         ports = (b'{"port":"s%d:%d","line_bytes":5,"rate_bps":100,"priorities":[{"priority":3,"tx_bytes":4}]},\n' % (i // 64, i % 64) for i in range(PORTS))
         self.diagnose((0, f"{devices} devices with {PORTS} ports"), b'{"kind":"sim","virtual_ps":1000000,"ports":[', *ports, b"{}]}", name="run.json")
@@ -91,7 +91,7 @@ class Hostile(unittest.TestCase):
     def test_many_ranks(self):
         """Communicators and ranks without end, and numbers that are too large."""
         line = b'{"header":{"id":"0x%x","rank":%d,"n_ranks":4},"metadata":{"hostname":"h%d"},"coll_perf":{"coll_sn":18446744073709551615,"coll_exec_time_us":1e300}}\n'
-        self.diagnose((0, "1000 jobs"), *(line % (i % 1000, i * 7919 % (1 << 32), i % 50) for i in range(PORTS)), name="x.log")
+        self.diagnose((3, "1000 jobs"), *(line % (i % 1000, i * 7919 % (1 << 32), i % 50) for i in range(PORTS)), name="x.log")
         waits = json.dumps([[10**25] * 50] * 50)
         self.diagnose((0, "1 job,"), b'{"kind":"sim","virtual_ps":18446744073709551615,"training":[{"job":"j","rank_waits_ps":' + waits.encode() + b',"ranks_listed":[4294967295,99999999999]}]}',
                       name="run.json")
@@ -105,18 +105,18 @@ class Hostile(unittest.TestCase):
                       name="run.json")
         groups = b",".join(b'"g%d":{}' % i for i in range(100000))
         entry = b'{"collective_seq_id":1,"process_group":["z"]},'
-        self.diagnose((0, "1 job,"), b'{"pg_status":{},"pg_config":{', groups, b'},"entries":[', entry * 100000, b"{}]}", name="trace_rank_1.json")
-        self.diagnose((0, "1 job,"), b'{"pg_status":{},"pg_config":{"z":{"ranks":"', b"1," * 100000, b'"}},"entries":[', entry * 100000, b"{}]}", name="trace_rank_1.json")
+        self.diagnose((3, "1 job,"), b'{"pg_status":{},"pg_config":{', groups, b'},"entries":[', entry * 100000, b"{}]}", name="trace_rank_1.json")
+        self.diagnose((3, "1 job,"), b'{"pg_status":{},"pg_config":{"z":{"ranks":"', b"1," * 100000, b'"}},"entries":[', entry * 100000, b"{}]}", name="trace_rank_1.json")
         self.diagnose(UNKNOWN, b'{"pg_config":{', groups, b'},"pg_status":{', groups.replace(b'"g', b'"h'), b"}}", name="trace_rank_1.json")
         ports = b",".join(b"Ethernet%d" % (i % 1000) for i in range(100000))
         members = b",".join(b'"m%d":1' % i for i in range(100000))
         profile, entry = b'"BUFFER_PROFILE":{"p":{%s"xoff":"1"}}', b'"BUFFER_PG":{"' + ports + b'|0-7":{%s"profile":"p"}}'
         for text in ((profile % (members + b","), entry % b""), (profile % b"", entry % (members + b",")), (members, profile % b"", entry % b"")):
-            self.diagnose((0, "1 device with 1000 ports"), b"{" + b",".join(text) + b"}", name="0/s0/config_db.json")
+            self.diagnose((3, "1 device with 1000 ports"), b"{" + b",".join(text) + b"}", name="0/s0/config_db.json")
         for piece in (b"[", b"[0", b"[0]a"):
             self.diagnose(UNKNOWN, (b"h0:1:2 [0] NCCL INFO NET/IB : Using " + piece * (900000 // len(piece)) + b"\n") * 6, name="0/h0/nccl.log")
         communicators = (b"#0-0 (%x) MISMATCH\n  65000 ranks have launched up to operation 5\n" % (i % 7 + 1) for i in range(20000))
-        self.diagnose((0, "more than 262144 ranks"), b"Job summary\n  0  1  4  8  65000  32  RUNNING  MISMATCH\n", *communicators, name="0/h0/ras.txt")
+        self.diagnose((3, "more than 262144 ranks"), b"Job summary\n  0  1  4  8  65000  32  RUNNING  MISMATCH\n", *communicators, name="0/h0/ras.txt")
 
     def cost(self, *text, **how):
         """Seconds of processor time, which are the same however busy the machine is."""

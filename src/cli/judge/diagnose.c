@@ -83,8 +83,8 @@ static void more_help(FILE *out)
           "  rocelab sim fabric.yaml --json > run.json; rocelab diagnose run.json\n"
           "  rocelab diagnose dumps --fabric fabric.yaml --html dumps.html\n"
           "  rocelab diagnose --explain D03\n"
-          "\nExit status: 0 nothing found, or nothing that harms; 1 something found; 2 wrong use, unreadable\n"
-          "input, or memory ran out.\n",
+          "\nExit status: 0 looked at enough, and nothing harms; 1 a cause was found; 2 wrong use, unreadable\n"
+          "input, or memory ran out; 3 not enough was read for either: what would decide is printed.\n",
           out);
 }
 
@@ -92,7 +92,7 @@ static const struct cli_command command = {
     .verb = "diagnose",
     .operands = "INPUT...",
     .about = "Reads the counters that you have, names causes, culprits and victims with the evidence for each, or says "
-             "that it is not the network, or what is missing to know it.",
+             "that nothing is wrong, or which output would decide it.",
     CLI_OWN(options),
     .strict = "exit 1 for findings that are only for information too",
     .more_by = more_help,
@@ -176,8 +176,9 @@ static int answer(struct settings *settings, const struct diagnose_report *repor
         diagnose_text(out, report, &style, settings->common.quiet);
     }
     if (!diagnose_page(&settings->html, report)) return CLI_WRONG;
-    bool harm = diagnose_worst(diagnose) > DIAGNOSE_INFO || (settings->common.strict && diagnose->findings);
-    return harm ? CLI_PROBLEMS : CLI_DONE;
+    if (diagnose->answer == DIAGNOSE_CAUSE || (settings->common.strict && diagnose->findings)) return CLI_PROBLEMS;
+    /* Who writes a baseline says that the run was good: what is asked for is done. */
+    return diagnose->answer == DIAGNOSE_CLEAR || settings->write_baseline ? CLI_DONE : CLI_NOT_ENOUGH;
 }
 
 /* Half of the evidence, or of the findings, acquits nobody. */

@@ -61,6 +61,22 @@ static void json_finding(struct jout *jout, const struct evidence *evidence, con
     jout_close(jout);
 }
 
+static void json_standing(struct jout *jout, const struct evidence *evidence, const struct diagnose_standing *standing)
+{
+    const struct evidence_value *value = standing->value;
+
+    jout_open_line(jout, NULL, '{');
+#include "report/rows/diagnose_standing.def"
+    jout_close(jout);
+}
+
+static void json_event(struct jout *jout, const struct evidence *evidence, const struct evidence_event *event)
+{
+    jout_open_line(jout, NULL, '{');
+#include "report/rows/diagnose_event.def"
+    jout_close(jout);
+}
+
 static void json_training(struct jout *jout, const struct evidence *evidence, const struct diagnose_training *training)
 {
     static const char *const word[] = {"unknown", "no", "yes"};

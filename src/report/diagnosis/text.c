@@ -16,6 +16,7 @@
 #define ROWS_SHOWN 8
 #define REMARKS_SHOWN 20
 #define UNKNOWNS_SHOWN 5
+#define STANDINGS_SHOWN 8
 #define INDENT 4
 #define SECONDS_MOST 1e10 /* longer is a folder whose name is no time */
 #define LINE 2048
@@ -74,6 +75,13 @@ static const char *quantity(double value, const char *unit, char buf[NUMBER])
     return buf;
 }
 
+static const char *priority_text(uint8_t priority, char buf[24])
+{
+    buf[0] = '\0';
+    if (priority != EVIDENCE_NO_PRIORITY) snprintf(buf, 24, " priority %u", priority);
+    return buf;
+}
+
 static void list(const struct page *page, unsigned indent, const char *title, const uint32_t *object, uint32_t count)
 {
     char text[LINE];
@@ -91,28 +99,26 @@ static void list(const struct page *page, unsigned indent, const char *title, co
 static void evidence_row(const struct page *page, unsigned indent, const struct diagnose_evidence *row)
 {
     const struct evidence *evidence = page->diagnose->evidence;
-    char value[NUMBER], limit[NUMBER], priority[24] = "", place[LINE / 2] = "";
+    char value[NUMBER], limit[NUMBER], priority[24], place[LINE / 2] = "";
 
-    if (row->priority != EVIDENCE_NO_PRIORITY) snprintf(priority, sizeof priority, " priority %u", row->priority);
     if (row->file != EVIDENCE_NONE && row->line)
         snprintf(place, sizeof place, "  %s:%u", evidence->file[row->file], row->line);
     else if (row->file != EVIDENCE_NONE)
         snprintf(place, sizeof place, "  %s", evidence->file[row->file]);
-    say(page, indent, "%s%s %s %s (limit %s)%s", name_of(page, row->object), priority, row->counter,
-        quantity(row->value, row->unit, value), quantity(row->threshold, row->unit, limit), place);
+    say(page, indent, "%s%s %s %s (limit %s)%s", name_of(page, row->object), priority_text(row->priority, priority),
+        row->counter, quantity(row->value, row->unit, value), quantity(row->threshold, row->unit, limit), place);
 }
 
 static void title(const struct page *page, unsigned indent, const struct diagnose_finding *finding)
 {
     static const enum text_colour colour[] = {TEXT_DIM, TEXT_YELLOW, TEXT_RED};
     const struct diagnose_rule *rule = &diagnose_rules[finding->rule];
-    char priority[24] = "";
+    char priority[24];
 
-    if (finding->priority != EVIDENCE_NO_PRIORITY)
-        snprintf(priority, sizeof priority, " priority %u", finding->priority);
     text_colour(page->out, page->style, colour[finding->severity]);
     say(page, indent, "%s %s: %s, %s%s (%s)", diagnose_severity_names[finding->severity], rule->id, rule->cause,
-        name_of(page, finding->culprit), priority, diagnose_confidence_names[finding->confidence]);
+        name_of(page, finding->culprit), priority_text(finding->priority, priority),
+        diagnose_confidence_names[finding->confidence]);
     text_colour(page->out, page->style, TEXT_PLAIN);
 }
 
@@ -164,6 +170,63 @@ static void training(const struct page *page)
             say(page, 0, "%s: %s", name_of(page, diagnose->training[i].job), diagnose->training[i].verdict);
     if (diagnose->acquitted)
         say(page, 0, "The network is not the cause: a job is slow, and no counter of the network explains it.");
+}
+
+/* The first line: which of the three answers it is. */
+static void answer(const struct page *page)
+{
+    static const enum text_colour colour[DIAGNOSE_ANSWERS] = {TEXT_GREEN, TEXT_RED, TEXT_YELLOW};
+    const struct diagnose *diagnose = page->diagnose;
+    const struct diagnose_finding *first = diagnose->finding;
+    uint32_t more = 0;
+
+    for (uint32_t i = 1; i < diagnose->findings; i++)
+        more += diagnose->finding[i].severity > DIAGNOSE_INFO && diagnose->finding[i].consequence_of == EVIDENCE_NONE;
+    text_colour(page->out, page->style, colour[diagnose->answer]);
+    if (diagnose->answer != DIAGNOSE_CAUSE) {
+        say(page, 0, "answer: %s: %s", diagnose->answer == DIAGNOSE_CLEAR ? "clear" : "not enough", diagnose->because);
+    } else {
+        char others[32] = "";
+        if (more) snprintf(others, sizeof others, ", and %u more", more);
+        say(page, 0, "answer: %s: %s, %s (%s)%s", diagnose_not_network(diagnose) ? "not the network" : "cause",
+            diagnose_rules[first->rule].cause, name_of(page, first->culprit),
+            diagnose_confidence_names[first->confidence], others);
+    }
+    text_colour(page->out, page->style, TEXT_PLAIN);
+    fputc('\n', page->out);
+}
+
+static void standing_row(const struct page *page, const struct diagnose_standing *standing)
+{
+    const struct evidence *evidence = page->diagnose->evidence;
+    const struct evidence_value *value = standing->value;
+    const struct evidence_counter_info *info = &evidence_counters[value->counter];
+    char number[NUMBER], priority[24], share[48] = "";
+    bool counts = info->kind == EVIDENCE_COUNT;
+
+    if (standing->share > 0) snprintf(share, sizeof share, ", %.3g%% of the packets", standing->share * 100);
+    say(page, INDENT, "%s%s %s %s%s%s: %s  %s:%u", name_of(page, value->object),
+        priority_text(value->priority, priority), info->name, quantity((double)standing->count, info->unit, number),
+        !counts            ? " now"
+        : standing->grew   ? " between the looks"
+        : value->looks > 1 ? " since it was cleared, none between the looks"
+                           : " since it was cleared",
+        share, standing->means, evidence->file[value->file], value->line);
+}
+
+/* Counters that should be 0, the worst first. */
+static void standings(const struct page *page)
+{
+    const struct diagnose *diagnose = page->diagnose;
+    char count[TEXT_COUNT];
+
+    if (!diagnose->standings) return;
+    say(page, 0, "stands out (should be 0):");
+    for (uint32_t i = 0; i < diagnose->standings && i < STANDINGS_SHOWN; i++)
+        standing_row(page, &diagnose->standing[i]);
+    if (diagnose->standings > STANDINGS_SHOWN)
+        say(page, INDENT, "and %s more; --json has them", text_count(diagnose->standings - STANDINGS_SHOWN, count));
+    fputc('\n', page->out);
 }
 
 /* Lines that no reader took: where they begin, the first of them. */
@@ -268,12 +331,14 @@ void diagnose_text(FILE *out, const struct diagnose_report *report, const struct
         for (uint32_t i = 0; i < report->diagnose->findings; i++)
             if (report->diagnose->finding[i].consequence_of == EVIDENCE_NONE)
                 title(&page, 0, &report->diagnose->finding[i]);
+        if (report->diagnose->answer == DIAGNOSE_NOT_ENOUGH) answer(&page);
         return;
     }
+    answer(&page);
     findings(&page);
     const struct evidence *evidence = report->diagnose->evidence;
     bool kept = !report->diagnose->full && !evidence->full;
-    if (!report->diagnose->findings && kept && !evidence->unread) say(&page, 0, "Nothing found.");
+    standings(&page);
     training(&page);
     if (kept) missing(&page);
     looked_at(&page);

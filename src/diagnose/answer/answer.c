@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which of the three answers it is: a cause, clear, or not enough.
+ *
+ * A cause is a finding that harms.  "Clear" needs more than that there is none: a text without any counter that would
+ * have shown a fault says nothing.  See is_clear().
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "diagnose/answer/standing_int.h"
+#include "diagnose/nics_int.h"
+#include "diagnose/ranks_int.h"
+
+#define TEXT 400
+
+const char *const diagnose_answer_names[DIAGNOSE_ANSWERS] = {"clear", "cause", "not-enough"};
+
+/* What was looked at: families of answer/standing.def, a bit each, by device. */
+struct looked {
+    uint8_t families, twice; /* read; read at two times */
+    bool carried;            /* packets are counted, and there were some */
+};
+
+static struct looked *look(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct looked *looked = DIAGNOSE_NEW(diagnose, struct looked, evidence->objects + 1u);
+
+    for (uint32_t i = 0; looked && i < evidence->values; i++) {
+        const struct evidence_value *value = &evidence->value[i];
+        uint8_t scope = evidence->object[value->object].scope;
+        if (scope != EVIDENCE_DEVICE && scope != EVIDENCE_PORT) continue;
+        struct looked *of = &looked[evidence_device_of(evidence, value->object)];
+        unsigned family = standing_info[value->counter].family;
+        of->families |= (uint8_t)(1u << family);
+        if (value->looks > 1) of->twice |= (uint8_t)(1u << family);
+        if (value->counter == EVIDENCE_PORT_TX_PACKETS || value->counter == EVIDENCE_PORT_RX_PACKETS)
+            of->carried |= value->last > 0;
+    }
+    return looked;
+}
+
+#define BIT(family) (1u << STANDING_##family)
+
+/* Loss would have been seen: by drops, by what NICs count of it; of a device that carried nothing, by wrong bits. */
+static bool would_show(const struct looked *looked, unsigned families)
+{
+    if (families & (BIT(DROPS) | BIT(LOSS))) return true;
+    return families & BIT(LINE) && !looked->carried;
+}
+
+/* What a log says that harms nobody by itself. */
+static bool is_harmless(const struct evidence_event *event)
+{
+    return event->kind == EVIDENCE_EVENT_LINK_CAME_UP || event->kind == EVIDENCE_EVENT_PORT_SHUT;
+}
+
+__attribute__((format(printf, 2, 3))) static void because(struct diagnose *diagnose, const char *format, ...)
+{
+    char text[TEXT];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *kept = diagnose_keep(diagnose, text);
+    if (kept) diagnose->because = kept;
+}
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* Something keeps the answer from being "clear", whatever else was read: it is said. */
+static bool is_spoilt(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t stands = 0, harmful = 0, unknown = evidence->unknowns + evidence->unknowns_left_out;
+
+    for (uint32_t i = 0; i < diagnose->standings; i++)
+        stands += standing_counts(&diagnose->standing[i]);
+    for (uint32_t i = 0; i < evidence->events; i++)
+        harmful += !is_harmless(&evidence->event[i]);
+    if (diagnose->full || !evidence_is_whole(evidence))
+        because(diagnose, "not everything could be read");
+    else if (stands)
+        because(diagnose, "%" PRIu32 " counter%s that should be 0 stand%s out, and no cause is sure", stands,
+                plural(stands), stands == 1 ? "s" : "");
+    else if (harmful)
+        because(diagnose, "%" PRIu32 " event%s of a log stand%s out, and no cause is sure", harmful, plural(harmful),
+                harmful == 1 ? "s" : "");
+    else if (unknown)
+        because(diagnose, "lines in %" PRIu32 " place%s were not understood", unknown, plural(unknown));
+    else
+        return false;
+    return true;
+}
+
+/* A job that is not slow by a good run of its own, or one that is slow for reasons inside of hosts, is clear without
+ * any counter of the network. */
+static bool work_is_clear(struct diagnose *diagnose)
+{
+    uint32_t good = 0;
+
+    if (diagnose->acquitted) {
+        because(diagnose, "a job is slow, and it is not the network");
+        return true;
+    }
+    for (uint32_t i = 0; i < diagnose->trainings; i++) {
+        const struct diagnose_training *training = &diagnose->training[i];
+        if (training->slow != DIAGNOSE_NO || training->base_is_ideal) return false;
+        good++;
+    }
+    if (good) because(diagnose, "%" PRIu32 " job%s as fast as the baseline", good, good == 1 ? " is" : "s are");
+    return good;
+}
+
+static bool a_slow_job_is_unexplained(const struct diagnose *diagnose)
+{
+    for (uint32_t i = 0; i < diagnose->findings; i++)
+        if (diagnose->finding[i].rule == DIAGNOSE_D20) return true;
+    return false;
+}
+
+/*
+ * When "clear" is right.  Nothing that harms was found, nothing is left unread or not understood, nothing that a log
+ * says and no counter that should be 0 stands out, and one of these:
+ *
+ * - every device that was read has counters that would have shown loss: its drops, what its NIC counts as lost, or,
+ *   where it carried no packet or none are counted, its wrong bits.  Two looks: none of them grew.  One: they are 0
+ *   since they were cleared.  Pauses alone are none: 0 is what a port counts on which PFC is off;
+ * - a job is as fast as its baseline, or slow for reasons inside of hosts.
+ *
+ * Not: a rate of a job without a baseline, settings, neighbours, times.  That a counter is not there acquits nobody.
+ */
+static bool is_clear(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t devices = 0, twice = 0;
+    bool packets = false;
+
+    if (is_spoilt(diagnose)) return false;
+    if (a_slow_job_is_unexplained(diagnose)) {
+        because(diagnose, "a job is slow, and no counter that was read explains it");
+        return false;
+    }
+    struct looked *looked = look(diagnose);
+    if (!looked) return false;
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        const struct looked *of = &looked[device];
+        if (!of->families && !of->carried) continue;
+        if (!would_show(of, of->families)) {
+            because(diagnose, "no counter of %s was read that would show loss%s", evidence->object[device].name,
+                    of->carried ? ", though it carried packets" : "");
+            return work_is_clear(diagnose);
+        }
+        devices++;
+        twice += would_show(of, of->twice);
+        packets |= of->families & (BIT(DROPS) | BIT(LOSS));
+    }
+    if (!devices) {
+        because(diagnose, "no counter was read that would show a fault");
+        return work_is_clear(diagnose);
+    }
+    because(diagnose, "of %" PRIu32 " device%s no %s %s", devices, plural(devices), packets ? "loss" : "bit error",
+            twice == devices ? "was counted between the looks" : "is counted, since the counters were cleared");
+    return true;
+}
+
+void answer_choose(struct diagnose *diagnose)
+{
+    diagnose->because = "";
+    if (diagnose_worst(diagnose) > DIAGNOSE_INFO) {
+        diagnose->answer = DIAGNOSE_CAUSE;
+    } else if (diagnose->evidence->exact && !diagnose->full && evidence_is_whole(diagnose->evidence)) {
+        diagnose->answer = DIAGNOSE_CLEAR; /* all that there is, from the simulator itself */
+        because(diagnose, "nothing that harms in all of the run's counters");
+    } else {
+        diagnose->answer = is_clear(diagnose) ? DIAGNOSE_CLEAR : DIAGNOSE_NOT_ENOUGH;
+    }
+}
+
+bool diagnose_not_network(const struct diagnose *diagnose)
+{
+    bool some = false;
+
+    for (uint32_t i = 0; i < diagnose->findings; i++) {
+        if (diagnose->finding[i].severity == DIAGNOSE_INFO) continue;
+        if (finding_is_network(&diagnose->finding[i])) return false;
+        some = true;
+    }
+    return some;
+}

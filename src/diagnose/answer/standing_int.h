@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What standing.def says of a counter.  Private to src/diagnose.
+ */
+#ifndef ROCELAB_DIAGNOSE_STANDING_INT_H
+#define ROCELAB_DIAGNOSE_STANDING_INT_H
+
+#include "diagnose/rule_int.h"
+
+enum standing_family { STANDING_NOT, STANDING_LINE, STANDING_DROPS, STANDING_LOSS, STANDING_PAUSES, STANDING_FAMILIES };
+struct standing_info {
+    uint8_t family; /* enum standing_family; STANDING_NOT: the counter may be anything */
+    uint8_t rank;   /* the worse the smaller */
+    uint32_t of;    /* enum evidence_counter that counts the packets; EVIDENCE_NONE: of none */
+    uint8_t few;
+    const char *means;
+};
+extern const struct standing_info standing_info[EVIDENCE_COUNTERS];
+/* Whether it keeps the answer from being "clear": it grew, or nobody knows whether it still does. */
+bool standing_counts(const struct diagnose_standing *standing);
+
+#endif
