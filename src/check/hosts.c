@@ -310,13 +310,15 @@ static void links_of(const struct check *check, uint32_t node, uint32_t *ret_dow
     }
 }
 
+/* Most that a job has of a connection; 0: nothing that a hash could spread badly.  An incast's flows all wait for the
+ * receiver's link, whichever way they come. */
 static uint32_t queue_pairs(const struct fabric *fabric)
 {
     uint32_t most = 0;
     unsigned long value;
 
     for (uint32_t j = 0; j < fabric->jobs; j++)
-        if (fabric->job[j].qps > most) most = fabric->job[j].qps;
+        if (fabric->job[j].qps > most && fabric->job[j].kind != FABRIC_JOB_INCAST) most = fabric->job[j].qps;
     for (uint32_t n = 0; n < fabric->nics; n++) {
         const struct fabric_param *param = nccl_of(&fabric->nic[n], "NCCL_IB_QPS_PER_CONNECTION");
         if (param && number(param->value, &value) && value < 1024 && value > most) most = (uint32_t)value;

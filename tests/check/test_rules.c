@@ -371,6 +371,29 @@ static void test_other_systems_have_fewer_rules(void **state)
     base_release(&checked);
 }
 
+/* What rules pass over: a fat tree says its ratio by its hosts; an incast waits for one link, however it is hashed. */
+static void test_said_another_way(void **state)
+{
+    static const char *const rules[] = {"TOP005", "HOST006"};
+    static const struct edit edits[][3] = {
+        {{"leaf-spine: {leaves: 2, spines: 2, hosts: 2}", "fat-tree: {k: 4, hosts: 3}"}},
+        {{", NCCL_IB_QPS_PER_CONNECTION: 4", ""}, {"rocelab: 1\n", "rocelab: 1\njobs: [{incast: 2, size: 1MB}]\n"}},
+    };
+    struct checked checked;
+    char why[300] = "";
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(edits) / sizeof(edits[0]); c++) {
+        snprintf(checked.text, sizeof(checked.text), "%s", base_fabric);
+        for (int e = 0; edits[c][e].to; e++)
+            assert_true(base_edit(checked.text, edits[c][e].from, edits[c][e].to));
+        if (!base_check(&checked, 2, why, sizeof(why))) fail_msg("%s", why);
+        for (uint32_t f = 0; f < checked.check.findings; f++)
+            assert_string_not_equal(check_rules[checked.check.finding[f].rule].id, rules[c]);
+        base_release(&checked);
+    }
+}
+
 /* Empty, or what is not as the case says. */
 static const char *try_case(const struct rule_case *as, struct checked *checked, char why[300])
 {
@@ -561,6 +584,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_wrong),
+        cmocka_unit_test(test_said_another_way),
         cmocka_unit_test(test_other_systems_have_fewer_rules),
         cmocka_unit_test(test_each_rule_is_caught_alone),
         cmocka_unit_test(test_every_rule_has_a_case),

@@ -88,7 +88,7 @@ class Fields(Case):
         self.explained("import", self.document("import", "cfg", statuses=(0, 1)), absent=["assumed", "file", "line", "message", "notes", "rule"])  # of other simulators, and of lines that nobody reads
         other = self.file("other.yaml", (FABRIC.replace("100G, cable: 10m", "200G, cable: 10m") + JOBS).encode())
         self.explained("diff", self.document("diff", self.fabric, "cfg", statuses=(0, 1)), self.document("diff", self.fabric, other, statuses=(0, 1)), absent=["allowed"])
-        self.explained("check", self.document("check", self.fabric, statuses=(0, 1)), self.document("check", "cfg", statuses=(0, 1)), absent=["ignored", "places"])
+        self.explained("check", self.document("check", self.file("trains.yaml", (FABRIC + TRAINS).encode()), statuses=(0, 1)), self.document("check", "cfg", statuses=(0, 1)), absent=["ignored", "places"])
         self.explained("suggest", self.document("suggest", "all", self.fabric))
 
     def test_studies(self):

@@ -150,7 +150,10 @@ bool build_fat_tree(struct loader *loader, const struct tree *map, struct plan *
         return false;
     }
     uint64_t half = shape.k / 2;
-    if (shape.hosts == NOT_GIVEN) shape.hosts = half / shape.nics ? half / shape.nics : 1;
+    if (shape.hosts == NOT_GIVEN)
+        shape.hosts = half / shape.nics ? half / shape.nics : 1;
+    else if (times(shape.hosts, shape.nics) > half) /* there is no key for a ratio: this says it */
+        plan->oversubscribed = true;
     plan->count[FABRIC_ROLE_LEAF] = plan->count[FABRIC_ROLE_SPINE] = times(shape.k, half);
     plan->count[FABRIC_ROLE_CORE] = times(half, half);
     plan->count[FABRIC_ROLE_HOST] = times(plan->count[FABRIC_ROLE_LEAF], shape.hosts);

@@ -163,6 +163,7 @@ static bool make_nodes(struct loader *loader, const struct plan *plan)
     fabric->hosts = (uint32_t)plan->count[FABRIC_ROLE_HOST];
     fabric->switches = nodes - fabric->hosts;
     fabric->storage_hosts = (uint32_t)plan->storage_hosts;
+    fabric->operations.oversubscribed = plan->oversubscribed;
     return !loader->no_memory;
 }
 

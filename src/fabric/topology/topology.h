@@ -63,6 +63,7 @@ struct plan {
     struct link_class host, fabric, core, site, storage_link;
     uint32_t planes;         /* ports of one NIC that lie side by side; 0 is 1 */
     bool rates_known;        /* else those of links stand for what could not be read */
+    bool oversubscribed;     /* without the key: what it has says so */
     bool site_length_given;  /* links.site has a cable or a delay */
     struct storage *storage; /* NULL: no storage network */
     const struct tree *storage_map;
