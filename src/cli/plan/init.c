@@ -20,6 +20,7 @@
 #include "cli/outputs.h"
 #include "cli/place.h"
 #include "cli/source.h"
+#include "fabric/copper.h"
 #include "fabric/handle.h"
 #include "nic/cc/cc.h"
 #include "report/json_out.h"
@@ -139,7 +140,7 @@ static bool complete(struct init_answers *answers)
     if (!answers->given.per_server)
         for (answers->per_server = 8; answers->per_server > 1 && answers->gpus < 2 * answers->per_server;)
             answers->per_server /= 2;
-    if (!answers->given.preset) answers->preset = answers->system == FABRIC_ROCEV2 ? "dcqcn/connectx" : NULL;
+    if (!answers->given.preset) answers->preset = answers->system == FABRIC_ROCEV2 ? INIT_PRESET : NULL;
     if (answers->preset == NULL || answers->system == FABRIC_ROCEV2) return true;
     return cli_fail("--congestion is of rocev2: %s has its own", fabric_systems[answers->system].title);
 }
@@ -217,14 +218,16 @@ static bool find_plan(struct settings *settings, bool asks, FILE *out, struct in
 
 /* --- the file --- */
 
-/* As the loader sees it; false after its messages. */
-static bool is_good(const char *name, const char *text)
+/* As the loader sees it; false after its messages.  ret_far: more servers hang on a switch than copper reaches. */
+static bool is_good(const char *name, const char *text, bool *ret_far)
 {
     struct fabric_errors errors = {.path = name};
     struct fabric *fabric = NULL;
+    struct fabric_crowd crowd;
     int result = cli_fabric_load(name, text, NULL, 0, &fabric, &errors);
 
     if (result == 0) {
+        *ret_far = fabric_crowds(fabric, &crowd) > 0;
         fabric_free(fabric);
         return true;
     }
@@ -268,8 +271,7 @@ static void tell(const struct init_answers *answers, const struct init_plan *pla
     init_next(answers, name, "  ", out);
 }
 
-static int write_file(const struct settings *settings, const struct cli_common *common, const struct init_plan *plan,
-                      const char *name, FILE *out)
+static char *text_of(const struct settings *settings, const struct init_plan *plan, const char *name)
 {
     char schema[PATH_MAX], *text = NULL;
     size_t length = 0;
@@ -278,7 +280,21 @@ static int write_file(const struct settings *settings, const struct cli_common *
 
     init_write(&settings->answers, plan, found ? schema : NULL, name, to);
     fclose(to);
-    bool good = is_good(name, text) && save(name, text, out);
+    return text;
+}
+
+static int write_file(const struct settings *settings, const struct cli_common *common, struct init_plan *plan,
+                      const char *name, FILE *out)
+{
+    char *text = text_of(settings, plan, name);
+    bool good = is_good(name, text, &plan->far);
+
+    if (good && plan->far) {
+        free(text);
+        text = text_of(settings, plan, name);
+        good = is_good(name, text, &plan->far);
+    }
+    good = good && save(name, text, out);
     free(text);
     if (good && strcmp(name, "-") != 0 && common->json) tell_json(settings, plan, name, out);
     if (good && strcmp(name, "-") != 0 && !common->json && !common->quiet) tell(&settings->answers, plan, name, out);

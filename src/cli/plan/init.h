@@ -12,6 +12,8 @@
 #include "fabric/qos/models.h"
 #include "fabric/systems.h"
 
+#define INIT_PRESET "swift/paper"
+
 enum init_shape { INIT_RAIL, INIT_LEAF_SPINE, INIT_FAT_TREE, INIT_PLANES };
 #define INIT_SHAPES "rail leaf-spine fat-tree planes"
 enum init_job { INIT_ALLREDUCE, INIT_ALLTOALL, INIT_TRAINING, INIT_INFERENCE, INIT_STORAGE, INIT_INCAST };
@@ -49,7 +51,13 @@ struct init_plan { /* what is built */
     uint32_t k;             /* of a fat tree */
     uint32_t radix;         /* ports of a switch at the rate of links */
     uint64_t link_bps;      /* of a NIC's port, and between switches */
+    bool far;               /* servers stand further from their switch than copper reaches */
 };
+
+static inline uint32_t init_ceil(uint64_t a, uint64_t b)
+{
+    return (uint32_t)((a + b - 1) / b);
+}
 
 /* False: `why` says what does not fit, and what would. */
 #define INIT_WHY 400

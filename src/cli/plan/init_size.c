@@ -13,11 +13,6 @@
 #define GENERIC_PORTS 128u /* of a switch that has no number of its own */
 #define SPINES_LEAST 4u    /* where a leaf has as many uplinks: one that fails takes a quarter */
 
-static uint32_t ceil_div(uint64_t a, uint64_t b)
-{
-    return (uint32_t)((a + b - 1) / b);
-}
-
 /* Ports of the switch at this rate; 0: its ports are slower. */
 static uint32_t radix_at(const struct init_switch *sw, uint64_t bps)
 {
@@ -33,7 +28,7 @@ static uint32_t radix_at(const struct init_switch *sw, uint64_t bps)
 /* Uplinks for `down` ports at the ratio or a little better, and as few spines as can take those of all leaves. */
 static bool spines_for(const struct init_answers *answers, uint32_t down, struct init_plan *plan)
 {
-    uint32_t least = ceil_div((uint64_t)down * answers->over.den, answers->over.num), best = UINT32_MAX;
+    uint32_t least = init_ceil((uint64_t)down * answers->over.den, answers->over.num), best = UINT32_MAX;
 
     if (plan->leaves > plan->radix || down + least > plan->radix) return false;
     for (uint32_t up = least; up <= least + least / 8 && down + up <= plan->radix; up++) {
@@ -54,7 +49,7 @@ static bool size_rails(const struct init_answers *answers, uint32_t servers, str
     for (plan->groups = 1; plan->groups <= servers; plan->groups++) {
         plan->leaves = plan->groups * answers->per_server;
         if (plan->leaves > plan->radix) return false;
-        if (spines_for(answers, ceil_div(servers, plan->groups), plan)) break;
+        if (spines_for(answers, init_ceil(servers, plan->groups), plan)) break;
     }
     plan->servers = servers;
     return plan->groups <= servers;
@@ -63,7 +58,7 @@ static bool size_rails(const struct init_answers *answers, uint32_t servers, str
 static bool size_leaf_spine(const struct init_answers *answers, uint32_t servers, struct init_plan *plan)
 {
     for (plan->leaves = 2; plan->leaves <= plan->radix; plan->leaves++) {
-        plan->on_leaf = ceil_div(servers, plan->leaves);
+        plan->on_leaf = init_ceil(servers, plan->leaves);
         if (spines_for(answers, plan->on_leaf * answers->per_server, plan)) break;
     }
     plan->servers = plan->leaves * plan->on_leaf;
@@ -79,7 +74,7 @@ static bool size_fat_tree(const struct init_answers *answers, uint32_t servers, 
         if ((uint64_t)most * plan->leaves < servers) continue;
         plan->k = k;
         plan->cores = k * k / 4;
-        plan->on_leaf = ceil_div(servers, plan->leaves);
+        plan->on_leaf = init_ceil(servers, plan->leaves);
         plan->servers = plan->leaves * plan->on_leaf;
         plan->down = plan->on_leaf * answers->per_server;
         plan->uplinks = k / 2;
@@ -90,7 +85,7 @@ static bool size_fat_tree(const struct init_answers *answers, uint32_t servers, 
 
 static bool size_as(const struct init_answers *answers, enum init_shape shape, struct init_plan *plan)
 {
-    uint32_t servers = ceil_div(answers->gpus, answers->per_server);
+    uint32_t servers = init_ceil(answers->gpus, answers->per_server);
     bool good = false;
 
     *plan = (struct init_plan){.shape = shape, .link_bps = answers->nic_bps / (shape == INIT_PLANES ? 2 : 1)};

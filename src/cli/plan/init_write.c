@@ -12,8 +12,18 @@
 #define REMARK_AT 44  /* column of remarks behind values */
 #define PAIRS_MAX 512 /* GPUs of an AllToAll: its messages grow with their square */
 #define WRITERS_MAX 64
+#define STORAGE_SPINES 8u
+#define QPS 8u /* on leaves and spines 2:1, 64 GPUs, six seeds of the hash: 89 %, with 4 77 to 89, with 2 74 to 87 */
+#define QPS_FEW 4u /* of more GPUs than these: a run with 8 takes thrice as long as with one */
+#define QPS_GPUS 512
+#define QPS_PAIRS 3u /* of an AllToAll, where each has more than a hundred connections */
+#define PAIRS_GPUS 128
 #define SENDERS_MAX 32
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-"
+#define ECN_MOST 375u
+#define ECN_STEP 75u
+#define ECN_PORTS 32u
+#define OVER "what servers may send over what spines take"
 #define DEEP_BYTES 1000000000u /* of buffers: chips with more have virtual output queues */
 
 /* A line with its remark; `assumed` goes before it. */
@@ -51,28 +61,31 @@ static void write_head(const struct init_answers *answers, const struct init_pla
     fprintf(out, "fabric: gpus-%u\n", plan->gpus);
 }
 
-/* The ratio where the file can say it, else the uplinks that come nearest. */
+/* The ratio that is built: whole uplinks come near the one that was asked for. */
 static void write_uplinks(const struct init_answers *answers, const struct init_plan *plan, FILE *out)
 {
-    bool assumed = !answers->given.over;
+    const bool asked = (uint64_t)plan->down * answers->over.den == (uint64_t)plan->uplinks * answers->over.num;
 
     line(out, false, "", "    spines: %u", plan->spines);
-    if ((uint64_t)plan->down * answers->over.den == (uint64_t)plan->uplinks * answers->over.num)
-        line(out, assumed, "what servers may send over what the spines take",
-             answers->over.den == 1 ? "    oversubscription: %u:1" : "    oversubscription: %u/%u", answers->over.num,
-             answers->over.den);
+    if (asked && answers->over.den == 1)
+        line(out, !answers->given.over, OVER, "    oversubscription: %u:1", answers->over.num);
+    else if (plan->down > plan->uplinks)
+        line(out, !answers->given.over, asked ? OVER : OVER ", and uplinks are whole", "    oversubscription: %u/%u",
+             plan->down, plan->uplinks);
     else
-        line(out, assumed, "of a leaf: as few as the ratio allows", "    uplinks: %u", plan->uplinks);
+        line(out, !answers->given.over, "of a leaf", "    uplinks: %u", plan->uplinks);
 }
 
 static void write_storage(const struct init_plan *plan, FILE *out)
 {
     uint32_t hosts = plan->servers < 16 ? 2 : 8, leaves = (plan->servers + hosts) / (plan->radix / 2) + 1;
+    uint32_t down = init_ceil(plan->servers, leaves) + init_ceil(hosts, leaves);
 
     fputs("  storage:                                  # a network of its own: one NIC more for each server\n", out);
     line(out, true, "storage servers", "    hosts: %u", hosts);
     line(out, true, "", "    leaves: %u", leaves);
-    if (leaves > 1) line(out, true, "", "    spines: 8");
+    if (leaves > 1) line(out, true, "", "    spines: %u", STORAGE_SPINES);
+    if (leaves > 1 && down > STORAGE_SPINES) line(out, true, OVER, "    oversubscription: %u/%u", down, STORAGE_SPINES);
 }
 
 static void write_topology(const struct init_answers *answers, const struct init_plan *plan, FILE *out)
@@ -119,12 +132,24 @@ static void write_links(const struct init_answers *answers, const struct init_pl
 {
     char rate[UNIT_TEXT];
 
+    const char *reach = plan->far ? "more servers on a leaf than copper of 3 m reaches" : "";
+
     rate_of(plan->link_bps, rate);
     fputs("\n# Cables: their length is time, and room for what is under way when a pause is sent.\nlinks:\n", out);
-    line(out, true, answers->given.nic ? "3 m" : "", "  host: {rate: %s, cable: 3m}", rate);
+    line(out, true, *reach || !answers->given.nic ? reach : "3 m", "  host: {rate: %s, cable: %s}", rate,
+         plan->far ? "30m" : "3m");
     line(out, true, answers->given.nic ? "30 m" : "", "  fabric: {rate: %s, cable: 30m}", rate);
-    if (plan->shape == INIT_FAT_TREE) line(out, true, "100 m", "  core: {rate: %s, cable: 100m}", rate);
+    if (plan->shape == INIT_FAT_TREE) /* as far as InfiniBand's credits of a lane reach at 800G */
+        line(out, true, "", "  core: {rate: %s, cable: %s}", rate,
+             answers->system == FABRIC_INFINIBAND ? "50m" : "100m");
     line(out, true, "NVLink between GPUs of a server", "  gpu: %s", gpu_links(answers));
+}
+
+/* What the chip has; of ports alone, as a Tomahawk 5 has for its 51.2T. */
+static uint64_t buffer_of(const struct init_switch *sw)
+{
+    if (sw->model->ports || !sw->ports) return sw->model->buffer_bytes;
+    return (sw->ports * (sw->port_bps / 1000000000u) * 33 / 10240 + 16) * 1000000u;
 }
 
 static void write_switches(const struct init_answers *answers, FILE *out)
@@ -139,16 +164,25 @@ static void write_switches(const struct init_answers *answers, FILE *out)
           out);
     if (ports) snprintf(remark, sizeof remark, "%u ports of %s", ports, rate_of(port_bps, rate));
     line(out, !answers->given.sw, remark, "  model: %s", sw->model->name);
-    if (!sw->model->ports && ports) /* as a Tomahawk 5 has for its 51.2T */
-        line(out, true, "165 MB for each 51.2T", "  buffer: %" PRIu64 "MB",
-             ports * (port_bps / 1000000000u) * 33 / 10240 + 16);
+    if (!sw->model->ports && ports)
+        line(out, true, "165 MB for each 51.2T", "  buffer: %" PRIu64 "MB", buffer_of(sw) / 1000000u);
     if (answers->system == FABRIC_INFINIBAND && sw->model->buffer_bytes > DEEP_BYTES)
         line(out, false, "credits go with no virtual output queues", "  architecture: shared");
     if (answers->system <= FABRIC_ROCEV1)
         line(out, true, "cuts off queues that a broken NIC pauses for ever", "  watchdog: true");
 }
 
-static void write_classes(const struct init_answers *answers, FILE *out)
+/* In KB for 100G: all is marked before a switch with many full ports pauses, which with an alpha of 1/8 is at one part
+ * in eight and the ports of what headroom leaves of its buffer: seven tenths or more. */
+static uint32_t ecn_most(const struct init_answers *answers, const struct init_plan *plan)
+{
+    uint64_t pauses_at = buffer_of(&answers->sw) / 10 * 7 / (8 + ECN_PORTS);
+    uint64_t part = pauses_at * 100000000 / plan->link_bps;
+
+    return part >= ECN_MOST ? ECN_MOST : part < 2 * ECN_STEP ? ECN_STEP : (uint32_t)(part / ECN_STEP * ECN_STEP);
+}
+
+static void write_classes(const struct init_answers *answers, const struct init_plan *plan, FILE *out)
 {
     if (answers->system != FABRIC_ROCEV2) {
         fprintf(out, "\n# Traffic classes are those usual with %s; \"classes:\" would replace them.\n",
@@ -163,13 +197,22 @@ static void write_classes(const struct init_answers *answers, FILE *out)
     line(out, true, "of packets, and the 802.1p priority that is paused", "    dscp: 26");
     line(out, true, "", "    priority: 3");
     line(out, false, "", "    lossless: true");
-    line(out, true, "try 'rocelab suggest ecn'", "    ecn: {min: 125KB, max: 375KB, probability: 10%%, per: 100G}");
+    uint32_t most = ecn_most(answers, plan);
+    line(out, true, "try 'rocelab suggest ecn'", "    ecn: {min: %uKB, max: %uKB, probability: 10%%, per: 100G}",
+         most / 3, most);
     line(out, true, "of a line that is full", "    share: 90%%");
     line(out, true, "", "  - {name: cnp, dscp: 48, priority: 6, strict: true}");
     line(out, true, "", "  - {name: default, priority: 0, share: 10%%}");
 }
 
-static void write_nics(const struct init_answers *answers, FILE *out)
+/* Measured on the file that is written where nothing is said; tests/cli/test_init.py holds the figures to it. */
+static const char why_swift[] =
+    "# Swift follows the round-trip time, as what adapters ship today does (NVIDIA: ZTR_RTTCC, whose law is not\n"
+    "# public), and needs no thresholds that fit the fabric.  What each gives, of the ideal time:\n"
+    "# AllReduce of 256 MB on 64 GPUs in rails: none 93 %, swift/paper 89 %, dcqcn/connectx 56 %.\n"
+    "# 'rocelab config' can write DCQCN alone; its marking then needs tuning: 'rocelab tune --vary ecn,dcqcn'.\n";
+
+static void write_nics(const struct init_answers *answers, const struct init_plan *plan, FILE *out)
 {
     const struct fabric_system_row *system = &fabric_systems[answers->system];
 
@@ -177,13 +220,29 @@ static void write_nics(const struct init_answers *answers, FILE *out)
         fputs("\n# Adapters.  Congestion control is ALGORITHM/PRESET: dcqcn/connectx, dcqcn/paper, hpcc/paper,\n"
               "# timely/paper, swift/paper, dctcp/paper, or none.\n",
               out);
+        if (!answers->given.preset) fputs(why_swift, out);
     } else {
         fprintf(out, "\n# Transport: %s.  Others: rocev2, rocev1, infiniband, uet, tcp, iwarp.\n", system->title);
         line(out, false, "", "system: %s", system->name);
     }
     fputs("nics:\n", out);
     line(out, true, "bytes of payload a packet", "  mtu: %u", system->mtu_bytes);
+    if (plan->far && answers->system <= FABRIC_ROCEV1)
+        line(out, false, "so that they have room for what it holds", "  cable-length: 30m");
     if (answers->preset) line(out, !answers->given.preset, "", "  congestion: %s", answers->preset);
+}
+
+static void write_qps(const struct init_plan *plan, FILE *out)
+{
+    line(out, true, "queue pairs of a connection, which hashes spread", "    qps: %u",
+         plan->gpus > QPS_GPUS ? QPS_FEW : QPS);
+}
+
+static void write_allreduce(const char *size, const struct init_plan *plan, FILE *out)
+{
+    fputs("  - name: gradients\n    allreduce: auto\n", out);
+    line(out, true, "of each GPU", "    size: %s", size);
+    write_qps(plan, out);
 }
 
 /* The largest power of two that divides `n`, 8 at most. */
@@ -203,6 +262,7 @@ static void write_training(const struct init_answers *answers, const struct init
           "  - name: training\n",
           out);
     line(out, true, "of the slice: tp x dp", "    ranks: %u", tp * slice);
+    write_qps(plan, out);
     fputs("    training:\n", out);
     line(
         out, true, "8 billion; or llama3-70b, mixtral-8x7b",
@@ -213,7 +273,7 @@ static void write_training(const struct init_answers *answers, const struct init
     line(out, false, "", "      slice: {layers: 2, dp: %u}", slice);
 }
 
-static void write_inference(const struct init_answers *answers, FILE *out)
+static void write_inference(const struct init_answers *answers, const struct init_plan *plan, FILE *out)
 {
     uint32_t tp = 2;
 
@@ -224,6 +284,7 @@ static void write_inference(const struct init_answers *answers, FILE *out)
           "  - name: answers\n",
           out);
     line(out, true, "", "    ranks: %u", tp);
+    write_qps(plan, out);
     fputs("    inference:\n", out);
     line(out, true, "", "      model: llama3-70b");
     line(out, true, "", "      groups: {tp: %u}", tp);
@@ -238,8 +299,7 @@ static void write_checkpoint(const struct init_answers *answers, const struct in
     uint32_t nic = answers->per_server * (plan->shape == INIT_PLANES ? 2 : 1);
 
     fputs("# Servers write a checkpoint to storage, by their last NIC, while gradients are summed.\njobs:\n", out);
-    line(out, true, "of each GPU", "  - {name: gradients, allreduce: auto, size: %s}",
-         plan->gpus > 1024 ? "4MB" : "64MB");
+    write_allreduce(plan->gpus > 1024 ? "4MB" : "64MB", plan, out);
     fputs("  - name: checkpoint\n    flows: |\n      # source, destination, size\n", out);
     for (uint32_t s = 0; s < writers; s++)
         fprintf(out, "      h%u:%u store%u 16MB\n", s, nic, s % hosts);
@@ -271,21 +331,21 @@ static void write_jobs(const struct init_answers *answers, const struct init_pla
     switch ((enum init_job)answers->job) {
     case INIT_ALLREDUCE:
         fputs("# Gradients are summed over all GPUs, by the algorithm that NCCL would choose.\njobs:\n", out);
-        line(out, true, "of each GPU", "  - {name: gradients, allreduce: auto, size: %s}", size);
+        write_allreduce(size, plan, out);
         break;
     case INIT_ALLTOALL:
         fputs("# Every GPU sends a part to every other, as experts do.\njobs:\n", out);
-        if (plan->gpus > PAIRS_MAX)
-            line(out, true, "without ranks: all, in minutes",
-                 "  - {name: experts, alltoall: auto, size: 16MB, ranks: %d}", PAIRS_MAX);
-        else
-            line(out, true, "of each GPU", "  - {name: experts, alltoall: auto, size: 16MB}");
+        fputs("  - name: experts\n    alltoall: auto\n", out);
+        line(out, true, "of each GPU", "    size: 16MB");
+        if (plan->gpus > PAIRS_MAX) line(out, true, "without it: all, in minutes", "    ranks: %d", PAIRS_MAX);
+        line(out, true, "queue pairs of a connection; each GPU has many", "    qps: %u",
+             plan->gpus > PAIRS_GPUS ? QPS_PAIRS : QPS);
         break;
     case INIT_TRAINING:
         write_training(answers, plan, out);
         break;
     case INIT_INFERENCE:
-        write_inference(answers, out);
+        write_inference(answers, plan, out);
         break;
     case INIT_STORAGE:
         write_checkpoint(answers, plan, out);
@@ -317,8 +377,8 @@ void init_write(const struct init_answers *answers, const struct init_plan *plan
     write_topology(answers, plan, out);
     write_links(answers, plan, out);
     write_switches(answers, out);
-    write_classes(answers, out);
-    write_nics(answers, out);
+    write_classes(answers, plan, out);
+    write_nics(answers, plan, out);
     write_jobs(answers, plan, out);
     fputs("\n# What breaks: take out a # and run again.\n"
           "# faults:\n"
