@@ -74,16 +74,24 @@ static void notice_command(struct reading *in, const char *line)
 }
 
 /* Whether another head of the same layout leaves its state as it is. */
-static bool keeps(const struct text_reader *reader)
-{
-    static const struct text_reader *const keepers[] = {
+static const struct text_reader *const keepers[] = {
 #define KEEPS(id) &reader_##id,
 #include "evidence/read/readers.def"
-    };
+    NULL,
+};
+/* Those whose lines stand alone, as a log's do between the rows of a table: they get the lines alone that are heads,
+ * the layout around goes on, and their end is the text's. */
+static const struct text_reader *const asides[] = {
+#define ASIDE(id) &reader_##id,
+#include "evidence/read/readers.def"
+    NULL,
+};
 
-    for (size_t i = 0; i < sizeof keepers / sizeof keepers[0]; i++)
-        if (keepers[i] == reader) return true;
-    return false;
+static bool is_among(const struct text_reader *const *list, const struct text_reader *reader)
+{
+    while (*list && *list != reader)
+        list++;
+    return *list != NULL;
 }
 
 /* Whether somebody who reads the text would miss the line: not one that is blank, a comment or a rule. */
@@ -100,28 +108,37 @@ static bool counts(const char *line)
 
 static void lines_take(struct lines *lines, const char *line)
 {
+    const struct text_reader *aside = NULL;
     bool taken = false;
 
     notice_command(lines->in, line);
     for (size_t k = 0; text_readers[k]; k++) {
         const struct text_reader *reader = text_readers[k];
         if (!wanted(lines->from, reader->kind) || !reader->head(line)) continue;
-        if (reader == lines->current && keeps(reader)) break;
+        if (is_among(asides, reader)) {
+            aside = reader;
+            if (!(taken = reader->line(lines->in, line))) continue; /* another may know it */
+            lines->known = true;
+            break;
+        }
+        if (reader == lines->current && is_among(keepers, reader)) break;
+        aside = NULL;
         lines_end(lines);
         memset(lines->in->state, 0, sizeof lines->in->state);
         lines->current = reader;
         lines->known = taken = true;
         break;
     }
-    if (lines->current) taken |= lines->current->line(lines->in, line);
+    if (!(aside && taken) && lines->current) taken |= lines->current->line(lines->in, line);
+    const struct text_reader *reader = aside ? aside : lines->current;
     if (!taken && !counts(line)) return;
     if (taken)
         lines->in->evidence->lines_taken++;
     else
-        evidence_unknown(lines->in->evidence, &lines->in->source, lines->current ? lines->current->kind : NULL, line,
-                         lines->unknown && lines->last == lines->current);
+        evidence_unknown(lines->in->evidence, &lines->in->source, reader ? reader->kind : NULL, line,
+                         lines->unknown && lines->last == reader);
     lines->unknown = !taken;
-    lines->last = lines->current;
+    lines->last = reader;
 }
 
 /* Where an escape sequence of a terminal ends: colours (ESC [ ... letter), titles (ESC ] ... BEL), others. */
@@ -195,6 +212,8 @@ static bool read_lines(struct reading *in, const char *from, const char *text, s
         text = stop ? stop + 1 : end;
     }
     lines_end(&lines);
+    for (size_t k = 0; asides[k]; k++)
+        if (asides[k]->end) asides[k]->end(in);
     free(line);
     return lines.known;
 }

@@ -19,6 +19,7 @@
 #define READER_JSON (256u << 20) /* bytes of a JSON dump that is read as a tree */
 #define READER_FIELDS 64
 #define READER_STATE 1024 /* bytes a reader may keep while it reads a layout */
+#define READER_ASIDE 512  /* bytes that readers of jobs' logs keep over a whole text */
 
 struct reading {
     struct evidence *evidence;
@@ -28,8 +29,10 @@ struct reading {
     bool said;                     /* by a reader that has one thing to say of a file */
     uint32_t unlisted;             /* ranks gone over without a line of their own: bounded */
     double clock_s;                /* what a log's line says of its time, by its own clock; NaN: nothing */
-    char hint[64]; /* interface that the file's name ends with ("eth0"), or the last command in it; or "" */
+    char hint[64];   /* interface that the file's name ends with ("eth0"), or the last command in it; or "" */
+    char called[64]; /* what lines of the text call the folder's device, once one has; or "" */
     _Alignas(16) unsigned char state[READER_STATE]; /* zero when a reader's head is seen */
+    _Alignas(16) unsigned char aside[READER_ASIDE]; /* of jobs' logs (gpu/); zero when the text begins */
 };
 
 /* A word of a line. */
