@@ -25,6 +25,7 @@ struct fabric;
 #define EVIDENCE_NONE UINT32_MAX
 #define EVIDENCE_NO_PRIORITY 0xff
 #define EVIDENCE_PRIORITIES 8
+#define EVIDENCE_GROUP_UNSAID "process group" /* name of a job of ranks of which nobody says the group */
 
 enum evidence_counter {
 #define COUNTER(id, name, scope, kind, unit, help) EVIDENCE_##id,

@@ -95,7 +95,7 @@ class Gpu(unittest.TestCase):
         self.assertIsNone(seen.get("gpu0:mlx5_0", "retry_exceeded"))
         self.assertEqual(5, seen.value["gpu0:mlx5_1", None, "retry_exceeded"].line)
         self.assertEqual(("gpu0", "gpu1.cluster.example"), tuple(seen.host[f"comm 9f1c2a77/rank {r}"] for r in range(2)))
-        self.assertTrue(any("queue pair" in r[1] for r in seen.remark))
+        self.assertIn(["gpu0:mlx5_0", "unreachable", "queue pair to RTR: Connection timed out"], [e[:2] + e[5:6] for e in seen.event])
         seen = Evidence(GPU / "nccl-old.log")
         self.assertEqual((2, 1), (seen.get("node7:mlx5_2", "retry_exceeded"), seen.get("node7:mlx5_2", "rnr_nak_retry_err")))
 

@@ -12,19 +12,48 @@
 #define ARENA_MOST (64u << 20)
 #define TESTS_MOST 1000 /* outputs of one look: the last takes what there is beyond */
 
-uint32_t gpu_host(struct reading *in, const struct text_field *name)
+/* The first name that a text has and nobody knows is that of the folder's device; another is another host. */
+static bool is_the_device(struct reading *in, const struct text_field *name)
+{
+    size_t length = name->length < sizeof in->called ? name->length : sizeof in->called - 1;
+
+    if (in->device == EVIDENCE_NONE || !length) return true;
+    if (in->guessed) return false; /* no folder's */
+    if (!*in->called) memcpy(in->called, name->at, length);
+    return !strncmp(in->called, name->at, length) && !in->called[length];
+}
+
+static uint32_t known_host(const struct evidence *evidence, const struct text_field *name)
 {
     const char *dot = memchr(name->at, '.', name->length);
-    size_t label = dot ? (size_t)(dot - name->at) : name->length;
-    struct evidence *evidence = in->evidence;
-
     uint32_t host = evidence_device_find(evidence, name->at, name->length);
-    if (host == EVIDENCE_NONE) host = evidence_device_find(evidence, name->at, label);
-    if (host == EVIDENCE_NONE) host = in->device;
-    if (host == EVIDENCE_NONE && name->length) host = evidence_device(evidence, name->at, name->length);
+
+    if (host != EVIDENCE_NONE || !dot) return host;
+    return evidence_device_find(evidence, name->at, (size_t)(dot - name->at));
+}
+
+static uint32_t as_host(struct evidence *evidence, uint32_t host)
+{
     if (host != EVIDENCE_NONE && evidence->object[host].role == FABRIC_ROLES)
         evidence->object[host].role = FABRIC_ROLE_HOST;
     return host;
+}
+
+uint32_t gpu_host(struct reading *in, const struct text_field *name)
+{
+    uint32_t host = known_host(in->evidence, name);
+
+    if (host == EVIDENCE_NONE || host == in->device)
+        if (is_the_device(in, name)) host = in->device;
+    return host == EVIDENCE_NONE ? gpu_host_named(in, name) : as_host(in->evidence, host);
+}
+
+uint32_t gpu_host_named(struct reading *in, const struct text_field *name)
+{
+    uint32_t host = name->length ? known_host(in->evidence, name) : in->device;
+
+    if (host == EVIDENCE_NONE && name->length) host = evidence_device(in->evidence, name->at, name->length);
+    return as_host(in->evidence, host);
 }
 
 uint32_t gpu_job(struct reading *in, const struct text_field *comm)

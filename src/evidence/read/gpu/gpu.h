@@ -7,8 +7,11 @@
 
 #include "evidence/read/reader.h"
 
-/* The host of this name, with or without its domain; where nobody knows it the folder's device, or a new one. */
+/* The host of this name, with or without its domain, in a text that a process of it wrote: the first that nobody knows
+ * is the folder's device, another is a new one. */
 uint32_t gpu_host(struct reading *in, const struct text_field *name);
+/* The same in a text about all hosts: one that nobody knows is new. */
+uint32_t gpu_host_named(struct reading *in, const struct text_field *name);
 /* The job of a communicator: "comm 9f1c2a77" of "0x000000009f1c2a77", whoever wrote it. */
 uint32_t gpu_job(struct reading *in, const struct text_field *comm);
 /* A rank and its host (EVIDENCE_NONE: not known). */

@@ -8,37 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "evidence/read/gpu/gpu.h"
+#include "evidence/read/gpu/jobs.h"
 
 static bool log_head(const char *line)
 {
     return line_has(line, " NCCL WARN ") || line_has(line, " NCCL INFO ");
-}
-
-/* The word "host:pid:tid" before "NCCL"; times, the GPU and a file's name may stand there too. */
-static struct text_field log_host(const char *line, const char *nccl)
-{
-    struct text_field word[16];
-    size_t count = field_split(line, word, 16);
-
-    for (size_t i = 0; i < count && i < 16 && word[i].at < nccl; i++) {
-        size_t name = strcspn(word[i].at, ": "), pid = strspn(word[i].at + name + 1, "0123456789");
-        if (!name || name >= word[i].length || !pid || word[i].at[name + 1 + pid] != ':') continue;
-        size_t tid = strspn(word[i].at + name + pid + 2, "0123456789");
-        bool time = strspn(word[i].at, "0123456789") == name; /* 10:00:01 */
-        if (tid && name + pid + tid + 2 == word[i].length && !time) return (struct text_field){word[i].at, name};
-    }
-    return field_of("");
-}
-
-/* The word behind a text; empty: the text is not there. */
-static struct text_field behind(const char *line, const char *text)
-{
-    const char *at = strstr(line, text);
-
-    if (!at) return field_of("");
-    at += strlen(text);
-    return (struct text_field){at, strcspn(at, " \t,;")};
 }
 
 /* "12", "12:" or "IBV_WC_RETRY_EXC_ERR(12)". */
@@ -69,34 +43,20 @@ static void count(struct reading *in, uint32_t port, enum evidence_counter count
     evidence_sum(in->evidence, port, EVIDENCE_NO_PRIORITY, counter, 1, &in->source);
 }
 
-static bool completion(struct reading *in, uint32_t host, const char *text)
+/* Counters of the adapter: what a fabric's other counters are held against.  Events are the other readers' too. */
+static void counted(const struct job_line *of)
 {
-    struct text_field status = behind(text, "status="), hca = behind(text, " hca ");
+    struct text_field status = word_behind(of->line, "status="), hca = word_behind(of->line, " hca ");
+    bool completion = strstr(of->line, "ot completion from peer") || strstr(of->line, "ot completion with error");
 
-    if (!line_has(text, "Got completion from peer") && !line_has(text, "got completion with error")) return false;
-    if (!status.length) status = behind(text, "with error ");
-    switch (status_of(&status)) {
-    case 12:
-        count(in, adapter(in, host, &hca), EVIDENCE_RETRY_EXCEEDED);
-        break;
-    case 13: /* RNR retries used up */
-        count(in, adapter(in, host, &hca), EVIDENCE_RNR_NAKS);
-        break;
-    default: /* 5: flushed because of another; others are not the network's */
-        break;
-    }
-    return true;
-}
-
-/* "NET/IB : mlx5_0:1 Got async event : port error", "NET/IB : mlx5_0:1 async fatal event: ..." */
-static bool async_event(struct reading *in, uint32_t host, const char *text)
-{
-    if (!line_has(text, "async event") && !line_has(text, "async fatal event")) return false;
-    if (!line_has(text, "port error") && !line_has(text, "device fatal")) return true;
-    struct text_field device = behind(text, "NET/IB : ");
-    if (!device.length) device = behind(text, "NET/IB: ");
-    count(in, adapter(in, host, &device), EVIDENCE_LINK_DOWN);
-    return true;
+    if (!status.length) status = word_behind(of->line, "with error ");
+    if (completion && status_of(&status) == 12) count(of->in, adapter(of->in, of->host, &hca), EVIDENCE_RETRY_EXCEEDED);
+    if (completion && status_of(&status) == 13) count(of->in, adapter(of->in, of->host, &hca), EVIDENCE_RNR_NAKS);
+    if (!strstr(of->line, "async") || !(strstr(of->line, "port error") || strstr(of->line, "device fatal"))) return;
+    struct text_field device = word_behind(of->line, "NET/IB : ");
+    if (!device.length) device = word_behind(of->line, "NET/IB: ");
+    if (!memchr(device.at, ':', device.length)) device.length = 0; /* older versions say no adapter */
+    count(of->in, adapter(of->in, of->host, &device), EVIDENCE_LINK_DOWN);
 }
 
 /* "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>": the adapters exist. */
@@ -119,7 +79,8 @@ static bool uses(struct reading *in, uint32_t host, const char *text)
 /* "ncclCommInitRank comm 0x5581 rank 3 nranks 16 ... commId 0x9f1c2a77 - Init COMPLETE" */
 static bool joins(struct reading *in, uint32_t host, const char *text)
 {
-    struct text_field rank = behind(text, " rank "), ranks = behind(text, " nranks "), comm = behind(text, " commId ");
+    struct text_field rank = word_behind(text, " rank "), ranks = word_behind(text, " nranks "),
+                      comm = word_behind(text, " commId ");
     uint64_t number, all;
 
     if (!line_has(text, "ncclCommInitRank") || !comm.length || !field_number(&rank, &number)) return false;
@@ -132,7 +93,7 @@ static bool joins(struct reading *in, uint32_t host, const char *text)
 /* "NCCL version 2.21.5+cuda12.4" */
 static bool version(struct reading *in, uint32_t host, const char *text)
 {
-    struct text_field word = behind(text, "NCCL version ");
+    struct text_field word = word_behind(text, "NCCL version ");
     const char *plus = word.length ? memchr(word.at, '+', word.length) : NULL;
 
     if (!word.length) return false;
@@ -141,23 +102,17 @@ static bool version(struct reading *in, uint32_t host, const char *text)
     return true;
 }
 
+/* What a version says of its own, and errors, which other programs' logs have too. */
 static bool log_line(struct reading *in, const char *line)
 {
-    const char *nccl = strstr(line, " NCCL WARN "), *text;
+    const char *warn = strstr(line, " NCCL WARN "), *nccl = warn ? warn : strstr(line, " NCCL INFO ");
+    struct job_line of;
 
-    if (!nccl) nccl = strstr(line, " NCCL INFO ");
     if (!nccl) return false;
-    text = nccl + strlen(" NCCL WARN ") - 1;
-    struct text_field name = log_host(line, nccl);
-    uint32_t host = gpu_host(in, &name);
-    if (version(in, host, text) || completion(in, host, text) || async_event(in, host, text) || uses(in, host, text) ||
-        joins(in, host, text))
-        return true;
-    if (line_has(text, "Call to ibv_modify_qp failed"))
-        evidence_remark(in->evidence, in->source.file, in->source.line,
-                        "NCCL could not set a queue pair up: a GID, an address or the route of %.*s is wrong",
-                        (int)(name.length < 64 ? name.length : 64), name.at);
-    return true;
+    job_line_init(&of, in, line, &(struct text_field){line, 0});
+    counted(&of);
+    bool known = version(in, of.host, nccl) | uses(in, of.host, nccl) | joins(in, of.host, nccl);
+    return known | job_line_read(in, line) || !warn;
 }
 
 const struct text_reader reader_nccl_log = {

@@ -70,7 +70,7 @@ static bool ras_rank(struct reading *in, const struct text_field *field, size_t 
 
     if (count < 2 || !field_is(&field[0], "Rank") || !field_number(&field[1], &number)) return false;
     for (size_t i = 2; i + 1 < count; i++)
-        if (field_is(&field[i], "node")) host = gpu_host(in, &field[i + 1]);
+        if (field_is(&field[i], "node")) host = gpu_host_named(in, &field[i + 1]);
     uint32_t rank = state->open ? gpu_rank(in, state->job, number, host) : EVIDENCE_NONE;
     if (rank != EVIDENCE_NONE) gpu_set(in, rank, EVIDENCE_RANK_LAST_OP, operation);
     return true;

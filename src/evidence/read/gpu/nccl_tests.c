@@ -57,7 +57,7 @@ static void tests_rank(struct reading *in, uint64_t number, const struct text_fi
 {
     uint32_t job = tests_job(in);
 
-    if (number >= UINT32_MAX || gpu_rank(in, job, number, gpu_host(in, host)) == EVIDENCE_NONE) return;
+    if (number >= UINT32_MAX || gpu_rank(in, job, number, gpu_host_named(in, host)) == EVIDENCE_NONE) return;
     if (evidence_get(in->evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_RANKS) < number + 1)
         gpu_set(in, job, EVIDENCE_RANKS, number + 1);
 }
