@@ -19,6 +19,7 @@
 
 #define SAME_S 3.0 /* between two programs' words for one event */
 #define RECENT 12u /* events that are remembered for that */
+#define BOOT_S 180 /* by a kernel's clock, which begins at 0 */
 #define NOTHING (-1)
 
 /* A source, and behind it what it says. */
@@ -159,6 +160,13 @@ struct log_state {
 };
 _Static_assert(sizeof(struct log_state) <= READER_STATE, "a reader's state");
 
+/* What several programs notice.  An adapter says several things of one failure, and each is worth telling. */
+static bool is_said_twice(int event)
+{
+    return event == EVIDENCE_EVENT_LINK_WENT_DOWN || event == EVIDENCE_EVENT_LINK_CAME_UP ||
+           event == EVIDENCE_EVENT_STORM_BEGAN || event == EVIDENCE_EVENT_STORM_ENDED;
+}
+
 static bool said_before(struct reading *in, uint32_t object, unsigned priority, const struct pattern *pattern)
 {
     struct log_state *state = (struct log_state *)in->state;
@@ -196,6 +204,12 @@ static struct text_field detail_of(char *buf, size_t size, const char *words, co
     return field_of(buf);
 }
 
+/* Links come up, and go down once more, while a machine boots. */
+static bool is_booting(const struct reading *in, int event)
+{
+    return in->clock_s < BOOT_S && (event == EVIDENCE_EVENT_LINK_CAME_UP || event == EVIDENCE_EVENT_LINK_WENT_DOWN);
+}
+
 static void say(struct reading *in, const struct pattern *pattern, const struct text_field part[PARTS])
 {
     struct text_field of = part[PART_OF], port = part[PART_PORT];
@@ -203,13 +217,13 @@ static void say(struct reading *in, const struct pattern *pattern, const struct 
     uint64_t priority = EVIDENCE_NO_PRIORITY;
     char buf[256];
 
-    if (port.length && !field_is_port(&port)) return;
+    if ((port.length && !field_is_port(&port)) || is_booting(in, pattern->event)) return;
     if (!port.length && is_of_adapter(pattern->event) && field_is_port(&of)) port = of, of = field_of("");
     if (port.length && (object = reading_port(in, &port)) == EVIDENCE_NONE) return;
     if (part[PART_PRIORITY].length &&
         (!field_number(&part[PART_PRIORITY], &priority) || priority >= EVIDENCE_PRIORITIES))
         priority = EVIDENCE_NO_PRIORITY;
-    if (said_before(in, object, (unsigned)priority, pattern)) return;
+    if (is_said_twice(pattern->event) && said_before(in, object, (unsigned)priority, pattern)) return;
     struct text_field detail = detail_of(buf, sizeof buf, pattern->words, &part[PART_DETAIL], &of);
     reading_event(in, (enum evidence_event_kind)pattern->event, object, (unsigned)priority,
                   part[PART_FROM].length ? &part[PART_FROM] : NULL, part[PART_TO].length ? &part[PART_TO] : NULL,
