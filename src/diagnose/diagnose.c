@@ -259,6 +259,20 @@ void finding_counter(struct diagnose *diagnose, struct diagnose_finding *finding
     finding_number(diagnose, finding, value->object, value->priority, info->name, info->unit, number, threshold, value);
 }
 
+void finding_event(struct diagnose *diagnose, struct diagnose_finding *finding, const struct evidence_event *event)
+{
+    if (!finding || !event || event->object == EVIDENCE_NONE) return;
+    finding->now = true; /* a log says when */
+    finding_row(diagnose, finding,
+                &(struct diagnose_evidence){.object = event->object,
+                                            .priority = event->priority,
+                                            .counter = evidence_events[event->kind].name,
+                                            .unit = "",
+                                            .value = event->count,
+                                            .file = event->file,
+                                            .line = event->line});
+}
+
 void missing_add(struct diagnose *diagnose, const char *what, ...)
 {
     char text[TEXT];
@@ -300,7 +314,7 @@ static void leave_out_old(struct diagnose *diagnose)
 static bool is_worth_asking(const struct diagnose *diagnose, unsigned rule)
 {
     for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
-        if (needs[i].rule != rule) continue;
+        if (needs[i].rule != rule || diagnose->evidence->events) continue; /* a log may say it too */
         for (const uint8_t *counter = needs[i].any; *counter; counter++)
             if (diagnose->counters[*counter].positive) return true;
         return false;

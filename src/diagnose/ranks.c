@@ -96,6 +96,8 @@ bool finding_is_network(const struct diagnose_finding *finding)
     case DIAGNOSE_D27:
     case DIAGNOSE_D28:
     case DIAGNOSE_D29:
+    case DIAGNOSE_D32:
+    case DIAGNOSE_D33:
         return false; /* inside of hosts */
     default:
         return finding->severity >= DIAGNOSE_WARNING;

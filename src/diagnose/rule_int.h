@@ -45,6 +45,13 @@ void finding_number(struct diagnose *diagnose, struct diagnose_finding *finding,
                     const char *name, const char *unit, double number, double threshold,
                     const struct evidence_value *from);
 
+/* What a log said; nothing where `event` is NULL. */
+void finding_event(struct diagnose *diagnose, struct diagnose_finding *finding, const struct evidence_event *event);
+
+/* Of logs, what a rule says beside what counters say: links that came and went (D19), the others by kinds of events. */
+void links_said(struct diagnose *diagnose);
+void rule_said(struct diagnose *diagnose, enum diagnose_rule_id rule);
+
 /* What would have been needed to know more: a sentence, kept once however often it is said. */
 __attribute__((format(printf, 2, 3))) void missing_add(struct diagnose *diagnose, const char *what, ...);
 

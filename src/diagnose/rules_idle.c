@@ -381,6 +381,7 @@ void rule_D23(struct diagnose *diagnose)
     uint32_t count;
     const struct sender *worst = worst_of(diagnose, false, &count);
 
+    rule_said(diagnose, DIAGNOSE_D23);
     if (!worst || !a_job_is_slow(diagnose)) return;
     struct diagnose_finding *finding = finding_new(
         diagnose, DIAGNOSE_D23, worst->nic, EVIDENCE_NO_PRIORITY,

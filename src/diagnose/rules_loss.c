@@ -150,6 +150,7 @@ void rule_D13(struct diagnose *diagnose)
         bool many = wrong && (double)wrong >= diagnose->limits.line_errors * (double)(frames + wrong);
         if (many || ber > diagnose->limits.fec_ber) bad_cable(diagnose, worse, wrong, frames);
     }
+    rule_said(diagnose, DIAGNOSE_D13);
 }
 
 /* --- D19: links that come and go --- */
@@ -188,6 +189,7 @@ void rule_D19(struct diagnose *diagnose)
         if (watched) finding_resenders(diagnose, finding, down->object);
         finding_weak_unless(finding, both || (finding && finding->victims));
     }
+    links_said(diagnose);
 }
 
 /* --- D16: MTU --- */

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What logs and states say in words: links that come and go (part of D19), optics that warn (part of D13), adapters
+ * that failed (D32), and what failed inside of a host (D33).
+ *
+ * A log is of one machine and has times: what it says happened, but whether it is why a job is slow it does not say, so
+ * that nearly all of this is weak.  A port that came up once booted; one that came up four times in a minute did not.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diagnose/nics_int.h"
+
+#define OFTEN_S 3600.0 /* between two times that a link went down, the mean: it is not maintenance */
+#define LISTED 3u      /* events of a kind that are told in a sentence */
+
+/* Events of some kinds about an object and, of a device, its ports. */
+struct said {
+    const struct evidence_event *first;
+    uint32_t times, kinds; /* kinds: events that differ */
+    double first_s, last_s;
+};
+
+static void add(struct said *said, const struct evidence_event *event)
+{
+    if (!said->first) *said = (struct said){event, 0, 0, NAN, NAN};
+    said->times += event->count;
+    said->kinds++;
+    if (!(said->first_s <= event->first_s)) said->first_s = event->first_s;
+    if (!(said->last_s >= event->last_s)) said->last_s = event->last_s;
+}
+
+static struct said said_of(const struct evidence *evidence, uint32_t object, enum evidence_event_kind kind)
+{
+    struct said said = {.first = NULL};
+
+    for (uint32_t i = 0; i < evidence->events; i++)
+        if (evidence->event[i].kind == kind && evidence->event[i].object == object) add(&said, &evidence->event[i]);
+    return said;
+}
+
+/* Names of events begin with another word in sentences: "42 s", "3 min". */
+static const char *span_text(double seconds, char buf[32])
+{
+    if (seconds < 120)
+        snprintf(buf, 32, "%.0f s", seconds);
+    else if (seconds < 7200)
+        snprintf(buf, 32, "%.0f minutes", seconds / 60);
+    else if (seconds < 172800)
+        snprintf(buf, 32, "%.0f hours", seconds / 3600);
+    else
+        snprintf(buf, 32, "%.0f days", seconds / 86400);
+    return buf;
+}
+
+/* --- D19 --- */
+
+/* The sentence of a link that a log speaks of; false: nothing is wrong with it. */
+static bool link_told(char *text, size_t size, const char *name, const struct said *down, const struct said *up)
+{
+    const struct said *more = up->times > down->times ? up : down;
+    double first = fmin(down->first_s, up->first_s), last = fmax(down->last_s, up->last_s);
+    bool timed = !isnan(first) && last > first, back = up->last_s >= down->last_s;
+    double gap = more->times > 1 ? (more->last_s - more->first_s) / (more->times - 1) : NAN;
+    char span[32];
+
+    if (more->times < 2 && !down->times) return false;
+    if (!down->times && !(gap <= OFTEN_S)) return false; /* it booted now and then */
+    if (more->times == 1 && !up->times)
+        snprintf(text, size, "the link at %s went down, and nothing says that it came up again", name);
+    else if (more->times == 1 && back && timed)
+        snprintf(text, size, "the link at %s went down and came up again after %s", name,
+                 span_text(last - first, span));
+    else
+        snprintf(text, size, "the link at %s went down %u time%s and came up %u time%s%s%s%s", name, down->times,
+                 down->times == 1 ? "" : "s", up->times, up->times == 1 ? "" : "s", timed ? " within " : "",
+                 timed ? span_text(last - first, span) : "",
+                 timed && !back && down->times ? ", the last time without coming up again" : "");
+    return true;
+}
+
+static void link_said(struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct said down = said_of(evidence, port, EVIDENCE_EVENT_LINK_WENT_DOWN);
+    struct said up = said_of(evidence, port, EVIDENCE_EVENT_LINK_CAME_UP);
+    struct said fault = said_of(evidence, port, EVIDENCE_EVENT_LINE_FAULT);
+    struct said shut = said_of(evidence, port, EVIDENCE_EVENT_PORT_SHUT);
+    char text[512], why[256] = "";
+
+    if (rule_found(diagnose, DIAGNOSE_D19, port) || (shut.times && shut.times >= down.times)) return;
+    if (!down.times) down.first_s = down.last_s = NAN;
+    if (!up.times) up.first_s = up.last_s = NAN;
+    if (!link_told(text, sizeof text, name_of(diagnose, port), &down, &up)) return;
+    if (fault.first && fault.first->detail)
+        snprintf(why, sizeof why, " (%.200s)", fault.first->detail);
+    else if (fault.first)
+        snprintf(why, sizeof why, " (a fault of the line)");
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D19, port, EVIDENCE_NO_PRIORITY, "%s%s", text, why);
+    finding_event(diagnose, finding, down.first);
+    finding_event(diagnose, finding, up.first);
+    finding_event(diagnose, finding, fault.first);
+    finding_weak_unless(finding, false);
+}
+
+void links_said(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    bool *seen = evidence->events ? DIAGNOSE_NEW(diagnose, bool, evidence->objects + 1u) : NULL;
+
+    if (!seen) return;
+    for (uint32_t i = 0; i < evidence->events; i++) {
+        const struct evidence_event *event = &evidence->event[i];
+        bool link = event->kind == EVIDENCE_EVENT_LINK_WENT_DOWN || event->kind == EVIDENCE_EVENT_LINK_CAME_UP;
+        if (!link || event->object == EVIDENCE_NONE || seen[event->object]) continue;
+        seen[event->object] = true;
+        if (evidence->object[event->object].scope == EVIDENCE_PORT) link_said(diagnose, event->object);
+    }
+}
+
+/* --- one finding of an object and some kinds of events --- */
+
+struct sort {
+    enum diagnose_rule_id rule;
+    enum diagnose_severity severity;
+    const char *before, *after; /* of the object's name */
+    uint8_t events[3];          /* kinds; ends with 0, which is a link's */
+};
+static const struct sort sorts[] = {
+    {DIAGNOSE_D32,
+     DIAGNOSE_CRITICAL,
+     "an adapter of ",
+     " failed",
+     {EVIDENCE_EVENT_ADAPTER_FAILED, EVIDENCE_EVENT_DRIVER_FAILED}},
+    {DIAGNOSE_D33, DIAGNOSE_CRITICAL, "a GPU of ", ", or a link between its GPUs, failed", {EVIDENCE_EVENT_GPU_FAILED}},
+    {DIAGNOSE_D33, DIAGNOSE_CRITICAL, "a processor or memory of ", " failed", {EVIDENCE_EVENT_HOST_FAULT}},
+    {DIAGNOSE_D33, DIAGNOSE_WARNING, "the system of ", " ended a process", {EVIDENCE_EVENT_KILLED}},
+    {DIAGNOSE_D33, DIAGNOSE_WARNING, "a disk or file system of ", " failed", {EVIDENCE_EVENT_STORAGE_ERROR}},
+    {DIAGNOSE_D23, DIAGNOSE_WARNING, "PCIe of ", " has errors or less than it could", {EVIDENCE_EVENT_BUS_ERROR}},
+    {DIAGNOSE_D13, DIAGNOSE_WARNING, "an optic or cable of ", " warns", {EVIDENCE_EVENT_OPTIC_ALARM}},
+};
+_Static_assert(EVIDENCE_EVENT_LINK_WENT_DOWN == 0, "ends a list of kinds");
+
+static bool is_of(const struct sort *sort, const struct evidence_event *event)
+{
+    for (size_t i = 0; i < sizeof sort->events && sort->events[i]; i++)
+        if (sort->events[i] == event->kind) return true;
+    return false;
+}
+
+static void sort_said(struct diagnose *diagnose, const struct sort *sort, uint32_t object)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    const struct evidence_event *listed[LISTED];
+    uint32_t count = 0;
+    char text[640];
+    size_t size = sizeof text;
+
+    snprintf(text, size, "%s%s%s", sort->before, name_of(diagnose, object), sort->after);
+    for (uint32_t i = 0; i < evidence->events; i++) {
+        const struct evidence_event *event = &evidence->event[i];
+        if (event->object != object || !is_of(sort, event)) continue;
+        if (count < LISTED) {
+            listed[count] = event;
+            text_add(text, size, "%s%.120s", count ? "; " : ": ",
+                     event->detail ? event->detail : evidence_events[event->kind].what);
+        }
+        count++;
+    }
+    if (!count) return;
+    if (count > LISTED) text_add(text, size, "; and %u more", count - LISTED);
+    struct diagnose_finding *finding = finding_new(diagnose, sort->rule, object, EVIDENCE_NO_PRIORITY, "%s", text);
+    for (uint32_t i = 0; i < count && i < LISTED; i++)
+        finding_event(diagnose, finding, listed[i]);
+    if (finding && finding->severity > sort->severity) finding->severity = (uint8_t)sort->severity;
+    finding_weak_unless(finding, false);
+}
+
+/* Objects in the order in which they were spoken of, each once. */
+void rule_said(struct diagnose *diagnose, enum diagnose_rule_id rule)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (size_t s = 0; evidence->events && s < sizeof sorts / sizeof sorts[0]; s++) {
+        if (sorts[s].rule != rule) continue;
+        bool *seen = DIAGNOSE_NEW(diagnose, bool, evidence->objects + 1u);
+        for (uint32_t i = 0; seen && i < evidence->events; i++) {
+            uint32_t object = evidence->event[i].object;
+            if (!is_of(&sorts[s], &evidence->event[i]) || object == EVIDENCE_NONE || seen[object]) continue;
+            seen[object] = true;
+            sort_said(diagnose, &sorts[s], object);
+        }
+    }
+}
+
+/* That a queue of it stood still says that it was paused, or that it failed: the pauses decide. */
+static void stuck_said(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (uint32_t i = 0; i < evidence->events; i++) {
+        const struct evidence_event *event = &evidence->event[i];
+        if (event->kind == EVIDENCE_EVENT_TRANSMIT_STUCK && event->object != EVIDENCE_NONE)
+            missing_add(diagnose, "pauses of %s (ethtool -S DEV | grep pause): a queue of it sent nothing for seconds",
+                        name_of(diagnose, event->object));
+    }
+}
+
+void rule_D32(struct diagnose *diagnose)
+{
+    rule_said(diagnose, DIAGNOSE_D32);
+    stuck_said(diagnose);
+}
+
+void rule_D33(struct diagnose *diagnose)
+{
+    rule_said(diagnose, DIAGNOSE_D33);
+}
