@@ -91,5 +91,7 @@ void evidence_add_event(struct evidence *evidence, const struct evidence_event *
     if (object == EVIDENCE_NONE) return;
     struct evidence_object *of = &evidence->object[object];
     if (of->scope == EVIDENCE_PORT) of = &evidence->object[of->parent];
-    of->looked_at |= of->scope == EVIDENCE_DEVICE;
+    if (of->scope != EVIDENCE_DEVICE || of->looked_at) return;
+    of->looked_at = true;
+    of->seen_s = -1; /* before every look: an event has no time of ours */
 }

@@ -187,7 +187,7 @@ static void say_what_changed(struct evidence *evidence)
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         const struct evidence_object *of = &evidence->object[device];
-        if (of->looked_at && of->seen_s < evidence->last_s)
+        if (of->looked_at && of->seen_s >= 0 && of->seen_s < evidence->last_s)
             evidence_remark(evidence, EVIDENCE_NONE, 0,
                             "%s was not looked at the last time: what it counted ends %.6g s before the others",
                             of->name, evidence->last_s - of->seen_s);

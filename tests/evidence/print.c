@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every value, neighbour and remark of evidence, a line each: what tests of readers compare. */
+/* Every value, neighbour, event and remark of evidence, a line each: what tests of readers compare. */
 #include "print.h"
 
 #include <stdlib.h>
@@ -23,10 +23,21 @@ static char *value_line(const struct evidence *evidence, const struct evidence_v
     return line;
 }
 
+static char *event_line(const struct evidence *evidence, const struct evidence_event *event)
+{
+    const char *of = event->object == EVIDENCE_NONE ? "-" : evidence->object[event->object].local_name;
+    char *line = NULL;
+
+    if (asprintf(&line, "%s event %s%s%s\n", of, evidence_events[event->kind].name, event->detail ? ": " : "",
+                 event->detail ? event->detail : "") < 0)
+        abort();
+    return line;
+}
+
 /* In the order of their text, so that files can be compared. */
 void evidence_print(const struct evidence *evidence, FILE *to)
 {
-    uint32_t count = evidence->values + evidence->neighbours, filled = 0;
+    uint32_t count = evidence->values + evidence->neighbours + evidence->events, filled = 0;
     char **line = calloc(count ? count : 1, sizeof line[0]);
 
     if (!line) abort();
@@ -37,6 +48,8 @@ void evidence_print(const struct evidence *evidence, FILE *to)
                      evidence->neighbour[i].described ? "described" : "neighbour", evidence->neighbour[i].device,
                      evidence->neighbour[i].port_name) < 0)
             abort();
+    for (uint32_t i = 0; i < evidence->events; i++)
+        line[filled++] = event_line(evidence, &evidence->event[i]);
     qsort(line, count, sizeof line[0], by_text);
     for (uint32_t i = 0; i < count; i++) {
         fputs(line[i], to);

@@ -100,6 +100,30 @@ bool field_rate(const struct text_field *field, uint64_t *bps)
     return true;
 }
 
+bool field_bytes(const struct text_field *field, uint64_t *bytes)
+{
+    static const char units[] = "KMGT";
+    size_t digits = 0;
+    double value, unit = 1;
+
+    while (digits < field->length &&
+           (isdigit((unsigned char)field->at[digits]) || field->at[digits] == '.' || field->at[digits] == ','))
+        digits++;
+    struct text_field number = {field->at, digits};
+    if (!digits || !field_real(&number, &value)) return false;
+    while (digits < field->length && field->at[digits] == ' ')
+        digits++;
+    if (digits < field->length && field->at[digits] != 'B') {
+        const char *at = strchr(units, field->at[digits]);
+        if (!at || digits + 2 > field->length || field->at[digits + 1] != 'B') return false;
+        for (const char *k = units; k <= at; k++)
+            unit *= 1024;
+    }
+    if (!(value >= 0) || value * unit > 1e18) return false;
+    *bytes = (uint64_t)(value * unit + 0.5);
+    return true;
+}
+
 static bool is_one_of(const struct text_field *field, const char *const *list)
 {
     for (size_t i = 0; list[i]; i++)
@@ -110,9 +134,11 @@ static bool is_one_of(const struct text_field *field, const char *const *list)
 bool field_state(const struct text_field *field, uint64_t *up)
 {
     static const char *const ups[] = {"up", "U", "connected", "ACTIVE", "LINK_UP", "yes", NULL};
-    static const char *const downs[] = {"down",     "D",       "X",         "notconnect",  "notconnec",
-                                        "disabled", "Polling", "linkdown",  "errdisabled", "err-disabled",
-                                        "no",       "INIT",    "xcvrAbsen", NULL};
+    static const char *const downs[] = {"down",       "D",          "X",           "notconnect",  "notconnec",
+                                        "disabled",   "Polling",    "linkdown",    "errdisabled", "err-disabled",
+                                        "no",         "INIT",       "xcvrAbsen",   "errDisabled", "errDisabl",
+                                        "errdisable", "linkFlapE",  "linkFlapErr", "admin-down",  "administratively",
+                                        "sfpAbsent",  "notPresent", "inactive",    NULL};
 
     *up = is_one_of(field, ups);
     return *up || is_one_of(field, downs);
@@ -211,6 +237,68 @@ uint32_t reading_port(struct reading *in, const struct text_field *name)
         at = (struct text_field){full, 8 + at.length - letters};
     }
     return evidence_port(in->evidence, in->device, at.at, at.length);
+}
+
+bool reading_state(struct reading *in, uint32_t port, const struct text_field *state)
+{
+    static const char *const disabled[] = {"errdisabled", "err-disabled", "errDisabled", "errDisabl",
+                                           "errdisable",  "linkFlapE",    "linkFlapErr", NULL},
+                             *const shut[] = {"disabled", "admin-down", "administratively", NULL};
+    enum evidence_event_kind kind =
+        is_one_of(state, disabled) ? EVIDENCE_EVENT_PORT_DISABLED : EVIDENCE_EVENT_PORT_SHUT;
+    uint64_t up;
+
+    if (!field_state(state, &up)) return false;
+    if (port == EVIDENCE_NONE) return true;
+    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP, up, &in->source);
+    if (kind == EVIDENCE_EVENT_PORT_DISABLED || is_one_of(state, shut))
+        reading_event(in, kind, port, EVIDENCE_NO_PRIORITY, NULL, NULL, NULL);
+    return true;
+}
+
+bool field_duration(const char *text, uint64_t *seconds)
+{
+    static const struct {
+        const char *unit;
+        uint32_t seconds;
+    } units[] = {{"year", 31536000}, {"y", 31536000}, {"week", 604800}, {"w", 604800},  {"day", 86400},
+                 {"d", 86400},       {"hour", 3600},  {"h", 3600},      {"minute", 60}, {"min", 60},
+                 {"m", 60},          {"second", 1},   {"sec", 1},       {"s", 1}};
+    uint64_t sum = 0, number, clock[3];
+    unsigned parts = 0;
+
+    while (isspace((unsigned char)*text))
+        text++;
+    for (; isdigit((unsigned char)*text); text += strspn(text, ", ")) {
+        struct text_field digits = {text, strspn(text, "0123456789")};
+        if (!field_number(&digits, &number) || number > 10000000) return false;
+        text += digits.length;
+        if (*text == ':' && parts < 2) { /* hours:minutes:seconds */
+            clock[parts++] = number;
+            text++;
+            continue;
+        }
+        if (parts == 2) {
+            *seconds = sum + clock[0] * 3600 + clock[1] * 60 + number;
+            return true;
+        }
+        text += strspn(text, " ");
+        size_t i = 0, letters = 0;
+        while (isalpha((unsigned char)text[letters]))
+            letters++;
+        while (i < sizeof units / sizeof units[0] &&
+               (strlen(units[i].unit) > letters || strncmp(text, units[i].unit, strlen(units[i].unit)) ||
+                (strlen(units[i].unit) < letters && strlen(units[i].unit) == 1 && !isdigit((unsigned char)text[1]))))
+            i++;
+        if (i == sizeof units / sizeof units[0]) return false;
+        sum += number * units[i].seconds;
+        *seconds = sum;
+        text += strlen(units[i].unit) == 1 ? 1 : letters;
+        if (!strncmp(text, "(s)", 3)) text += 3;
+        if (!*text || (*text != ',' && *text != ' ' && !isdigit((unsigned char)*text))) return true;
+        if (*text == ' ' && !isdigit((unsigned char)text[1])) return true;
+    }
+    return false;
 }
 
 /* Where a name is a port's already, or could be one's that is met later, it is not taken: some call the port Ethernet0

@@ -17,6 +17,11 @@ static const struct text_reader *const text_readers[] = {
 #include "evidence/read/readers.def"
     NULL,
 };
+static const struct row_reader *const row_readers[] = {
+#define ROW_READER(id) &reader_##id,
+#include "evidence/read/readers.def"
+    NULL,
+};
 static const struct json_reader *const json_readers[] = {
 #define JSON_READER(id) &reader_##id,
 #include "evidence/read/readers.def"
@@ -106,6 +111,14 @@ static bool counts(const char *line)
     return word;
 }
 
+/* A row whose table has no head here. */
+static bool take_row(struct lines *lines, const char *line)
+{
+    for (size_t k = 0; row_readers[k]; k++)
+        if (wanted(lines->from, row_readers[k]->kind) && row_readers[k]->row(lines->in, line)) return true;
+    return false;
+}
+
 static void lines_take(struct lines *lines, const char *line)
 {
     const struct text_reader *aside = NULL;
@@ -131,6 +144,7 @@ static void lines_take(struct lines *lines, const char *line)
     }
     if (!(aside && taken) && lines->current) taken |= lines->current->line(lines->in, line);
     const struct text_reader *reader = aside ? aside : lines->current;
+    if (!taken && take_row(lines, line)) lines->known = taken = true;
     if (!taken && !counts(line)) return;
     if (taken)
         lines->in->evidence->lines_taken++;

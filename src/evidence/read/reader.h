@@ -52,6 +52,12 @@ struct text_reader {
     /* At the end of the layout or file; may be NULL. */
     void (*end)(struct reading *in);
 };
+/* Rows that are unmistakable without the head of their table, as `grep` leaves them: asked of lines that nobody else
+ * took, and without a state.  The kind is that of the reader of the whole table. */
+struct row_reader {
+    const char *kind;
+    bool (*row)(struct reading *in, const char *line);
+};
 struct json_reader {
     const char *kind, *what;
     bool (*is)(const struct json *root);
@@ -66,6 +72,7 @@ struct whole_reader {
 #define WHOLE_READER(id) extern const struct whole_reader reader_##id;
 #define TEXT_READER(id) extern const struct text_reader reader_##id;
 #define JSON_READER(id) extern const struct json_reader reader_##id;
+#define ROW_READER(id) extern const struct row_reader reader_##id;
 #include "evidence/read/readers.def"
 
 /* INPUT of the command line: a folder of dumps, a file.  `from`: a reader's kind or NULL.  False: `why` says what is
@@ -93,6 +100,8 @@ int field_suffix(const struct text_field *field, const char *prefix);
 bool field_like(const struct text_field *field, const char *pattern, unsigned *number);
 /* Bits a second of 400G, 100Gb/s, 25000Mb/s, 100 Gb/sec, 40000 (Mb/s). */
 bool field_rate(const struct text_field *field, uint64_t *bps);
+/* "153.00 KB", "0 Bytes", "16.02 MB", "4096"; KB is 1024. */
+bool field_bytes(const struct text_field *field, uint64_t *bytes);
 /* 1 of up, U, connected; 0 of down and its like. */
 bool field_state(const struct text_field *field, uint64_t *up);
 /* A name that a port of a device can have, and not one of a LAG, a VLAN or a management port. */
@@ -120,6 +129,10 @@ void reading_set(struct reading *in, uint32_t port, unsigned priority, enum evid
  * device, if there is one. */
 void reading_event(struct reading *in, enum evidence_event_kind kind, uint32_t object, unsigned priority,
                    const struct text_field *from, const struct text_field *to, const struct text_field *detail);
+/* Whether the link of a port works, and an event where the system or somebody disabled it.  False: no such word. */
+bool reading_state(struct reading *in, uint32_t port, const struct text_field *state);
+/* Seconds of "3w2d", "29week(s) 1day(s)", "21 minutes, 40 seconds", "00:03:55", "5d06h"; false: it says no time. */
+bool field_duration(const char *text, uint64_t *seconds);
 void reading_alias(struct reading *in, uint32_t port, const struct text_field *name);
 /* "spine0:Ethernet4", "to spine0 Ethernet4", "spine0_Ethernet4": the neighbour that a description names, if it does. */
 void reading_description(struct reading *in, uint32_t port, const struct text_field *text);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define NOT_KNOWN 0xff
-#define ROW 8192 /* bytes of a row: a longer line is none */
+#define PAYLOAD 4096 /* bytes of the largest packet of RDMA */
+#define ROW 8192     /* bytes of a row: a longer line is none */
 
 static struct text_field trimmed(const char *at, size_t length)
 {
@@ -135,6 +136,22 @@ static size_t left_edge(const struct text_table *table, const char *line, size_t
     return at;
 }
 
+/* Cells that two blanks, or a tab, separate: where one has two words ("286.58 KB/s", "7.81e-10 (89%)"). */
+static bool by_gaps(const struct text_table *table, const char *line, size_t index, struct text_field *cell)
+{
+    size_t count = 0;
+
+    for (const char *at = line + strspn(line, " \t"); *at; at += strspn(at, " \t")) {
+        size_t length = 0;
+        while (at[length] && at[length] != '\t' &&
+               !(at[length] == ' ' && (!at[length + 1] || isspace((unsigned char)at[length + 1]))))
+            length++;
+        if (count++ == index) *cell = (struct text_field){at, length};
+        at += length;
+    }
+    return count == table->columns;
+}
+
 bool table_cell(const struct text_table *table, const char *line, size_t index, struct text_field *cell)
 {
     size_t length = strlen(line);
@@ -152,7 +169,7 @@ bool table_cell(const struct text_table *table, const char *line, size_t index, 
         return true;
     }
     struct text_field word[TABLE_COLUMNS];
-    if (field_split(line, word, TABLE_COLUMNS) != table->columns) return false;
+    if (field_split(line, word, TABLE_COLUMNS) != table->columns) return by_gaps(table, line, index, cell);
     *cell = word[index];
     return true;
 }
@@ -213,7 +230,7 @@ static void set_count(struct reading *in, uint32_t port, unsigned priority, cons
 }
 
 static void set_cell(struct reading *in, uint32_t port, unsigned priority, const struct text_column *column,
-                     const struct text_field *cell)
+                     const struct text_field *cell, bool in_words)
 {
     uint64_t number;
     double real;
@@ -223,6 +240,10 @@ static void set_cell(struct reading *in, uint32_t port, unsigned priority, const
     case TABLE_WEAK:
         if (field_number(cell, &number)) set_count(in, port, priority, column, number);
         break;
+    case TABLE_BYTES:
+        if (field_bytes(cell, &number))
+            evidence_set(in->evidence, port, priority, column->counter, (number + PAYLOAD - 1) / PAYLOAD, &in->source);
+        break;
     case TABLE_REAL:
         if (field_real(cell, &real))
             evidence_set_real(in->evidence, port, priority, column->counter, real, &in->source);
@@ -231,8 +252,18 @@ static void set_cell(struct reading *in, uint32_t port, unsigned priority, const
         if (field_rate(cell, &number)) evidence_set(in->evidence, port, priority, column->counter, number, &in->source);
         break;
     case TABLE_STATE:
-        if (field_state(cell, &number))
+        if (in_words && field_state(cell, &number)) /* an event of its own says why */
             evidence_set(in->evidence, port, priority, column->counter, number, &in->source);
+        else
+            reading_state(in, port, cell);
+        break;
+    case TABLE_ADMIN:
+        if (field_state(cell, &number) && !number)
+            reading_event(in, EVIDENCE_EVENT_PORT_SHUT, port, EVIDENCE_NO_PRIORITY, NULL, NULL, NULL);
+        break;
+    case TABLE_REASON:
+        if (cell->length && !field_is(cell, "--"))
+            reading_event(in, EVIDENCE_EVENT_PORT_DISABLED, port, EVIDENCE_NO_PRIORITY, NULL, NULL, cell);
         break;
     case TABLE_ALIAS:
         reading_alias(in, port, cell);
@@ -248,6 +279,14 @@ static void set_cell(struct reading *in, uint32_t port, unsigned priority, const
     case TABLE_PRIORITY:
         break;
     }
+}
+
+/* Whether it has a column that says why ports are disabled. */
+static bool gives_reasons(const struct text_table *table)
+{
+    for (size_t i = 0; i < table->columns; i++)
+        if (table->column[i].is != NOT_KNOWN && table->layout[table->column[i].is].cell == TABLE_REASON) return true;
+    return false;
 }
 
 bool table_line(struct reading *in, struct text_table *table, const char *line)
@@ -280,7 +319,16 @@ bool table_line(struct reading *in, struct text_table *table, const char *line)
     for (size_t i = 0; i < table->columns; i++) {
         uint8_t is = table->column[i].is, own = table->column[i].priority;
         if (is == NOT_KNOWN || i == key || !table_cell(table, line, i, &cell)) continue;
-        set_cell(in, port, own == EVIDENCE_NO_PRIORITY ? (unsigned)priority : own, &table->layout[is], &cell);
+        set_cell(in, port, own == EVIDENCE_NO_PRIORITY ? (unsigned)priority : own, &table->layout[is], &cell,
+                 gives_reasons(table));
     }
     return true;
+}
+
+bool table_row_alone(struct reading *in, const struct text_column *layout, const char *titles, const char *line)
+{
+    struct text_table table;
+
+    table_titles(&table, layout, titles);
+    return table_line(in, &table, line);
 }

@@ -20,9 +20,12 @@ enum table_cell {
     TABLE_PRIORITY, /* PFC3, 3: likewise */
     TABLE_COUNT,    /* a number: times `scale`, of the row's priority, or of that in the title ("PFC#") */
     TABLE_WEAK,     /* likewise, where this look does not say it in a better place */
+    TABLE_BYTES,    /* "0 Bytes", "1.43 MB" that were dropped: at least so many of the largest packets of RDMA */
     TABLE_REAL,     /* a number with a fraction or exponent */
     TABLE_RATE,     /* 100G, 25G, 1000M, 40000 (Mb/s) */
-    TABLE_STATE,    /* up, U: 1; down, D, X, ...: 0 */
+    TABLE_STATE,    /* up, U: 1; down, D, X, ...: 0; what the system or somebody disabled is an event too */
+    TABLE_ADMIN,    /* down: somebody shut the port down */
+    TABLE_REASON,   /* why the system disabled the port */
     TABLE_ALIAS,    /* another name of the port */
     TABLE_PEER,     /* what stands in a description: "spine0:Ethernet4", "to spine0 Ethernet4" */
     TABLE_LIST,     /* "3,4": 1 for each priority in it */
@@ -55,6 +58,8 @@ size_t table_titles_left(struct text_table *table, const struct text_column *lay
 bool table_is_rule(const char *line, size_t groups);
 /* Any line after the titles: a rule, or a row, which is set.  False: it is neither. */
 bool table_line(struct reading *in, struct text_table *table, const char *line);
+/* A row alone, whose titles are known: what `grep` leaves of a table. */
+bool table_row_alone(struct reading *in, const struct text_column *layout, const char *titles, const char *line);
 /* Trimmed text of column `index` of a row; false: the row does not fit the titles. */
 bool table_cell(const struct text_table *table, const char *line, size_t index, struct text_field *cell);
 /* The index of a column by its title; table->columns: there is none. */

@@ -85,12 +85,32 @@ static const struct text_column status[] = {
     {"Name", TABLE_PEER, 0, 0},
     {"Status", TABLE_STATE, EVIDENCE_LINK_UP, 0},
     {"Speed", TABLE_RATE, EVIDENCE_RATE, 0},
+    {"Reason", TABLE_REASON, 0, 0},
     {NULL, 0, 0, 0},
 };
 
+/* A row that lost its blanks when it was copied: the word of the state stands behind the description. */
+static void state_anywhere(struct reading *in, uint32_t port, const char *line)
+{
+    struct text_field word[16];
+    size_t words = field_split(line, word, 16), at = words < 16 ? words : 16;
+
+    while (at > 1)
+        if (word[--at].length > 4 && reading_state(in, port, &word[at])) return;
+}
+
+/* "Po49", "Ma1", "mgmt0", "Vlan7": no port, and known. */
+static bool is_interface(const struct text_field *name)
+{
+    char last = name->at[name->length - 1];
+
+    return name->at[0] >= 'A' && name->at[0] <= 'z' && last >= '0' && last <= '9';
+}
+
+/* Also `show interface status err-disabled`. */
 static bool status_head(const char *line)
 {
-    return line_words(line, "Port Name Status Vlan");
+    return line_words(line, "Port Name Status Vlan") || line_words(line, "Port Name Status Reason");
 }
 
 static bool status_line(struct reading *in, const char *line)
@@ -102,9 +122,13 @@ static bool status_line(struct reading *in, const char *line)
         table_titles_left(table, status, line);
         return true;
     }
-    if (field_split(line, &name, 1) && field_is_port(&name))
-        reading_system(in, is_eos(line) ? "eos" : "nxos", FABRIC_ROLE_SWITCH);
-    return table_line(in, table, line);
+    if (!field_split(line, &name, 1)) return false;
+    bool port = field_is_port(&name);
+    if (port) reading_system(in, is_eos(line) ? "eos" : "nxos", FABRIC_ROLE_SWITCH);
+    bool taken = table_line(in, table, line);
+    if (port && !evidence_find(in->evidence, reading_port(in, &name), EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP))
+        state_anywhere(in, reading_port(in, &name), line);
+    return taken || (!port && is_interface(&name));
 }
 const struct text_reader reader_eos_status = {"interface-status", "EOS, NX-OS: show interfaces status", status_head,
                                               status_line, NULL};

@@ -6,6 +6,8 @@
  * end with it, so that any part of the name that is a port counts).  Counters of RoCE do not say of which priority:
  * NVUE's own is 3, and what is counted by priority is better.  Pauses last microseconds.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "evidence/read/json_walk.h"
@@ -233,23 +235,54 @@ static const struct text_column layout[] = {
     {"rx-frames", TABLE_COUNT, EVIDENCE_RX_PACKETS, 0},
     {"wred-discards", TABLE_COUNT, EVIDENCE_WRED_DROPS, 0},
     {"ecn-marked-frames", TABLE_COUNT, EVIDENCE_MARKED, 0},
+    {"tx-uc-buffer-discards", TABLE_BYTES, EVIDENCE_QUEUE_DROPS, 0},
+    {"rx-buffer-discards", TABLE_BYTES, EVIDENCE_GROUP_DROPS, 0},
     {NULL, 0, 0, 0},
 };
 
+static bool tables_titles(const char *line)
+{
+    return (line_words(line, "switch-priority") && line_has(line, "-pause-frames")) ||
+           (line_words(line, "traffic-class") && line_has(line, " tx-frames")) ||
+           (line_words(line, "priority-group") && line_has(line, " rx-frames"));
+}
+
+/* Titles of a table, or what stands above it. */
 static bool tables_head(const char *line)
 {
-    return line_words(line, "switch-priority rx-pause-frames") || line_words(line, "traffic-class tx-frames") ||
-           line_words(line, "priority-group rx-frames");
+    return tables_titles(line) || line_words(line, "Ingress Buffer Statistics") ||
+           line_words(line, "Egress Queue Statistics") || line_words(line, "Qos Port Statistics");
+}
+
+/* "pause-frames  0  0" below Counter, Receive, Transmit: pauses of the line, not of a priority. */
+static bool port_counter(struct reading *in, const char *line)
+{
+    struct text_field word[4], port = field_of(in->hint);
+    size_t words = field_split(line, word, 4);
+
+    if (line_words(line, "Counter Receive Transmit")) return true;
+    if (words != 3 || (!field_is(&word[0], "pause-frames") && !field_is(&word[0], "ecn-marked-packets") &&
+                       !field_is(&word[0], "mc-buffer-discards")))
+        return false;
+    if (!field_is(&word[0], "pause-frames") || !field_is_port(&port)) return true;
+    uint32_t of = reading_port(in, &port);
+    reading_set(in, of, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_PAUSE_FRAMES, &word[1]);
+    reading_set(in, of, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_PAUSE_FRAMES, &word[2]);
+    return true;
 }
 
 static bool tables_line(struct reading *in, const char *line)
 {
     struct text_table *table = (struct text_table *)in->state;
 
-    if (!tables_head(line)) return table_line(in, table, line);
+    if (!tables_head(line) && !line_words(line, "PFC Statistics"))
+        return port_counter(in, line) || (table->layout && table_line(in, table, line));
     reading_system(in, "nvue", FABRIC_ROLE_SWITCH);
     if (strncmp(in->hint, "swp", 3) != 0) find_hint(in);
-    table_titles(table, layout, line);
+    if (tables_titles(line))
+        table_titles(table, layout, line);
+    else
+        table->layout = NULL;
     return true;
 }
 const struct text_reader reader_nvue_tables = {"nvue", "Cumulus: nv show interface SWP counters qos", tables_head,
@@ -260,12 +293,23 @@ static bool roce_head(const char *line)
     return line_words(line, "rx-stats") || line_words(line, "rx-pfc-stats");
 }
 
+/* Digits of a number with a unit of bytes; 0: it has none. */
+static size_t number_text(char *text, size_t size, const struct text_field *field)
+{
+    uint64_t bytes;
+
+    if (!memchr(field->at, 'B', field->length) || !field_bytes(field, &bytes)) return 0;
+    return (size_t)snprintf(text, size, "%" PRIu64, bytes);
+}
+
 /* A part's name stands alone; its counters below it, further in. */
 static bool roce_line(struct reading *in, const char *line)
 {
     char *part = (char *)in->state;
     struct text_field word[3];
     size_t words = field_split(line, word, 3);
+    char text[24];
+    uint64_t number;
 
     if (roce_head(line)) {
         reading_system(in, "nvue", FABRIC_ROLE_SWITCH);
@@ -278,10 +322,59 @@ static bool roce_line(struct reading *in, const char *line)
         return true;
     }
     struct text_field port = field_of(in->hint);
-    if (words < 2 || !field_is_port(&port) || (words > 2 && line_has(line, " MB")) || line_has(line, " GB"))
-        return false;
+    if (words < 2 || !field_is_port(&port)) return false;
+    if (line_words(line, "operational applied")) return true;
+    if (words > 2 && field_bytes(&word[1], &number)) { /* "13.47 MB" */
+        struct text_field both = {word[1].at, (size_t)(word[2].at + word[2].length - word[1].at)};
+        size_t length = number_text(text, sizeof text, &both);
+        if (length) word[1] = (struct text_field){text, length};
+    }
     take_part(in, reading_port(in, &port), part, &word[0], &word[1]);
     return true;
 }
 const struct text_reader reader_nvue_roce = {"nvue-roce", "Cumulus: nv show interface SWP qos roce counters", roce_head,
                                              roce_line, NULL};
+
+/* --- what RoCE is set to --- */
+
+struct settings {
+    bool pfc; /* inside of "pfc" */
+    uint32_t priorities;
+};
+
+static bool settings_head(const char *line)
+{
+    struct text_field word[1];
+
+    return line_words(line, "congestion-control") && field_split(line, word, 1) == 1;
+}
+
+/* "pfc-priority  3", "rx-enabled  yes", "tx-enabled  yes": PFC is on for a priority where both are. */
+static bool settings_line(struct reading *in, const char *line)
+{
+    struct settings *state = (struct settings *)in->state;
+    struct text_field word[3], port;
+    size_t words = field_split(line, word, 3);
+
+    if (settings_head(line)) {
+        reading_system(in, "nvue", FABRIC_ROLE_SWITCH);
+        if (strncmp(in->hint, "swp", 3) != 0) find_hint(in);
+        return true;
+    }
+    if (words == 1 && line[0] > ' ') state->pfc = field_is(&word[0], "pfc");
+    if (words >= 2 && field_is(&word[0], "pfc-priority"))
+        for (size_t i = 0; i < word[1].length; i++)
+            if (word[1].at[i] >= '0' && word[1].at[i] < '0' + EVIDENCE_PRIORITIES)
+                state->priorities |= 1u << (word[1].at[i] - '0');
+    port = field_of(in->hint);
+    bool off = words >= 2 && (field_is(&word[1], "no") || field_is(&word[1], "off") || field_is(&word[1], "disabled"));
+    bool enabled = words >= 2 && (field_is(&word[0], "rx-enabled") || field_is(&word[0], "tx-enabled"));
+    if (!state->pfc || !enabled || !field_is_port(&port)) return true;
+    uint32_t of = reading_port(in, &port);
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        if (state->priorities >> p & 1 && (off || field_is(&word[0], "rx-enabled")))
+            evidence_set(in->evidence, of, p, EVIDENCE_PFC_ON, !off, &in->source);
+    return true;
+}
+const struct text_reader reader_nvue_settings = {"nvue-roce-status", "Cumulus: nv show interface SWP qos roce status",
+                                                 settings_head, settings_line, NULL};

@@ -39,6 +39,38 @@ static bool pfc_map(const struct text_field *word, unsigned *map)
     return true;
 }
 
+/* "Off", "OFF" */
+static bool is_off(const struct text_field *word)
+{
+    return word->length == 3 && (word->at[0] | 32) == 'o' && (word->at[1] | 32) == 'f' && (word->at[2] | 32) == 'f';
+}
+
+/* Auto asks the other end: it is off where that did not agree, or did not answer. */
+static bool pfc_row(struct reading *in, const struct text_field *word, size_t words, uint64_t rx, uint64_t tx)
+{
+    static const struct text_field asked = {"Auto, and operationally off", 27},
+                                   told = {"On, and operationally off", 25};
+    bool automatic = field_is(&word[1], "Auto"), off = is_off(&word[2]);
+    uint32_t port = reading_port(in, &word[0]);
+    struct text_field last = word[words - 3];
+    unsigned map = 0;
+
+    reading_system(in, "nxos", FABRIC_ROLE_SWITCH);
+    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_PAUSE_FRAMES, rx, &in->source);
+    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_PAUSE_FRAMES, tx, &in->source);
+    if (off && is_off(&word[1]))
+        reading_event(in, EVIDENCE_EVENT_PFC_OFF, port, EVIDENCE_NO_PRIORITY, NULL, NULL, NULL);
+    else if (off)
+        reading_event(in, EVIDENCE_EVENT_PFC_NOT_AGREED, port, EVIDENCE_NO_PRIORITY, NULL, NULL,
+                      automatic ? &asked : &told);
+    const char *bracket = memchr(last.at, '(', last.length); /* "On(8)" */
+    if (bracket) last = (struct text_field){bracket, (size_t)(last.at + last.length - bracket)};
+    if (!off && !pfc_map(&last, &map)) return true;
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        evidence_set(in->evidence, port, p, EVIDENCE_PFC_ON, map >> p & 1, &in->source);
+    return true;
+}
+
 /* "Ethernet1/2  Auto On   (9)  4088353  1890": what stands between may be missing, the last two are the counters. */
 static bool pfc_line(struct reading *in, const char *line)
 {
@@ -50,15 +82,7 @@ static bool pfc_line(struct reading *in, const char *line)
     if (words < 4 || words > 7 || !field_is_port(&word[0]) || !field_number(&word[words - 1], &tx) ||
         !field_number(&word[words - 2], &rx))
         return false;
-    reading_system(in, "nxos", FABRIC_ROLE_SWITCH);
-    uint32_t port = reading_port(in, &word[0]);
-    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_PAUSE_FRAMES, rx, &in->source);
-    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_PAUSE_FRAMES, tx, &in->source);
-    unsigned map = 0;
-    if (!field_is(&word[words - 3], "Off") && !pfc_map(&word[words - 3], &map)) return true;
-    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
-        evidence_set(in->evidence, port, p, EVIDENCE_PFC_ON, map >> p & 1, &in->source);
-    return true;
+    return pfc_row(in, word, words, rx, tx);
 }
 const struct text_reader reader_nxos_pfc = {"nxos-pfc", "NX-OS: show interface priority-flow-control", pfc_head,
                                             pfc_line, NULL};
@@ -72,6 +96,7 @@ static const struct text_column counters[] = {
     {"InDiscards", TABLE_COUNT, EVIDENCE_PORT_RX_DROPS, 0},
     {"Giants", TABLE_COUNT, EVIDENCE_MTU_DROPS, 0},
     {"Symbol-Err", TABLE_COUNT, EVIDENCE_SYMBOL_ERRORS, 0},
+    {"Stomped-CRC", TABLE_COUNT, EVIDENCE_STOMPED, 0},
     {"InOctets", TABLE_COUNT, EVIDENCE_PORT_RX_BYTES, 0},
     {"InUcastPkts", TABLE_COUNT, EVIDENCE_PORT_RX_PACKETS, 0},
     {"OutOctets", TABLE_COUNT, EVIDENCE_PORT_TX_BYTES, 0},
@@ -118,9 +143,17 @@ const struct text_reader reader_nxos_counters = {"nxos-counters", "NX-OS: show i
 
 /* --- show interface --- */
 
+/* "Ethernet1/1 is up", also where all of the text was set in by somebody; "mgmt0 is up", "port-channel5 is down (No
+ * operational members)", whose counters are of other things, stand at the beginning of their line. */
 static bool interface_head(const char *line)
 {
-    return line[0] == 'E' && line_begins(line, "Ethernet") && line_has(line, " is ");
+    struct text_field word[3];
+
+    if (!line_has(line, " is ") || field_split(line, word, 3) < 3 || !field_is(&word[1], "is")) return false;
+    char last = word[0].at[word[0].length - 1];
+    bool state = word[2].at[0] == 'u' || word[2].at[0] == 'd' || word[2].at[0] == 'a';
+    if (!state || last < '0' || last > '9') return false;
+    return *line != ' ' && *line != '\t' ? true : line_begins(line, "Ethernet") && field_is_port(&word[0]);
 }
 
 /* "48034291 input packets  3680032221 bytes": a number before each name. */
@@ -134,6 +167,7 @@ static void interface_counts(struct reading *in, uint32_t port, const char *line
                  {" giants", EVIDENCE_MTU_DROPS},
                  {" CRC/FCS", EVIDENCE_CRC_ERRORS},
                  {" CRC", EVIDENCE_CRC_ERRORS},
+                 {" Stomped CRC", EVIDENCE_STOMPED},
                  {" input discard", EVIDENCE_PORT_RX_DROPS},
                  {" output discard", EVIDENCE_PORT_TX_DROPS},
                  {" interface resets", EVIDENCE_LINK_DOWN},
@@ -170,6 +204,37 @@ static void link_changes(struct reading *in, uint32_t port, const char *line)
                  changes / 2 + (up && !up->last ? changes % 2 : 0), &in->source);
 }
 
+/* "Ethernet2 is down, line protocol is down (errdisabled)", "Ethernet1/5 is down (linkFlapErrDisabled)",
+ * "Ethernet1/2 is down (Administratively down)": an event where somebody, or the system, disabled it. */
+static void interface_state(struct reading *in, uint32_t port, const char *line)
+{
+    const char *bracket = strchr(line, '('), *is = strstr(line, " is ");
+    struct text_field why = {bracket ? bracket + 1 : "", bracket ? strcspn(bracket + 1, ")") : 0};
+    enum evidence_event_kind kind = EVIDENCE_EVENTS;
+
+    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP, is && !strncmp(is + 4, "up", 2),
+                 &in->source);
+    if (line_has(line, "rrDisabled") || line_has(line, "errdisabled") || line_has(line, "rr-disabled"))
+        kind = EVIDENCE_EVENT_PORT_DISABLED;
+    else if (line_has(line, "dministratively down"))
+        kind = EVIDENCE_EVENT_PORT_SHUT;
+    bool plain = field_is(&why, "errdisabled") || field_is(&why, "errDisabled") || kind == EVIDENCE_EVENT_PORT_SHUT;
+    if (kind != EVIDENCE_EVENTS)
+        reading_event(in, kind, port, EVIDENCE_NO_PRIORITY, NULL, NULL, why.length && !plain ? &why : NULL);
+}
+
+/* "Last clearing of "show interface" counters 00:03:55": that of "never" is as long as the device is up. */
+static bool times(struct reading *in, uint32_t port, const char *line)
+{
+    static const char clearing[] = "Last clearing of \"show interface\" counters";
+    uint64_t seconds;
+
+    if (!line_begins(line, clearing)) return false;
+    if (field_duration(strstr(line, clearing) + sizeof clearing - 1, &seconds))
+        evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_CLEARED_S, seconds, &in->source);
+    return true;
+}
+
 static bool interface_line(struct reading *in, const char *line)
 {
     uint32_t *port = (uint32_t *)in->state;
@@ -177,16 +242,17 @@ static bool interface_line(struct reading *in, const char *line)
     uint64_t number;
 
     if (interface_head(line)) {
-        reading_system(in, line_has(line, "line protocol") ? "eos" : "nxos", FABRIC_ROLE_SWITCH);
-        *port = field_split(line, word, 3) >= 3 && field_is_port(&word[0]) ? reading_port(in, &word[0]) : EVIDENCE_NONE;
-        if (*port != EVIDENCE_NONE)
-            evidence_set(in->evidence, *port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP,
-                         word[2].length >= 2 && !memcmp(word[2].at, "up", 2), &in->source);
+        bool of_port = field_split(line, word, 3) >= 3 && line_begins(line, "Ethernet") && field_is_port(&word[0]);
+        *port = EVIDENCE_NONE;
+        if (of_port) {
+            reading_system(in, line_has(line, "line protocol") ? "eos" : "nxos", FABRIC_ROLE_SWITCH);
+            *port = reading_port(in, &word[0]);
+        }
+        if (*port != EVIDENCE_NONE) interface_state(in, *port, line);
         return true;
     }
-    if (*line != ' ' && *line != '\t' && line_has(line, " is ") && !line_begins(line, "admin state"))
-        *port = EVIDENCE_NONE; /* another kind of interface */
-    if (*port == EVIDENCE_NONE) return false;
+    if (*port == EVIDENCE_NONE) return *line == ' ' || *line == '\t' || line_begins(line, "admin state");
+    if (times(in, *port, line)) return true;
     if (line_begins(line, "Description: ")) {
         struct text_field text = field_of(strchr(line, ':') + 2);
         reading_description(in, *port, &text);
@@ -206,6 +272,34 @@ static bool interface_line(struct reading *in, const char *line)
 }
 const struct text_reader reader_nxos_interface = {"nxos-interface", "NX-OS: show interface; EOS: show interfaces",
                                                   interface_head, interface_line, NULL};
+
+/* --- show interface brief --- */
+
+static bool brief_head(const char *line)
+{
+    return line_words(line, "Ethernet VLAN Type Mode Status Reason");
+}
+
+/* "Eth1/2  401  eth  access down  Link not connected  auto(D) --": the reason is some words. */
+static bool brief_line(struct reading *in, const char *line)
+{
+    struct text_field word[7];
+    size_t words = field_split(line, word, 7);
+    uint64_t up;
+
+    if (brief_head(line) || line_words(line, "Interface Ch #")) return true;
+    if (words < 7 || !field_is_port(&word[0]) || !field_state(&word[4], &up)) return false;
+    reading_system(in, "nxos", FABRIC_ROLE_SWITCH);
+    uint32_t port = reading_port(in, &word[0]);
+    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP, up, &in->source);
+    bool disabled = line_has(line, "rrDisabled") || line_has(line, "rrorDisabled") || line_has(line, "rr-disabled");
+    if (disabled || line_has(line, "Administratively"))
+        reading_event(in, disabled ? EVIDENCE_EVENT_PORT_DISABLED : EVIDENCE_EVENT_PORT_SHUT, port,
+                      EVIDENCE_NO_PRIORITY, NULL, NULL, disabled ? &word[5] : NULL);
+    return true;
+}
+const struct text_reader reader_nxos_brief = {"nxos-brief", "NX-OS: show interface brief", brief_head, brief_line,
+                                              NULL};
 
 /* --- JSON --- */
 

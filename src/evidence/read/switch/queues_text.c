@@ -42,6 +42,25 @@ const struct text_reader reader_queues = {
     "queues", "SONiC: show queue counters, wredcounters; EOS: show interfaces counters queue detail", queues_head,
     queues_line, NULL};
 
+/* "Ethernet132  UC0  1094660240  869159650295  29124  23220137": what `grep` leaves. */
+static bool queues_row(struct reading *in, const char *line)
+{
+    static const char *const kinds[] = {"UC", "MC", "ALL", "VOQ"};
+    struct text_field word[8];
+    size_t words = field_split(line, word, 8), kind = 0;
+    uint64_t number;
+
+    if (words != 6 || !field_is_port(&word[0])) return false;
+    while (kind < sizeof kinds / sizeof kinds[0] && field_suffix(&word[1], kinds[kind]) < 0)
+        kind++;
+    if (kind == sizeof kinds / sizeof kinds[0]) return false;
+    for (size_t i = 2; i < words; i++)
+        if (!field_number(&word[i], &number) && !field_is(&word[i], "N/A")) return false;
+    reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
+    return table_row_alone(in, queues, "Port  TxQ  Counter/pkts  Counter/bytes  Drop/pkts  Drop/bytes", line);
+}
+const struct row_reader reader_queues_row = {"queues", queues_row};
+
 static bool configuration_head(const char *line)
 {
     return !strncmp(line, "hostname ", 9) || !strncmp(line, "- set:", 6) || !strncmp(line, "- header:", 9) ||

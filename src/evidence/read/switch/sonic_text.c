@@ -11,6 +11,8 @@
 
 #include "evidence/read/table.h"
 
+#define ROW_WORDS 20
+
 #define TEXT_TABLE(id, kind_, what_, words, layout)                                                                    \
     static bool id##_head(const char *line)                                                                            \
     {                                                                                                                  \
@@ -69,6 +71,8 @@ static const struct text_column interface_counters[] = {
     {"RX_OK", TABLE_WEAK, EVIDENCE_PORT_RX_PACKETS, 0},
     {"RX_ERR", TABLE_WEAK, EVIDENCE_CRC_ERRORS, 0},
     {"RX_DRP", TABLE_WEAK, EVIDENCE_PORT_RX_DROPS, 0},
+    {"RX_DROPS", TABLE_WEAK, EVIDENCE_PORT_RX_DROPS, 0},
+    {"TX_DROPS", TABLE_WEAK, EVIDENCE_PORT_TX_DROPS, 0},
     {"RX_OVR", TABLE_WEAK, EVIDENCE_MTU_DROPS, 0},
     {"TX_OK", TABLE_WEAK, EVIDENCE_PORT_TX_PACKETS, 0},
     {"TX_DRP", TABLE_WEAK, EVIDENCE_PORT_TX_DROPS, 0},
@@ -84,6 +88,7 @@ static const struct text_column interface_status[] = {
     {"MTU", TABLE_COUNT, EVIDENCE_MTU, 0},
     {"Alias", TABLE_ALIAS, 0, 0},
     {"Oper", TABLE_STATE, EVIDENCE_LINK_UP, 0},
+    {"Admin", TABLE_ADMIN, 0, 0},
     {"Description", TABLE_PEER, 0, 0},
     {NULL, 0, 0, 0},
 };
@@ -233,14 +238,11 @@ static void watchdog_row(struct reading *in, const struct text_table *table, con
     if (counted) evidence_offer(in->evidence, port, priority, EVIDENCE_WATCHDOG_DROPS, drops, &in->source);
 }
 
-static bool watchdog_line(struct reading *in, const char *line)
+static bool watchdog_take(struct reading *in, const struct text_table *table, const char *line)
 {
-    struct text_table *table = (struct text_table *)in->state;
     struct text_field cell;
     uint64_t priority;
 
-    if (watchdog_head(line)) return read_table(in, line, watchdog, true);
-    if (table_is_rule(line, 2)) return table_line(in, table, line);
     if (!table_cell(table, line, table_column(table, "QUEUE"), &cell) || !cell.length) return false;
     const char *colon = cell.at + cell.length;
     while (colon > cell.at && *--colon != ':')
@@ -251,8 +253,104 @@ static bool watchdog_line(struct reading *in, const char *line)
     if (priority < EVIDENCE_PRIORITIES) watchdog_row(in, table, line, reading_port(in, &name), (unsigned)priority);
     return true;
 }
+
+static bool watchdog_line(struct reading *in, const char *line)
+{
+    struct text_table *table = (struct text_table *)in->state;
+
+    if (watchdog_head(line)) return read_table(in, line, watchdog, true);
+    if (table_is_rule(line, 2)) return table_line(in, table, line);
+    return watchdog_take(in, table, line);
+}
 const struct text_reader reader_sonic_watchdog = {"sonic-pfcwd", "SONiC: show pfcwd stats", watchdog_head,
                                                   watchdog_line, NULL};
+
+/* `show pfcwd config`: whose the statistics could be. */
+static bool watchdog_config_head(const char *line)
+{
+    return line_words(line, "PORT ACTION DETECTION TIME");
+}
+
+static bool watchdog_config_line(struct reading *in, const char *line)
+{
+    static const struct text_column layout[] = {{"PORT", TABLE_PORT, 0, 0}, {NULL, 0, 0, 0}};
+
+    return read_table(in, line, layout, watchdog_config_head(line));
+}
+const struct text_reader reader_sonic_watchdog_config = {"sonic-pfcwd-config", "SONiC: show pfcwd config",
+                                                         watchdog_config_head, watchdog_config_line, NULL};
+
+/* --- rows whose head `grep` left out --- */
+
+#define TITLES_WATCHDOG "QUEUE  STATUS  STORM DETECTED/RESTORED  TX OK/DROP  RX OK/DROP"
+#define TITLES_COUNTERS                                                                                                \
+    "IFACE  STATE  RX_OK  RX_BPS  RX_UTIL  RX_ERR  RX_DRP  RX_OVR  TX_OK  TX_BPS  TX_UTIL  TX_ERR  TX_DRP  TX_OVR"
+
+/* "Ethernet4:3  stormed  1/0  0/7  0/0  0/7  0/0": the last two are not there before 201811. */
+static bool watchdog_alone(struct reading *in, const struct text_field *word, size_t words)
+{
+    char row[256];
+    struct text_table table;
+
+    if (words < 5 || (!field_is(&word[1], "stormed") && !field_is(&word[1], "operational"))) return false;
+    size_t length = (size_t)(word[4].at + word[4].length - word[0].at), used = 0;
+    if (length >= sizeof row / 2) return false;
+    for (size_t i = 0; i < 5; i++) {
+        memcpy(row + used, word[i].at, word[i].length);
+        used += word[i].length;
+        memcpy(row + used, "  ", 3);
+        used += 2;
+    }
+    table_titles(&table, watchdog, TITLES_WATCHDOG);
+    return watchdog_take(in, &table, row);
+}
+
+/* "Ethernet0  U  471,729  653.87 MB/s  12.77%  ...": rates and shares stand nowhere else like this. */
+static bool counters_alone(struct reading *in, const char *line, const struct text_field *word, size_t words)
+{
+    bool state = word[1].length == 1 && strchr("UDX", word[1].at[0]);
+
+    if (words != 16 || !state || word[5].at[word[5].length - 1] != '%' || !line_has(line, "B/s ")) return false;
+    return table_row_alone(in, interface_counters, TITLES_COUNTERS, line);
+}
+
+/* "Ethernet0  0,1,2,3  100G  9100  rs  Eth1/1  routed  up  up  ..." */
+static bool status_alone(struct reading *in, const struct text_field *word, size_t words)
+{
+    uint64_t rate, mtu;
+
+    if (words < 7 || !memchr(word[1].at, ',', word[1].length) || word[2].at[word[2].length - 1] != 'G' ||
+        !field_rate(&word[2], &rate) || !field_number(&word[3], &mtu))
+        return false;
+    uint32_t port = reading_port(in, &word[0]);
+    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_RATE, rate, &in->source);
+    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_MTU, mtu, &in->source);
+    for (size_t i = 5; i + 1 < words && i + 1 < ROW_WORDS; i++) { /* operational, then administrative */
+        bool is[2] = {field_is(&word[i], "up") || field_is(&word[i], "down"),
+                      field_is(&word[i + 1], "up") || field_is(&word[i + 1], "down")};
+        if (!is[0] || !is[1]) continue;
+        reading_state(in, port, &word[i]);
+        if (field_is(&word[i + 1], "down"))
+            reading_event(in, EVIDENCE_EVENT_PORT_SHUT, port, EVIDENCE_NO_PRIORITY, NULL, NULL, NULL);
+        break;
+    }
+    return true;
+}
+
+static bool sonic_row(struct reading *in, const char *line)
+{
+    struct text_field word[ROW_WORDS];
+
+    if (line_begins(line, "Last cached time was ") || line_begins(line, "Changed polling interval to ")) return true;
+    if (!line_begins(line, "Ethernet") || strnlen(line, 1024) == 1024) return false;
+    size_t words = field_split(line, word, ROW_WORDS);
+    if (words < 5 || words > ROW_WORDS || in->device == EVIDENCE_NONE) return false;
+    if (!watchdog_alone(in, word, words) && !counters_alone(in, line, word, words) && !status_alone(in, word, words))
+        return false;
+    reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
+    return true;
+}
+const struct row_reader reader_sonic_row = {"sonic-row", sonic_row};
 
 /* --- profiles: who uses them is in CONFIG_DB alone, so that they are known and passed over --- */
 
