@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Junos: show interfaces extensive, show lldp neighbors. */
+/* Junos: show interfaces extensive, diagnostics optics; show lldp neighbors. */
 #include <string.h>
 
-#include "evidence/read/reader.h"
+#include "evidence/read/switch/optics.h"
 
 struct junos {
     uint32_t port;
     bool output; /* of "Output errors:", not "Input errors:" */
     bool queues; /* rows of "Queue counters:" */
+    struct optics optics;
 };
+_Static_assert(sizeof(struct junos) <= READER_STATE, "a reader's state");
 
 static bool extensive_head(const char *line)
 {
@@ -82,16 +84,52 @@ static void queue_row(struct reading *in, uint32_t port, const char *line)
     reading_set(in, port, (unsigned)queue, EVIDENCE_QUEUE_DROPS, &word[words - 1]);
 }
 
+/* A port of the machine ("et-0/0/1", "xe-0/0/1:2", "mge-0/0/1"); not a tunnel, a service, a part of the machine itself,
+ * or a bundle. */
+static bool is_port(const struct text_field *name)
+{
+    static const char *const kinds[] = {"et", "xe", "ge", "mge", "fe", "so", NULL};
+    size_t letters = 0;
+
+    while (letters < name->length && name->at[letters] >= 'a' && name->at[letters] <= 'z')
+        letters++;
+    for (size_t i = 0; kinds[i]; i++)
+        if (strlen(kinds[i]) == letters && !memcmp(kinds[i], name->at, letters)) return letters < name->length;
+    return false;
+}
+
+/* "Last flapped   : 2021-01-12 10:04:59 EST (00:30:40 ago)", "Statistics last cleared: ..." */
+static bool last_cleared(struct reading *in, uint32_t port, const char *line)
+{
+    const char *bracket = strchr(line, '(');
+    uint64_t seconds;
+
+    if (!line_begins(line, "Statistics last cleared:")) return false;
+    if (bracket && field_duration(bracket + 1, &seconds))
+        evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_CLEARED_S, seconds, &in->source);
+    return true;
+}
+
 static void begin(struct reading *in, struct junos *state, const char *line)
 {
     struct text_field name;
     const char *at = strstr(line, "Physical interface: ") + 20;
 
-    *state = (struct junos){EVIDENCE_NONE, false, false};
+    optics_end(in, &state->optics);
+    *state = (struct junos){.port = EVIDENCE_NONE};
     name = (struct text_field){at, strcspn(at, ", ")};
-    if (!field_is_port(&name)) return;
+    if (name.length > 2 && !memcmp(name.at, "ae", 2) && name.at[2] >= '0' && name.at[2] <= '9') {
+        reading_system(in, "junos", FABRIC_ROLE_SWITCH);
+        evidence_remark(in->evidence, in->source.file, in->source.line,
+                        "%.*s is a bundle of links: what it counts, its members count, and theirs are read",
+                        (int)name.length, name.at);
+    }
+    if (!is_port(&name)) return;
     reading_system(in, "junos", FABRIC_ROLE_SWITCH);
     state->port = reading_port(in, &name);
+    optics_begin(&state->optics, state->port);
+    if (state->port != EVIDENCE_NONE && line_has(line, "Administratively down"))
+        reading_event(in, EVIDENCE_EVENT_PORT_SHUT, state->port, EVIDENCE_NO_PRIORITY, NULL, NULL, NULL);
     if (state->port != EVIDENCE_NONE && line_has(line, "Physical link is "))
         evidence_set(in->evidence, state->port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP,
                      line_has(line, "Physical link is Up"), &in->source);
@@ -108,7 +146,9 @@ static bool extensive_line(struct reading *in, const char *line)
     }
     if (line_begins(line, "Logical interface "))
         state->port = EVIDENCE_NONE; /* its counters are of a part of the port */
-    if (state->port == EVIDENCE_NONE) return false;
+    /* What belongs to no port of interest is known, all the same. */
+    if (state->port == EVIDENCE_NONE) return *line == ' ' || *line == '\t';
+    if (last_cleared(in, state->port, line) || optics_junos_line(in, &state->optics, line)) return true;
     if (line_begins(line, "Input errors:") || line_begins(line, "Output errors:"))
         state->output = line_begins(line, "Output");
     if (line_has(line, "Queue counters:")) state->queues = true;
@@ -116,12 +156,12 @@ static bool extensive_line(struct reading *in, const char *line)
     if (line_begins(line, "Description: ")) {
         struct text_field text = field_of(strchr(line, ':') + 2);
         reading_description(in, state->port, &text);
-    } else if (line_begins(line, "Link-level type:")) {
+    } else if (line_begins(line, "Link-level type:") || line_begins(line, "Link-mode:")) {
         const char *speed = strstr(line, "Speed: ");
         struct text_field text = {speed ? speed + 7 : "", speed ? strcspn(speed + 7, ", ") : 0};
         if (field_rate(&text, &rate))
             evidence_set(in->evidence, state->port, EVIDENCE_NO_PRIORITY, EVIDENCE_RATE, rate, &in->source);
-        after(in, state->port, line, "MTU: ", EVIDENCE_MTU);
+        after(in, state->port, line, " MTU: ", EVIDENCE_MTU);
     } else if (!mac_row(in, state->port, line) && !pause_row(in, state->port, line)) {
         after(in, state->port, line, "Carrier transitions", EVIDENCE_LINK_DOWN);
         if (line_has(line, "Errors: "))
@@ -130,8 +170,12 @@ static bool extensive_line(struct reading *in, const char *line)
     }
     return true;
 }
-const struct text_reader reader_junos = {"junos", "Junos: show interfaces extensive", extensive_head, extensive_line,
-                                         NULL};
+static void extensive_end(struct reading *in)
+{
+    optics_end(in, &((struct junos *)in->state)->optics);
+}
+const struct text_reader reader_junos = {"junos", "Junos: show interfaces extensive, diagnostics optics",
+                                         extensive_head, extensive_line, extensive_end};
 
 static bool lldp_head(const char *line)
 {

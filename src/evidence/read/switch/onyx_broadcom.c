@@ -2,7 +2,7 @@
 /* HPE's and NVIDIA's Onyx: show interfaces ethernet counters pfc|tc; Broadcom's shell: show c. */
 #include <string.h>
 
-#include "evidence/read/reader.h"
+#include "evidence/read/switch/optics.h"
 
 /* --- Onyx: the port alone on a line, below it "PFC 5:", "Rx", "n pause packets", ... --- */
 
@@ -11,7 +11,9 @@ struct onyx {
     int priority; /* -1: none */
     char part;    /* 'P'FC, 'T'C, 'G' of "PG" */
     bool tx;
+    struct optics optics; /* of NX-OS, which writes the port's name alone above them as well */
 };
+_Static_assert(sizeof(struct onyx) <= READER_STATE, "a reader's state");
 
 static bool onyx_head(const char *line)
 {
@@ -74,9 +76,12 @@ static bool onyx_line(struct reading *in, const char *line)
 
     if (onyx_head(line)) {
         if (word[0].at[word[0].length - 1] == ':') word[0].length--;
-        *state = (struct onyx){reading_port(in, &word[0]), -1, 0, false};
+        optics_end(in, &state->optics);
+        *state = (struct onyx){.port = reading_port(in, &word[0]), .priority = -1};
+        optics_begin(&state->optics, state->port);
         return true;
     }
+    if (optics_nxos_line(in, &state->optics, line)) return true;
     if (state->port == EVIDENCE_NONE || !words) return false;
     if (words == 2 && onyx_part(state, word, words)) {
         reading_system(in, "onyx", FABRIC_ROLE_SWITCH);
@@ -87,8 +92,13 @@ static bool onyx_line(struct reading *in, const char *line)
     }
     return true;
 }
-const struct text_reader reader_onyx = {"onyx", "Onyx: show interfaces ethernet counters pfc prio N, tc N", onyx_head,
-                                        onyx_line, NULL};
+static void onyx_end(struct reading *in)
+{
+    optics_end(in, &((struct onyx *)in->state)->optics);
+}
+const struct text_reader reader_onyx = {
+    "onyx", "Onyx: show interfaces ethernet counters pfc prio N, tc N; NX-OS: show interface transceiver details",
+    onyx_head, onyx_line, onyx_end};
 
 /* --- Broadcom: "NAME.port : value [+delta [rate/s]]" --- */
 
