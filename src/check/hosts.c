@@ -374,6 +374,45 @@ RULE_FUNCTION(host_entropy)
     }
 }
 
+/* Shorter gaps than a queue takes in which marking begins (125 KB at 100G) let a flowlet overtake the one before. */
+#define OVERTAKEN_PS (10 * PS_US)
+
+/* The switch chooses for some destination, and may send two packets of a flow by two ways. */
+static bool changes_order(const struct fabric *fabric, uint32_t s)
+{
+    const struct fabric_balance *balance = &fabric->sw[s].balance;
+    bool chooses = false;
+
+    for (uint32_t g = 0; g < fabric->route[s].groups; g++)
+        chooses = chooses || fabric->route[s].group[g].count > 1;
+    if (balance->kind == SW_FLOWLET || (balance->kind == SW_ADAPTIVE && balance->by_flowlet))
+        return chooses && balance->gap_ps < OVERTAKEN_PS;
+    return chooses && (balance->kind == SW_ADAPTIVE || balance->kind == SW_SPRAY);
+}
+
+RULE_FUNCTION(host_reorder)
+{
+    static const char *const how[] = {[SW_FLOWLET] = "by flowlets with a short gap",
+                                      [SW_ADAPTIVE] = "by adaptive routing",
+                                      [SW_SPRAY] = "by spraying"};
+    const struct fabric *fabric = check->fabric;
+    uint32_t strict = FABRIC_NONE;
+    char name[FABRIC_NAME];
+
+    EACH_ADAPTER(fabric, e)
+    {
+        if (strict == FABRIC_NONE && !fabric->nic[fabric->endpoint[e].nic].reorder_packets) strict = e;
+    }
+    if (strict == FABRIC_NONE || check->imported) return; /* of configurations nobody knows */
+    for (uint32_t s = 0; s < fabric->switches; s++)
+        if (changes_order(fabric, s))
+            check_find(check, CHECK_WARNING, fabric->hosts + s, FABRIC_NONE, "balance",
+                       "%s sends packets of one flow by several ways (%s), and %s takes what comes out of order for "
+                       "lost: write `reorder: true` under nics",
+                       fabric->node[fabric->hosts + s].name, how[fabric->sw[s].balance.kind],
+                       port_label(fabric, strict, name));
+}
+
 /* The frames that most ports of switches take; of as many, the larger. */
 static uint32_t usual_mtu(struct check *check)
 {

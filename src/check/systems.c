@@ -22,9 +22,10 @@ static const struct {
     {"ECN", FABRIC_SYSTEM(FABRIC_ROCEV2)},
     {"MAP005", FABRIC_SYSTEM(FABRIC_ROCEV2)}, /* CNPs */
     {"MAP006", FABRIC_SYSTEM(FABRIC_ROCEV2)},
-    {"HOST003", FABRIC_SYSTEM(FABRIC_ROCEV2)},       /* a GID of RoCEv2 */
-    {"HOST004", FABRIC_SYSTEM(FABRIC_ROCEV2)},       /* DCQCN */
-    {"HOST006", FABRIC_SYSTEM(FABRIC_ROCEV2) | TCP}, /* flows that a hash spreads */
+    {"HOST003", FABRIC_SYSTEM(FABRIC_ROCEV2)},            /* a GID of RoCEv2 */
+    {"HOST004", FABRIC_SYSTEM(FABRIC_ROCEV2)},            /* DCQCN */
+    {"HOST006", FABRIC_SYSTEM(FABRIC_ROCEV2) | TCP},      /* flows that a hash spreads */
+    {"HOST008", ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND)}, /* a gap is a loss */
     {"HOST", ROCE},
     {"MTU", ROCE},
     {"CRD", ROCE | FABRIC_SYSTEM(FABRIC_INFINIBAND) | FABRIC_SYSTEM(FABRIC_UET)}, /* where links have credits */

@@ -246,6 +246,22 @@ static const struct rule_case cases[] = {
      {{"QPS_PER_CONNECTION: 4", "QPS_PER_CONNECTION: 1"}},
      "switches:",
      "1.50 times the mean"},
+    {"HOST008",
+     CHECK_WARNING,
+     {{"  model: tomahawk5\n", "  model: tomahawk5\n  balance: adaptive\n"}},
+     "balance: adaptive",
+     "h0:0 takes what comes out of order for lost"},
+    {"HOST008",
+     CHECK_WARNING,
+     {{"  model: tomahawk5\n", "  model: tomahawk5\n  balance: {use: flowlet, gap: 2us}\n"}},
+     "balance: {use: flowlet, gap: 2us}",
+     "short gap"},
+    {"HOST008",
+     CHECK_WARNING,
+     {{"  mtu: 4096\n", "  mtu: 4096\n  reorder: true\n"},
+      DEVICES("  leaf1: {balance: spray}\n  h3: {reorder: false}\n")},
+     "balance: spray",
+     "leaf1 sends packets of one flow by several ways (by spraying), and h3:0"},
     {"MTU001", CHECK_ERROR, {DEVICES("  leaf0: {ports: {3: {mtu: 9000}}}\n")}, "mtu: 9000", "spine1:0"},
     {"MTU001", CHECK_ERROR, {DEVICES("  leaf0: {ports: {0-1: {mtu: 4096}}}\n")}, "mtu: 4096", "4178"},
     {"TOP003", CHECK_ERROR, {DEVICES("  spine0: {forwarding: bridged}\n")}, "forwarding: bridged", "spine0"},
@@ -374,10 +390,12 @@ static void test_other_systems_have_fewer_rules(void **state)
 /* What rules pass over: a fat tree says its ratio by its hosts; an incast waits for one link, however it is hashed. */
 static void test_said_another_way(void **state)
 {
-    static const char *const rules[] = {"TOP005", "HOST006"};
+    static const char *const rules[] = {"TOP005", "HOST006", "HOST008", "HOST008"};
     static const struct edit edits[][3] = {
         {{"leaf-spine: {leaves: 2, spines: 2, hosts: 2}", "fat-tree: {k: 4, hosts: 3}"}},
         {{", NCCL_IB_QPS_PER_CONNECTION: 4", ""}, {"rocelab: 1\n", "rocelab: 1\njobs: [{incast: 2, size: 1MB}]\n"}},
+        {{"  model: tomahawk5\n", "  model: tomahawk5\n  balance: {use: adaptive, per: flowlet}\n"}},
+        {{"  model: tomahawk5\n", "  model: tomahawk5\n  balance: spray\n"}, {"spines: 2", "spines: 1"}},
     };
     struct checked checked;
     char why[300] = "";
