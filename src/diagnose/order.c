@@ -18,6 +18,7 @@
 
 #define VICTIMS_SHARED 0.5
 #define VICTIMS_ALL 0.9
+#define RESENT_LOADS 0.25 /* of all packets: so many sent again are a load of their own */
 
 #define RULES(...)                                                                                                     \
     {                                                                                                                  \
@@ -51,6 +52,7 @@ static const struct {
     {DIAGNOSE_D05, RULES(DIAGNOSE_D14, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D07, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D18, DIAGNOSE_D22)},
     {DIAGNOSE_D15, RULES(DIAGNOSE_D24, DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18, DIAGNOSE_D22)},
+    {DIAGNOSE_D12, RULES(DIAGNOSE_D04, DIAGNOSE_D07, DIAGNOSE_D22)},
     {DIAGNOSE_D10, RULES(DIAGNOSE_D22)},
     {DIAGNOSE_D11, RULES(DIAGNOSE_D22)},
     {DIAGNOSE_D22, RULES(DIAGNOSE_D04, DIAGNOSE_D18)},
@@ -139,6 +141,14 @@ static bool loses(const struct diagnose_finding *cause)
            cause->rule == DIAGNOSE_D19 || cause->rule == DIAGNOSE_D08;
 }
 
+static bool loads_all(const struct diagnose *diagnose)
+{
+    const uint64_t *total = diagnose->total;
+
+    return total[EVIDENCE_TX_DATA_PACKETS] &&
+           (double)total[EVIDENCE_RETRANSMITTED] >= RESENT_LOADS * (double)total[EVIDENCE_TX_DATA_PACKETS];
+}
+
 static bool touch(const struct diagnose *diagnose, const struct diagnose_finding *cause,
                   const struct diagnose_finding *finding)
 {
@@ -146,6 +156,7 @@ static bool touch(const struct diagnose *diagnose, const struct diagnose_finding
 
     if (cause->culprit == EVIDENCE_NONE || finding->culprit == EVIDENCE_NONE) return false;
     if (only_waited(finding)) return true;
+    if (cause->rule == DIAGNOSE_D12) return loads_all(diagnose);
     if (cause->rule == DIAGNOSE_D21) return true;                                   /* its peers have what it lost */
     if (finding->rule == DIAGNOSE_D14 && cause->rule >= DIAGNOSE_D03) return false; /* a path that is gone */
     /* Whom it holds back may be an incast's receiver too: only the ports that it leaves unused are its doing. */
@@ -209,7 +220,8 @@ static void explain(struct diagnose *diagnose)
             struct diagnose_finding *finding = &diagnose->finding[j];
             if (j == i || finding->consequence_of != EVIDENCE_NONE || !can_explain(cause->rule, finding->rule))
                 continue;
-            bool by_victims = cause->rule != DIAGNOSE_D22 && (finding->rule != DIAGNOSE_D22 || holds_by_victims(cause));
+            bool by_victims = cause->rule != DIAGNOSE_D22 && cause->rule != DIAGNOSE_D12 &&
+                              (finding->rule != DIAGNOSE_D22 || holds_by_victims(cause));
             bool gone = finding->rule == DIAGNOSE_D14 && cause->rule >= DIAGNOSE_D03 && !only_waited(finding);
             if (is_lost_elsewhere(diagnose->evidence, cause, finding)) continue;
             if (finding->rule == DIAGNOSE_D11) {

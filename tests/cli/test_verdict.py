@@ -159,6 +159,14 @@ faults: [{pause: h4, priority: 3, at: 50us, for: 20us, every: 60us, times: 3}]
             ACROSS % flows([(0, 4), (1, 5), (2, 6), (3, 7), (0, 5), (1, 4)])
         self.expect(text, "D12", "warning")
 
+    def test_what_is_sent_again_loads_the_ports(self):
+        """Order taken for loss is the cause of what pauses where most of the load is sent twice; with `reorder` nothing is wrong."""
+        text = SPINE % (4, 4, "100G") + "switches: {balance: adaptive}\nnics: {congestion: none%s}\njobs: [{poisson: {sizes: websearch, load: 60%%, until: 2ms}}]\n"
+        found = verdict(text % "", "--until", "10ms")
+        self.assertEqual({one["id"] for one in found if one.get("consequence_of") is None and one["severity"] == "warning"}, {"D12"}, found)
+        self.assertIn("D04", {one["id"] for one in found if one.get("consequence_of") is not None}, found)
+        self.assertEqual([one["id"] for one in verdict(text % ", reorder: true") if one["severity"] == "warning"], [])
+
     def test_storm(self):
         text = SINGLE % 5 + QUIET + INCAST + "faults: [{pause: h0, priority: 3, at: 50us, for: 2ms}]\n"
         self.expect(text, "D02", "critical", "h0:0")
