@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixes of single drifts of configurations written by hand, judged by the models of the devices: one statement each.
+
+What works is held here; hundreds of changes at random, of which many do not, are `fixes.py`, in the soak."""
+import os
+import pathlib
+import tempfile
+import unittest
+
+os.environ.setdefault("ROCELAB", "rocelab")
+import fixes
+
+# system, text, what drifts
+HELD = (
+    ("nxos", "pod3-leaf2.cfg", "interface Ethernet1/5\nshutdown\n"),
+    ("nxos", "pod3-leaf2.cfg", "interface Ethernet1/31\nno priority-flow-control watch-dog-interval on\n"),
+    ("nxos", "edge-a1.cfg", "interface Ethernet1/1\nshutdown\n"),
+    ("eos", "row7-leaf1.cfg", "interface Ethernet6/1\nmtu 1500\n"), ("eos", "deep3.cfg", "interface Ethernet5/1\nshutdown\n"),
+    ("junos", "q5240-4.txt", "set interfaces et-0/0/0 disable\n"), ("junos", "brace1.conf", "set interfaces et-0/0/3 disable\n"),
+    ("sonic", "leaf1.json", "config interface mtu Ethernet8 4200\n"), ("sonic", "tor-12.json", "config interface shutdown Ethernet16\n"),
+)
+
+
+class Fixes(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.judge = fixes.Judge(os.environ["ROCELAB"], pathlib.Path(folder.name))
+
+    def judged(self, system, name, commands):
+        device = fixes.SYSTEMS[system](fixes.own_texts(system)[name])
+        approved = self.judge.approved(name, device.text())
+        self.assertEqual(approved.returncode, 0, approved.stderr)
+        return self.judge.judged(device, name, commands, approved.stdout)
+
+    def test_held(self):
+        for system, name, commands in HELD:
+            with self.subTest(f"{name}: {commands}"):
+                found = self.judged(system, name, commands)
+                self.assertEqual((found["verdict"], found["statements"], found["after"]), ("converged", 1, ""), found["why"] + found["fix"])
+
+    def test_the_judge(self):
+        """Commands that do harm are told by what they do, whatever they are meant for."""
+        for commands, verdict in (
+                ("interface Ethernet1/5\nno shutdown\n", "converged"), ("interface Ethernet1/5\nno shutdown\ninterface Ethernet1/6\nmtu 9000\n", "else changed"),
+                ("interface Ethernet1/6\nno shutdown\n", "not converged"), ("interface Ethernet1/5\nup\n", "invalid"),
+                ("interface Ethernet1/5\nno shutdown\nservice-policy type qos input NONE\n", "undefined"),
+                ("system qos\nno service-policy type network-qos NQ\nservice-policy type network-qos NQ\ninterface Ethernet1/5\nno shutdown\n", "lossless off"),
+                ("interface Ethernet1/5\nno shutdown\nno ip redirects\n", "invalid")):
+            device = fixes.Nxos(fixes.own_texts("nxos")["pod3-leaf2.cfg"])
+            drifted = device.copy()
+            for command in ("interface Ethernet1/5", "shutdown"):
+                drifted.take(command)
+            self.assertEqual(self.judge.outcome(device, drifted, device.effective(), commands)["verdict"], verdict, commands)
+
+
+if __name__ == "__main__":
+    unittest.main()
