@@ -59,7 +59,7 @@ struct diagnose_graph {
     double most_ns, most_frames; /* of all pauses: what stands for the time where there was one look */
     struct diagnose_idle *idle;  /* private to rules_idle.c */
     struct hashing_thrown thrown[HASHING_KEPT]; /* private to hashing.c */
-    bool cables_whole;  /* private to topology.c: counted at both ends of every cable, and none lacks a packet */
+    bool cables_whole;                          /* private to topology.c: as cables_are_whole() has it */
     double cables_lack; /* private to topology.c: share of its packets that half of the cables lack at most */
     uint8_t lossless;   /* priorities that are lossless somewhere, a bit each */
 };

@@ -153,12 +153,16 @@ bool link_was_lost(const struct evidence *evidence, uint32_t port)
 
 bool rule_found(const struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t port)
 {
-    uint32_t peer = diagnose->evidence->object[port].peer;
+    const struct evidence_object *object = diagnose->evidence->object;
+    uint32_t end[2] = {port, object[port].peer};
 
     for (uint32_t i = 0; i < diagnose->findings; i++) {
         const struct diagnose_finding *finding = &diagnose->finding[i];
-        if (finding->rule != rule) continue;
-        if (finding->culprit == port || (peer != EVIDENCE_NONE && finding->culprit == peer)) return true;
+        if (finding->rule != rule || finding->culprit == EVIDENCE_NONE) continue;
+        for (size_t e = 0; e < 2 && end[e] != EVIDENCE_NONE; e++) {
+            if (finding->culprit == end[e]) return true;
+            if (object[end[e]].scope == EVIDENCE_PORT && finding->culprit == object[end[e]].parent) return true;
+        }
     }
     return false;
 }

@@ -57,9 +57,10 @@ bool jobs_lose_nothing(const struct diagnose *diagnose, bool ended);
 /* Packets that were sent to a port and did not arrive, and no counter says why (topology.c); 0: not so many that
  * reading the ends one after the other does not explain it. */
 uint64_t cable_lost(const struct diagnose *diagnose, uint32_t port);
-/* The packets of every cable are counted at both ends, and none lacks one. */
+/* The packets of every cable are counted at both ends, and all that lack are too few for the gaps that NICs were told
+ * of. */
 bool cables_are_whole(const struct diagnose *diagnose);
-/* A finding of this rule about the port or the other end of its cable. */
+/* A finding of this rule about the port or the other end of its cable, or about the device of either. */
 bool rule_found(const struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t port);
 /* The lossless priorities; where nobody says which they are, the one in which NICs that send RDMA send most. */
 void data_priorities(const struct diagnose *diagnose, bool lossless[EVIDENCE_PRIORITIES]);

@@ -174,7 +174,8 @@ static bool touch(const struct diagnose *diagnose, const struct diagnose_finding
                are_siblings(diagnose, cause->culprit, finding->culprit);
     /* Pauses of the class do not stop what a neighbour has put into another. */
     uint32_t peer = evidence->object[finding->culprit].peer;
-    if (cause->rule == DIAGNOSE_D15 && peer != EVIDENCE_NONE && evidence_device_of(evidence, peer) == cause->culprit)
+    if ((cause->rule == DIAGNOSE_D15 || cause->rule == DIAGNOSE_D19) && peer != EVIDENCE_NONE &&
+        evidence_device_of(evidence, peer) == cause->culprit)
         return true;
     return on_cable(evidence, cause->culprit, finding->culprit) ||
            in_list(evidence, cause->victim, cause->victims, finding->culprit) ||

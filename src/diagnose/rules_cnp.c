@@ -9,6 +9,8 @@
 
 #include "diagnose/nics_int.h"
 
+#define RETRIES 7 /* that InfiniBand's field has room for, and that NCCL asks for */
+
 /* Those who send to a NIC, where flows say it; else those who are paused. */
 static void senders_to(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t nic)
 {
@@ -180,6 +182,19 @@ static bool lost_at(struct diagnose *diagnose, const struct cnps *cnps)
     return true;
 }
 
+/* Retries of a queue pair were used up, or may have been where a NIC does not count that. */
+static bool somebody_gave_up(const struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    if (diagnose->total[EVIDENCE_RETRY_EXCEEDED]) return true;
+    EACH_PORT(evidence, device, port)
+    {
+        if (port_get(evidence, port, EVIDENCE_ACK_TIMEOUTS) >= RETRIES) return true;
+    }
+    return false;
+}
+
 /* The NIC that sends most of them: on the way from there. */
 static void lost_somewhere(struct diagnose *diagnose, const struct cnps *cnps)
 {
@@ -204,7 +219,7 @@ static void lost_somewhere(struct diagnose *diagnose, const struct cnps *cnps)
     if (!finding) return;
     finding->strays = true;
     /* who has given up a queue pair handles none of those that come to it */
-    if (diagnose->total[EVIDENCE_RETRY_EXCEEDED]) finding->severity = DIAGNOSE_INFO;
+    if (somebody_gave_up(diagnose)) finding->severity = DIAGNOSE_INFO;
 }
 
 /* --- D11: CNPs in the class that they are to relieve --- */

@@ -258,7 +258,7 @@ void rule_D12(struct diagnose *diagnose)
     double spread = evidence->object[culprit].scope == EVIDENCE_DEVICE ? spread_over(evidence, culprit) : 0;
     bool even = spread > 0 && spread < diagnose->limits.spray_even;
     /* Flows that are hashed may lie evenly too: that nothing was lost has to be seen on every cable. */
-    bool whole = evidence->exact || cables_are_whole(diagnose);
+    bool whole = cables_are_whole(diagnose);
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D12, culprit, EVIDENCE_NO_PRIORITY,
                     "NICs were told of gaps %" PRIu64 " times and sent %" PRIu64 " packets again, and nobody%s "

@@ -13,6 +13,7 @@
 
 #define ALIKE_SHARE 0.02    /* of packets that a queue marked: congested without pauses */
 #define RATE_SHARE 0.99     /* of the rate it should have */
+#define EMPTY_SHARE 0.01    /* of the mean of a link's siblings, both ways together */
 #define POLARISED_MOST 4096 /* switches that are looked at */
 
 static void trust(const struct diagnose *diagnose, struct diagnose_finding *finding)
@@ -206,6 +207,21 @@ static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool dow
     return ret->congested || !is_chance(ret);
 }
 
+/* A link of a group that is up and carries next to nothing, one way and the other: nothing is hashed to it, or no route
+ * leads over it; EVIDENCE_NONE: there is none. */
+static uint32_t empty_link(const struct diagnose *diagnose, const struct siblings *siblings)
+{
+    for (uint32_t port = siblings_next(diagnose, siblings, EVIDENCE_NONE); port != EVIDENCE_NONE;
+         port = siblings_next(diagnose, siblings, port)) {
+        uint32_t peer = diagnose->evidence->object[port].peer;
+        struct share there = share_busy(diagnose, port), back = {0};
+        if (peer != EVIDENCE_NONE) back = share_busy(diagnose, peer);
+        if (!there.known || !back.known || link_is_down(diagnose->evidence, port)) continue;
+        if (there.value + back.value < EMPTY_SHARE * siblings->mean) return port;
+    }
+    return EVIDENCE_NONE;
+}
+
 static void uneven_found(struct diagnose *diagnose, const struct uneven *worst, const uint32_t *other, uint32_t others)
 {
     const struct siblings *siblings = &worst->siblings;
@@ -218,14 +234,20 @@ static void uneven_found(struct diagnose *diagnose, const struct uneven *worst, 
     else
         missing_add(diagnose, "transfers, or bytes of the NICs below %s: whether its uneven links are chance",
                     name_of(diagnose, siblings->device));
+    uint32_t empty = empty_link(diagnose, siblings);
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D05, siblings->busiest, EVIDENCE_NO_PRIORITY,
-                    "%s carried %.3g times the mean of %u links; %s", name_of(diagnose, siblings->busiest),
-                    worst->ratio, siblings->count, ideal);
+                    "%s carried %.3g times the mean of %u links; %s%s%s%s", name_of(diagnose, siblings->busiest),
+                    worst->ratio, siblings->count, ideal, empty == EVIDENCE_NONE ? "" : "; ",
+                    empty == EVIDENCE_NONE ? "" : name_of(diagnose, empty),
+                    empty == EVIDENCE_NONE ? ""
+                                           : " is up and carried nothing, one way or the other: see whether a "
+                                             "route leads over it");
 
     if (!finding) return;
     if (is_chance(worst) || !worst->congested) finding->severity = DIAGNOSE_INFO;
     trust(diagnose, finding);
+    if (empty != EVIDENCE_NONE) finding_also(diagnose, finding, empty);
     struct share busy = share_busy(diagnose, siblings->busiest);
     finding_number(diagnose, finding, siblings->busiest, EVIDENCE_NO_PRIORITY, "most_to_mean", "", worst->ratio,
                    worst->limit, busy.from);

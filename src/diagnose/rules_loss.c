@@ -6,6 +6,8 @@
 #include "fabric/fabric.h"
 #include "fabric/switches.h"
 
+#define RESET_LISTED 4 /* links of a switch that was reset */
+
 /* --- D13: wrong bits --- */
 
 /* Packets that one end sent and the other did not get, where NICs were told of gaps: of a stream that goes on.
@@ -166,14 +168,52 @@ static const struct evidence_value *downs(const struct evidence *evidence, uint3
     return here;
 }
 
+/* Every link of a switch went down while it was watched, and is up again: their number; 0: not so, or it has one. */
+static uint32_t all_went_down(const struct evidence *evidence, uint32_t device)
+{
+    uint32_t links = 0;
+
+    if (device_is_host(evidence, device)) return 0;
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        if (evidence->object[port].peer == EVIDENCE_NONE) continue;
+        const struct evidence_value *down = downs(evidence, port);
+        if (!down || !down->grown || link_is_down(evidence, port)) return 0;
+        if (down->looks < 2 && !evidence->exact) return 0;
+        links++;
+    }
+    return links > 1 ? links : 0;
+}
+
+/* A switch that was reset is one finding, and not one for each of its cables. */
+static void switch_was_reset(struct diagnose *diagnose, uint32_t device)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t links = all_went_down(evidence, device), listed = 0;
+
+    if (!links) return;
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D19, device, EVIDENCE_NO_PRIORITY,
+                    "all %u links of %s went down and are up again: it was reset, or had no power", links,
+                    name_of(diagnose, device));
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        if (evidence->object[port].peer != EVIDENCE_NONE && listed++ < RESET_LISTED)
+            finding_counter(diagnose, finding, downs(evidence, port), 0);
+    }
+    finding_resenders(diagnose, finding, EVIDENCE_NONE);
+}
+
 void rule_D19(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
 
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device) switch_was_reset(diagnose, device);
     EACH_PORT(evidence, device, port)
     {
         const struct evidence_value *down = port_speaks(evidence, port) ? downs(evidence, port) : NULL;
         if (!down || !down->grown || link_is_down(evidence, port)) continue;
+        if (rule_found(diagnose, DIAGNOSE_D19, port)) continue; /* with its switch */
         bool watched = down->looks > 1 || evidence->exact;
         /* Since boot a few are maintenance. */
         if (!watched && (double)down->grown < diagnose->limits.flaps_day) continue;

@@ -300,6 +300,16 @@ static bool another_cause_found(const struct diagnose *diagnose)
     return false;
 }
 
+/* Nobody says what a job takes at least: whether one is slow is not known. */
+static bool jobs_are_unknown(const struct diagnose *diagnose)
+{
+    EVIDENCE_EACH(diagnose->evidence, EVIDENCE_JOB, job)
+    {
+        if (port_get(diagnose->evidence, job, EVIDENCE_JOB_IDEAL_NS)) return false;
+    }
+    return true;
+}
+
 /* What is lost comes again, and fills ports that would not be full: whether it is so of one that is this busy. */
 static bool is_filled_again(const struct diagnose *diagnose, double busy)
 {
@@ -371,8 +381,12 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     char full[WORDS], time[WORDS];
     uint32_t pausing = 0;
 
-    for (uint32_t e = queue.back; e != EVIDENCE_NONE; e = diagnose->graph->edge[e].next_back)
-        pausing++;
+    upstream.bound = true; /* where none of those that stood still counts the time */
+    for (uint32_t e = queue.back; e != EVIDENCE_NONE; e = diagnose->graph->edge[e].next_back, pausing++) {
+        const struct graph_node *from = &diagnose->graph->node[diagnose->graph->edge[e].from];
+        upstream.bound &= share_paused(diagnose, from->port, from->priority).bound;
+    }
+    upstream.bound &= !evidence->exact && pausing;
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D04, queue.port, queue.priority,
                     "%s, the port to %s, %s; its switch paused %u port%s for it, %s", name_of(diagnose, queue.port),
@@ -394,9 +408,11 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     if (finding) finding->disturbs = disturbs;
     if (finding) finding->rests = !disturbs && idle_could_carry(diagnose, queue.port) > queue.in;
     bool again = is_filled_again(diagnose, unpaused);
-    /* Where its port rested too, and nobody stood still for it for long, what is slow is slow for something else. */
+    /* Where its port rested too, and nobody stood still for it for long, what is slow is slow for something else.
+     * Frames alone do not say that it was long. */
     bool rested = busy.known && unpaused < diagnose->limits.busy_share;
-    bool little = rested && !idle_explains_most(diagnose, queue.in);
+    bool seldom = jobs_are_unknown(diagnose) && queue.in < diagnose->limits.slow_ratio - 1;
+    bool little = rested && (upstream.bound || seldom || !idle_explains_most(diagnose, queue.in));
     if (finding && ((little && !disturbs) || again || jobs_lose_nothing(diagnose, true)))
         finding->severity = DIAGNOSE_INFO;
 }
@@ -459,7 +475,7 @@ static void full_row(struct diagnose *diagnose, struct diagnose_finding *finding
 }
 
 /* Congestion control that works keeps an incast from pausing anybody, and its port is full all the same.  Who sends
- * there cannot be faster: it costs where somebody is slow. */
+ * there cannot be faster: it costs where somebody is slow, and where that is not known the other cause is enough. */
 static void full_found(struct diagnose *diagnose, const struct busy_port *one, double median)
 {
     struct diagnose_finding *finding =
@@ -471,7 +487,8 @@ static void full_found(struct diagnose *diagnose, const struct busy_port *one, d
 
     full_row(diagnose, finding, one, diagnose->limits.busy_share);
     bool again = is_filled_again(diagnose, one->busy.value);
-    if (finding && (again || jobs_lose_nothing(diagnose, false))) finding->severity = DIAGNOSE_INFO;
+    bool more = jobs_are_unknown(diagnose) && another_cause_found(diagnose);
+    if (finding && (again || more || jobs_lose_nothing(diagnose, false))) finding->severity = DIAGNOSE_INFO;
 }
 
 /* Senders may slow down by so much that the port is not even full.  That is a guess, and one that nobody needs where

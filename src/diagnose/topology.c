@@ -151,8 +151,11 @@ bool siblings_of(const struct diagnose *diagnose, uint32_t port, struct siblings
 
 /* --- packets that did not come out of a cable --- */
 
-#define UNDER_WAY 8        /* packets that are on a line when both ends are read at once */
+#define UNDER_WAY_S 1e-6   /* of a line's time: what is on it, and in its two ports, when both ends are read at once */
+#define UNDER_WAY 2        /* packets, besides */
+#define MOST_BPS 800e9     /* of a line whose rate nobody says */
 #define ABOVE_OTHERS 8     /* times what half of the cables lack */
+#define GAPS_SHARE 0.1     /* of the gaps that NICs were told of: so few packets that lack are not what was missing */
 #define READ_LATER_SHARE 2 /* one of so many that a way lacks, the other has too much where an end was read late */
 
 /* One way over a cable: what its sender counted, and how much of that its receiver did not; below 0: it has more. */
@@ -184,6 +187,18 @@ static struct way way_to(const struct evidence *evidence, uint32_t port)
     return way;
 }
 
+/* Packets of a way that may be under way. */
+static double under_way(const struct diagnose *diagnose, uint32_t port, const struct way *way)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t peer = evidence->object[port].peer;
+    uint64_t bytes = port_get(evidence, peer, EVIDENCE_PORT_TX_BYTES), rate = line_rate(diagnose, peer);
+
+    if (!bytes) bytes = port_sum(evidence, peer, EVIDENCE_TX_BYTES);
+    double line = (rate ? (double)rate : MOST_BPS) / 8 * UNDER_WAY_S;
+    return UNDER_WAY + (bytes ? line * way->sent / (double)bytes : 0);
+}
+
 static int by_size(const void *a, const void *b)
 {
     const double *one = a, *two = b;
@@ -194,26 +209,29 @@ static int by_size(const void *a, const void *b)
 void cables_prepare(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
-    double *share = DIAGNOSE_NEW(diagnose, double, evidence->objects + 1u);
+    struct diagnose_graph *graph = diagnose->graph;
+    double *share = DIAGNOSE_NEW(diagnose, double, evidence->objects + 1u), lack = 0;
     uint32_t count = 0;
+    bool known = true;
 
-    diagnose->graph->cables_whole = true;
     if (!share || evidence->exact) return;
     EACH_PORT(evidence, device, port)
     {
         struct way way = way_to(evidence, port);
         if (evidence->object[port].peer == EVIDENCE_NONE) continue;
-        if (!way.known || way.lacks > UNDER_WAY) diagnose->graph->cables_whole = false;
+        known &= way.known;
+        lack += way.lacks > 0 ? way.lacks : 0;
         if (way.known && way.sent > 0) share[count++] = (way.lacks < 0 ? -way.lacks : way.lacks) / way.sent;
     }
+    graph->cables_whole = known && lack <= GAPS_SHARE * (double)diagnose->total[EVIDENCE_SEQUENCE_NAKS];
     if (!count) return;
     qsort(share, count, sizeof share[0], by_size);
-    diagnose->graph->cables_lack = share[(count - 1) / 2];
+    graph->cables_lack = share[(count - 1) / 2];
 }
 
 bool cables_are_whole(const struct diagnose *diagnose)
 {
-    return diagnose->graph->cables_whole;
+    return diagnose->evidence->exact || diagnose->graph->cables_whole;
 }
 
 /* One end was read later than the other: what one way lacks the other has too much, of the same time. */
@@ -234,7 +252,9 @@ uint64_t cable_lost(const struct diagnose *diagnose, uint32_t port)
     struct way back = way_to(evidence, peer);
     double pauses = (double)port_sum(evidence, peer, EVIDENCE_TX_PAUSE_FRAMES); /* of which only one end may count */
     if (!pauses) pauses = (double)port_get(evidence, peer, EVIDENCE_PORT_TX_PAUSE_FRAMES);
-    double most = ABOVE_OTHERS * diagnose->graph->cables_lack * way.sent + UNDER_WAY;
-    if (way.lacks <= most || way.lacks <= pauses || read_later(&way, &back)) return 0;
+    double most = ABOVE_OTHERS * diagnose->graph->cables_lack * way.sent + under_way(diagnose, port, &way);
+    if (way.lacks < diagnose->limits.resent_share * way.sent || way.lacks <= most || way.lacks <= pauses ||
+        read_later(&way, &back))
+        return 0;
     return (uint64_t)way.lacks;
 }

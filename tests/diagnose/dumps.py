@@ -34,13 +34,16 @@ GOOD = ("named", "weaker", "nothing=")
 
 
 class Plant:
-    """What was planted where, and by which rules that may be called."""
+    """What was planted where, and by which rules that may be called; by which it is left open as a remark."""
 
-    def __init__(self, rules, *places):
-        self.rules, self.places = set(rules.split()), set(places)
+    def __init__(self, rules, *places, left_open=""):
+        self.rules, self.places, self.left_open = set(rules.split()), set(places), set(left_open.split())
 
     def is_named(self, found, peers):
         return found["rule"] in self.rules and self.places & judged.places(found, peers)
+
+    def is_touched(self, found, peers):
+        return self.places & judged.places(found, peers) or found["rule"] in self.left_open
 
 
 def flap(fabric, document):
@@ -58,7 +61,7 @@ def reset(fabric, document):
 def withdrawn(fabric, document):
     port = fabric.uplink_port()
     faults.fault(document, withdraw=port, at="10us")
-    return [Plant("D05 D07 D14", port, port.split(":")[0])]
+    return [Plant("D05 D07 D14", port)]
 
 
 def tenth(fabric, document):
@@ -70,7 +73,7 @@ def tenth(fabric, document):
 def silent(fabric, document):
     port = fabric.uplink_port()
     faults.fault(document, drop=port, every=fabric.draw.choice((128, 256)))
-    return [Plant("D13 D14", port)]
+    return [Plant("D13 D14", port, left_open="D12")]
 
 
 def wrong_bits(fabric, document):
@@ -196,9 +199,9 @@ class Case:
             return ("louder" if loud == turned else "contradicts"), turned
         if all(any(plant.is_named(found, self.peers) for found in causes) for plant in self.plants):
             return "named", causes
-        if any(plant.places & judged.places(found, self.peers) for plant in self.plants for found in findings):
+        if any(plant.is_touched(found, self.peers) for plant in self.plants for found in findings):
             return "weaker", findings
-        return "nothing" if any(plant.places & judged.places(found, self.peers) for plant in self.plants for found in self.own) else "nothing=", findings
+        return "nothing" if any(plant.is_named(found, self.peers) for plant in self.plants for found in self.own) else "nothing=", findings
 
 
 def said(findings):

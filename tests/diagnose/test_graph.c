@@ -102,6 +102,38 @@ static void test_incast_without_pauses(void **state)
     }
 }
 
+/* A port that had room, and pauses that nobody timed, or that lasted for too little of it to make anything slow. */
+static void test_incast_of_little(void **state)
+{
+    static const struct {
+        unsigned thousandths, busy;
+        bool frames;
+        uint8_t severity, confidence;
+    } cases[] = {{20, 300, false, DIAGNOSE_INFO, DIAGNOSE_STRONG},
+                 {100, 300, false, DIAGNOSE_WARNING, DIAGNOSE_STRONG},
+                 {20, 990, false, DIAGNOSE_WARNING, DIAGNOSE_STRONG},
+                 {100, 300, true, DIAGNOSE_INFO, DIAGNOSE_WEAK},
+                 {100, 990, true, DIAGNOSE_WARNING, DIAGNOSE_WEAK}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bed bed;
+        bed_open(&bed);
+        if (cases[i].frames) /* a frame holds for 65535 times 512 bit times at most */
+            grew(&bed, bed.host[1], 3, EVIDENCE_RX_PAUSE_FRAMES, RATE / (65535 * 512) * cases[i].thousandths / 1000);
+        else
+            paused(&bed, bed.host[1], cases[i].thousandths);
+        busy(&bed, bed.host[1], 10);
+        busy(&bed, bed.leaf[0][0], cases[i].busy);
+        queue(&bed, bed.leaf[0][0], 600000);
+        bed_run(&bed);
+        const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D04);
+        assert_int_equal(finding->severity, cases[i].severity);
+        assert_int_equal(finding->confidence, cases[i].confidence);
+        bed_close(&bed);
+    }
+}
+
 /* Pauses below the limit are what PFC is for. */
 static void test_few_pauses(void **state)
 {
@@ -433,13 +465,15 @@ static void test_uneven(void **state)
     busy(&bed, bed.host[0], 990);
     busy(&bed, bed.host[1], 990);
     busy(&bed, bed.leaf[0][2], 990);
-    busy(&bed, bed.leaf[0][3], 10);
+    busy(&bed, bed.leaf[0][3], 0);
+    busy(&bed, bed.spine[1][0], 0);
     paused(&bed, bed.host[0], 100);
     paused(&bed, bed.host[1], 100);
     queue(&bed, bed.leaf[0][2], 600000);
     bed_run(&bed);
     const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D05);
     assert_culprit(&bed, finding, bed.leaf[0][2]);
+    assert_non_null(strstr(finding->what, "leaf0:3 is up and carried nothing, one way or the other"));
     assert_int_equal(finding->severity, DIAGNOSE_INFO); /* two NICs on one of two links: chance */
     assert_int_equal(finding->victims, 2);
     bed_close(&bed);
@@ -604,6 +638,7 @@ int main(void)
         cmocka_unit_test(test_incast),
         cmocka_unit_test(test_few_pauses),
         cmocka_unit_test(test_incast_without_pauses),
+        cmocka_unit_test(test_incast_of_little),
         cmocka_unit_test(test_storm),
         cmocka_unit_test(test_storm_in_bursts),
         cmocka_unit_test(test_broken_circle),

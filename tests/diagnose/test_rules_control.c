@@ -191,18 +191,18 @@ static void test_cnps_lost_with_others(void **state)
     struct bed bed;
     (void)state;
 
-    for (unsigned row = 0; row < 2; row++) {
+    for (unsigned row = 0; row < 3; row++) {
         bed_open(&bed);
         cnps(&bed, 1000, 800);
-        if (row)
+        if (row == 1)
             grew(&bed, bed.leaf[1][2], NONE, EVIDENCE_LINK_DOWN, 3);
         else
-            grew(&bed, bed.host[3], NONE, EVIDENCE_RETRY_EXCEEDED, 1);
+            grew(&bed, bed.host[3], NONE, row ? EVIDENCE_ACK_TIMEOUTS : EVIDENCE_RETRY_EXCEEDED, row ? 7 : 1);
         bed_run(&bed);
         const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D11);
-        assert_int_equal(finding->severity, row ? DIAGNOSE_WARNING : DIAGNOSE_INFO);
-        assert_int_equal(finding->consequence_of != EVIDENCE_NONE, row);
-        if (row) assert_int_equal(bed.diagnose.finding[finding->consequence_of].rule, DIAGNOSE_D19);
+        assert_int_equal(finding->severity, row == 1 ? DIAGNOSE_WARNING : DIAGNOSE_INFO);
+        assert_int_equal(finding->consequence_of != EVIDENCE_NONE, row == 1);
+        if (row == 1) assert_int_equal(bed.diagnose.finding[finding->consequence_of].rule, DIAGNOSE_D19);
         bed_close(&bed);
     }
 }
