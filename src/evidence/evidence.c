@@ -423,11 +423,31 @@ static size_t cut(const char *text, size_t length, size_t most)
     return most;
 }
 
+static bool is_idle(const char *line)
+{
+    static const char *const begins[] = {
+#define IDLE(text) text,
+#include "evidence/idle.def"
+#undef IDLE
+    };
+
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (!strncmp(line, begins[i], strlen(begins[i]))) return true;
+    return false;
+}
+
 void evidence_unknown(struct evidence *evidence, const struct evidence_source *source, const char *reader,
                       const char *text, bool more)
 {
     struct evidence_unknown *last = evidence->unknowns ? &evidence->unknown[evidence->unknowns - 1] : NULL;
 
+    text += strspn(text, " \t");
+    if (is_idle(text)) {
+        evidence->tables->idle |= !more;
+        return;
+    }
+    more &= !evidence->tables->idle;
+    evidence->tables->idle = false;
     evidence->lines_unknown++;
     if (more) { /* where its first line was left out, so is it */
         if (last && !evidence->unknowns_left_out && last->file == source->file) last->lines++;
@@ -437,7 +457,6 @@ void evidence_unknown(struct evidence *evidence, const struct evidence_source *s
         evidence->unknowns_left_out++;
         return;
     }
-    text += strspn(text, " \t");
     text = kept(evidence, text, cut(text, strnlen(text, UNKNOWN_BYTES + 1), UNKNOWN_BYTES));
     if (!text || !ROOM(evidence, evidence->unknown, evidence->unknowns)) return;
     evidence->unknown[evidence->unknowns++] = (struct evidence_unknown){source->file, source->line, 1, text, reader};

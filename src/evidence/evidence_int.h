@@ -42,6 +42,7 @@ struct evidence_tables {
         cell_room; /* of pages: index of a value plus one; 0: nobody said it.  The first is nobody's */
     struct evidence_place place[EVIDENCE_COUNTERS];
     uint32_t *event;            /* places of events by what they say: index plus one; NULL: there are none */
+    bool idle;                  /* the place of lines that nobody took began with one that says nothing */
     size_t held;                /* bytes of these tables and of all arrays of the evidence */
     struct evidence_name *name; /* of objects, and aliases */
     uint32_t names;

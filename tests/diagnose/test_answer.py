@@ -5,7 +5,7 @@ import json
 import unittest
 
 import public
-from support import PROGRAM, Case, rocelab
+from support import DUMPS, PROGRAM, SOURCE, Case, rocelab
 
 CAUSE, CLEAR, NOT_ENOUGH = 1, 0, 3
 ETHTOOL = "NIC statistics:\n     rx_packets_phy: {packets}\n     tx_packets_phy: {packets}\n     rx_discards_phy: {drops}\n     rx_crc_errors_phy: {crc}\n" \
@@ -104,6 +104,16 @@ class Answer(Case):
         self.answer({"packets": 10**6, "drops": 9})
         said = rocelab("diagnose", "--quiet", self.folder / "dumps")
         self.assertEqual((1, NOT_ENOUGH), (said.stdout.strip().count("\n") + 1, said.returncode))
+
+    def test_dumps_of_a_healthy_run_are_clear(self):
+        """Of four systems: every line of them is understood, and nothing that should be 0 grew."""
+        for system in ("sonic", "eos", "cumulus"):
+            folder = self.folder / system
+            rocelab("sim", "--quiet", "--dump", folder, "--as", system, SOURCE / "examples/cases/H01-permutation.yaml", program=DUMPS)
+            document = json.loads(rocelab("diagnose", "--json", folder).stdout)
+            with self.subTest(system=system):
+                self.assertEqual([], document["not_understood"])
+                self.assertEqual("clear", document["answer"], document["because"])
 
     @unittest.skipUnless((public.FOLDER / "INDEX.md").exists(), "the public dumps are not here")
     def test_public_dumps(self):

@@ -166,6 +166,7 @@ static void lines_that_nobody_takes_are_kept(void **state)
          "  Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PFC7\n"
          "---------  ------  ------  ------  ------  ------  ------  ------  ------\n"
          "Ethernet0       0       0       0      12       3       0       0       0\n"
+         "  Total entries displayed: 7\n"
          "an unknown row\n"
          "========\n"
          "# a comment\n"
@@ -178,10 +179,10 @@ static void lines_that_nobody_takes_are_kept(void **state)
     assert_int_equal(evidence->unknown[0].line, 1);
     assert_int_equal(evidence->unknown[0].lines, 2);
     assert_null(evidence->unknown[0].reader);
-    assert_int_equal(evidence->unknown[1].line, 7);
+    assert_int_equal(evidence->unknown[1].line, 8);
     assert_int_equal(evidence->unknown[1].lines, 1);
     assert_string_equal(evidence->unknown[1].reader, "sonic-pfc");
-    assert_int_equal(evidence->unknown[2].line, 11);
+    assert_int_equal(evidence->unknown[2].line, 12);
 }
 
 static void lines_that_nobody_takes_are_bounded(void **state)
