@@ -270,7 +270,8 @@ void finding_event(struct diagnose *diagnose, struct diagnose_finding *finding, 
                                             .unit = "",
                                             .value = event->count,
                                             .file = event->file,
-                                            .line = event->line});
+                                            .line = event->line,
+                                            .event = (uint32_t)(event - diagnose->evidence->event) + 1});
 }
 
 void missing_add(struct diagnose *diagnose, const char *what, ...)

@@ -47,6 +47,7 @@ struct diagnose_evidence {
     const char *unit;    /* of the value: "", "bytes", "share" */
     double value, threshold;
     uint32_t file, line; /* EVIDENCE_NONE, 0: worked out of several */
+    uint32_t event;      /* of a log: index into evidence->event plus one; 0: it is a counter */
 };
 
 struct diagnose_finding {
@@ -91,13 +92,35 @@ struct diagnose_counter {
 enum diagnose_answer { DIAGNOSE_CLEAR, DIAGNOSE_CAUSE, DIAGNOSE_NOT_ENOUGH, DIAGNOSE_ANSWERS };
 extern const char *const diagnose_answer_names[DIAGNOSE_ANSWERS]; /* "clear", "cause", "not-enough" */
 
-/* A counter that should be 0, and is not (answer/standing.def). */
+/* A counter that should be 0, and is not (answer/standing.def), or what a log says; in no cause that was found. */
 struct diagnose_standing {
-    const struct evidence_value *value;
+    const struct evidence_value *value; /* NULL: it is an event */
+    const struct evidence_event *event; /* NULL: it is a counter */
     uint64_t count; /* that it grew by between looks, or, where it did not, is since it was cleared */
     bool grew;
     double share;      /* of packets; NaN: how many there were is not known */
     const char *means; /* what it may mean */
+};
+
+/* What may be asked of whom (answer/asks.def). */
+enum diagnose_need {
+#define NEED(id, what) DIAGNOSE_NEED_##id,
+#include "diagnose/answer/asks.def"
+    DIAGNOSE_NEEDS,
+};
+struct diagnose_ask_row {
+    uint8_t need;                        /* enum diagnose_need */
+    const char *system, *command, *kind; /* "sonic"; "show pfc counters"; of the reader */
+};
+extern const char *const diagnose_needs[DIAGNOSE_NEEDS]; /* what it shows */
+extern const struct diagnose_ask_row diagnose_ask_rows[];
+extern const uint32_t diagnose_ask_row_count;
+/* An output that would decide. */
+struct diagnose_ask {
+    const char *device;  /* NULL: where the job runs */
+    const char *command; /* to type there; NULL: of its system none is known, and `why` says what it should show */
+    const char *why;
+    uint8_t need; /* enum diagnose_need */
 };
 
 struct diagnose {
@@ -112,6 +135,9 @@ struct diagnose {
     const char *because; /* what the answer rests on, or what keeps it from being "clear"; "" of a cause */
     struct diagnose_standing *standing; /* the worst first */
     uint32_t standings;
+    struct diagnose_ask *ask; /* the deciding one first; none where the answer is clear, or sure */
+    uint32_t asks;
+    bool *logs;           /* private: files that have events; NULL: not known yet */
     bool acquitted;       /* a job is slow, and it is not the network */
     const char **missing; /* what would have been needed, sentences */
     uint32_t missings;

@@ -17,6 +17,7 @@ void order_findings(struct diagnose *diagnose);                                 
 void training_judge(struct diagnose *diagnose, const struct diagnose_baseline *baseline); /* training.c */
 void standing_find(struct diagnose *diagnose);                                            /* answer/standing.c */
 void answer_choose(struct diagnose *diagnose);                                            /* answer/answer.c */
+void asks_choose(struct diagnose *diagnose);                                              /* answer/asks.c */
 
 /* Memory of the diagnosis, zeroed, and a copy of a text in it; NULL: it ran out, and the diagnosis says so. */
 void *diagnose_alloc(struct diagnose *diagnose, size_t count, size_t size, size_t align);

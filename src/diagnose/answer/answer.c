@@ -51,12 +51,6 @@ static bool would_show(const struct looked *looked, unsigned families)
     return families & BIT(LINE) && !looked->carried;
 }
 
-/* What a log says that harms nobody by itself. */
-static bool is_harmless(const struct evidence_event *event)
-{
-    return event->kind == EVIDENCE_EVENT_LINK_CAME_UP || event->kind == EVIDENCE_EVENT_PORT_SHUT;
-}
-
 __attribute__((format(printf, 2, 3))) static void because(struct diagnose *diagnose, const char *format, ...)
 {
     char text[TEXT];
@@ -74,24 +68,36 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
+/* The worst of what stands out. */
+static void because_of(struct diagnose *diagnose, const struct diagnose_standing *standing, uint32_t more)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t object = standing->event ? standing->event->object : standing->value->object;
+    char at[TEXT / 2] = "", others[64] = "";
+
+    if (object != EVIDENCE_NONE) snprintf(at, sizeof at, "%s: ", evidence->object[object].name);
+    if (more) snprintf(others, sizeof others, ", and %" PRIu32 " more stand%s out", more, more == 1 ? "s" : "");
+    if (standing->event)
+        because(diagnose, "%s%s%s", at, standing->means, others);
+    else if (evidence_counters[standing->value->counter].kind != EVIDENCE_COUNT)
+        because(diagnose, "%s%s%s", at, standing->means, others);
+    else
+        because(diagnose, "%s%s of %" PRIu64 " should be 0%s%s", at, evidence_counters[standing->value->counter].name,
+                standing->count, others, standing->grew ? "" : "; one look does not say when it grew");
+}
+
 /* Something keeps the answer from being "clear", whatever else was read: it is said. */
 static bool is_spoilt(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
-    uint32_t stands = 0, harmful = 0, unknown = evidence->unknowns + evidence->unknowns_left_out;
+    uint32_t stands = 0, unknown = evidence->unknowns + evidence->unknowns_left_out;
 
     for (uint32_t i = 0; i < diagnose->standings; i++)
         stands += standing_counts(&diagnose->standing[i]);
-    for (uint32_t i = 0; i < evidence->events; i++)
-        harmful += !is_harmless(&evidence->event[i]);
     if (diagnose->full || !evidence_is_whole(evidence))
         because(diagnose, "not everything could be read");
-    else if (stands)
-        because(diagnose, "%" PRIu32 " counter%s that should be 0 stand%s out, and no cause is sure", stands,
-                plural(stands), stands == 1 ? "s" : "");
-    else if (harmful)
-        because(diagnose, "%" PRIu32 " event%s of a log stand%s out, and no cause is sure", harmful, plural(harmful),
-                harmful == 1 ? "s" : "");
+    else if (stands) /* what counts stands first */
+        because_of(diagnose, &diagnose->standing[0], stands - 1);
     else if (unknown)
         because(diagnose, "lines in %" PRIu32 " place%s were not understood", unknown, plural(unknown));
     else
@@ -171,6 +177,15 @@ static bool is_clear(struct diagnose *diagnose)
     return true;
 }
 
+/* Nothing has to be asked: it is clear, or some cause is more than weak. */
+static bool is_sure(const struct diagnose *diagnose)
+{
+    for (uint32_t i = 0; i < diagnose->findings; i++)
+        if (diagnose->finding[i].severity > DIAGNOSE_INFO && diagnose->finding[i].confidence > DIAGNOSE_WEAK)
+            return true;
+    return diagnose->answer == DIAGNOSE_CLEAR;
+}
+
 void answer_choose(struct diagnose *diagnose)
 {
     diagnose->because = "";
@@ -182,6 +197,7 @@ void answer_choose(struct diagnose *diagnose)
     } else {
         diagnose->answer = is_clear(diagnose) ? DIAGNOSE_CLEAR : DIAGNOSE_NOT_ENOUGH;
     }
+    if (!diagnose->evidence->exact && !is_sure(diagnose)) asks_choose(diagnose);
 }
 
 bool diagnose_not_network(const struct diagnose *diagnose)

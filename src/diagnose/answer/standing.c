@@ -20,14 +20,14 @@ enum {
 };
 const struct standing_info standing_info[EVIDENCE_COUNTERS] = {
 #define STANDING(counter, family, of, few, ask, means)                                                                 \
-    [EVIDENCE_##counter] = {STANDING_##family, RANK_##counter, EVIDENCE_##of, few, means},
+    [EVIDENCE_##counter] = {STANDING_##family, RANK_##counter, EVIDENCE_##of, few, DIAGNOSE_NEED_##ask, means},
 #include "diagnose/answer/standing.def"
 #undef STANDING
 };
 
 bool standing_counts(const struct diagnose_standing *standing)
 {
-    return standing->grew || standing->value->looks < 2;
+    return standing->event || standing->grew || standing->value->looks < 2;
 }
 
 /* Packets of the same priority, else of the port; what was lost is not among them. */
@@ -81,15 +81,40 @@ static bool stands_out(const struct diagnose *diagnose, const struct evidence_va
     return true;
 }
 
-/* What grew, then what is a large share, then by the order of the list. */
+/* What a log says that harms nobody by itself. */
+static bool is_harmless(const struct evidence_event *event)
+{
+    return event->kind == EVIDENCE_EVENT_LINK_CAME_UP || event->kind == EVIDENCE_EVENT_PORT_SHUT;
+}
+
+/* What follows from another event. */
+static bool is_aftermath(const struct evidence_event *event)
+{
+    return event->kind == EVIDENCE_EVENT_FLUSHED || event->kind == EVIDENCE_EVENT_DISCONNECTED ||
+           event->kind == EVIDENCE_EVENT_STORM_ENDED;
+}
+
+bool standing_is_logged(const struct diagnose *diagnose, const struct evidence_value *value)
+{
+    if (value->counter != EVIDENCE_RETRY_EXCEEDED && value->counter != EVIDENCE_LINK_DOWN &&
+        value->counter != EVIDENCE_RNR_NAKS)
+        return false;
+    return diagnose->logs && value->file < diagnose->evidence->files && diagnose->logs[value->file];
+}
+
+/* What logs say, what grew, then what is a large share, then by the order of the list. */
 static int worse(const void *a, const void *b)
 {
     const struct diagnose_standing *one = a, *two = b;
-    const struct standing_info *first = &standing_info[one->value->counter];
-    const struct standing_info *second = &standing_info[two->value->counter];
+    bool said[2] = {one->event != NULL, two->event != NULL};
     bool counts[2] = {standing_counts(one), standing_counts(two)};
     bool small[2] = {one->share < SHARE_MUCH, two->share < SHARE_MUCH};
 
+    if (said[0] != said[1]) return said[0] ? -1 : 1;
+    if (said[0] && is_aftermath(one->event) != is_aftermath(two->event)) return is_aftermath(one->event) ? 1 : -1;
+    if (said[0]) return one->event < two->event ? -1 : one->event > two->event;
+    const struct standing_info *first = &standing_info[one->value->counter];
+    const struct standing_info *second = &standing_info[two->value->counter];
     if (counts[0] != counts[1]) return counts[0] ? -1 : 1;
     if (small[0] != small[1]) return small[0] ? 1 : -1;
     if (first->rank != second->rank) return first->rank < second->rank ? -1 : 1;
@@ -98,15 +123,61 @@ static int worse(const void *a, const void *b)
     return one->value < two->value ? -1 : one->value > two->value;
 }
 
-void standing_find(struct diagnose *diagnose)
+/* Values and events that causes have for evidence: a bit of each. */
+struct used {
+    bool *value, *event;
+};
+
+static void use(const struct diagnose *diagnose, const struct diagnose_evidence *row, const struct used *used)
 {
     const struct evidence *evidence = diagnose->evidence;
 
-    for (uint32_t i = 0; !evidence->exact && i < evidence->values; i++) {
+    if (row->event) used->event[row->event - 1] = true;
+    for (unsigned c = 0; !row->event && c < EVIDENCE_COUNTERS; c++) {
+        if (row->counter != evidence_counters[c].name) continue;
+        const struct evidence_value *value =
+            evidence_find(evidence, row->object, row->priority, (enum evidence_counter)c);
+        if (value) used->value[value - evidence->value] = true;
+    }
+}
+
+static bool find_used(struct diagnose *diagnose, struct used *used)
+{
+    used->value = DIAGNOSE_NEW(diagnose, bool, diagnose->evidence->values + 1u);
+    used->event = DIAGNOSE_NEW(diagnose, bool, diagnose->evidence->events + 1u);
+    if (!used->value || !used->event) return false;
+    for (uint32_t i = 0; i < diagnose->findings; i++)
+        for (uint32_t e = 0; diagnose->finding[i].severity > DIAGNOSE_INFO && e < diagnose->finding[i].evidences; e++)
+            use(diagnose, &diagnose->finding[i].evidence[e], used);
+    return true;
+}
+
+static void add(struct diagnose *diagnose, const struct diagnose_standing *standing)
+{
+    if (MORE(diagnose, diagnose->standing, diagnose->standings)) diagnose->standing[diagnose->standings++] = *standing;
+}
+
+void standing_find(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct used used;
+
+    if (evidence->exact || !find_used(diagnose, &used)) return;
+    diagnose->logs = DIAGNOSE_NEW(diagnose, bool, evidence->files + 1u);
+    for (uint32_t i = 0; diagnose->logs && i < evidence->events; i++)
+        if (evidence->event[i].file < evidence->files) diagnose->logs[evidence->event[i].file] = true;
+    for (uint32_t i = 0; i < evidence->events; i++) {
+        const struct evidence_event *event = &evidence->event[i];
+        if (used.event[i] || is_harmless(event)) continue;
+        add(diagnose,
+            &(struct diagnose_standing){
+                .event = event, .count = event->count, .share = NAN, .means = evidence_events[event->kind].what});
+    }
+    for (uint32_t i = 0; i < evidence->values; i++) {
         struct diagnose_standing standing;
-        if (!stands_out(diagnose, &evidence->value[i], &standing)) continue;
-        if (MORE(diagnose, diagnose->standing, diagnose->standings))
-            diagnose->standing[diagnose->standings++] = standing;
+        if (!used.value[i] && !standing_is_logged(diagnose, &evidence->value[i]) &&
+            stands_out(diagnose, &evidence->value[i], &standing))
+            add(diagnose, &standing);
     }
     if (diagnose->standings) qsort(diagnose->standing, diagnose->standings, sizeof diagnose->standing[0], worse);
 }

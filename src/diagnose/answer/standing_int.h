@@ -13,10 +13,13 @@ struct standing_info {
     uint8_t rank;   /* the worse the smaller */
     uint32_t of;    /* enum evidence_counter that counts the packets; EVIDENCE_NONE: of none */
     uint8_t few;
+    uint8_t ask; /* enum diagnose_need: what decides */
     const char *means;
 };
 extern const struct standing_info standing_info[EVIDENCE_COUNTERS];
-/* Whether it keeps the answer from being "clear": it grew, or nobody knows whether it still does. */
+/* Whether it keeps the answer from being "clear": it was said, it grew, or nobody knows whether it still does. */
 bool standing_counts(const struct diagnose_standing *standing);
+/* What a log's lines were counted for: its events say it in words. */
+bool standing_is_logged(const struct diagnose *diagnose, const struct evidence_value *value);
 
 #endif

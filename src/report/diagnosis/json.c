@@ -45,6 +45,8 @@ static void json_index(struct jout *jout, const char *key, uint32_t index)
 
 static void json_evidence(struct jout *jout, const struct evidence *evidence, const struct diagnose_evidence *row)
 {
+    const struct evidence_event *event = row->event ? &evidence->event[row->event - 1] : NULL;
+
     jout_open_line(jout, NULL, '{');
 #include "report/rows/diagnose_evidence.def"
     jout_close(jout);
@@ -64,6 +66,8 @@ static void json_finding(struct jout *jout, const struct evidence *evidence, con
 static void json_standing(struct jout *jout, const struct evidence *evidence, const struct diagnose_standing *standing)
 {
     const struct evidence_value *value = standing->value;
+    const struct evidence_event *event = standing->event;
+    uint32_t object = event ? event->object : value->object;
 
     jout_open_line(jout, NULL, '{');
 #include "report/rows/diagnose_standing.def"

@@ -96,11 +96,40 @@ static void list(const struct page *page, unsigned indent, const char *title, co
         say(page, indent, "%s: %s", title, text);
 }
 
+/* What a log says: of whom, between whom, in its own words, how often. */
+static void event_row(const struct page *page, unsigned indent, const struct evidence_event *event)
+{
+    const struct evidence *evidence = page->diagnose->evidence;
+    const char *from = event->from, *to = event->to, *detail = event->detail;
+    char text[LINE / 2] = "", count[TEXT_COUNT], priority[24];
+    size_t used = 0;
+
+    if (event->object != EVIDENCE_NONE)
+        used = (size_t)snprintf(text, sizeof text, "%s%s ", name_of(page, event->object),
+                                priority_text(event->priority, priority));
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s", evidence_events[event->kind].name);
+    if (event->count > 1)
+        used += (size_t)snprintf(text + used, sizeof text - used, " %s times", text_count(event->count, count));
+    if (from || to)
+        used += (size_t)snprintf(text + used, sizeof text - used, ", %s%s%s%s", from ? "from " : "", from ? from : "",
+                                 to ? from ? " to " : "to " : "", to ? to : "");
+    snprintf(text + used, sizeof text - used, ": %s%s%s", detail ? "\"" : "",
+             detail ? detail : evidence_events[event->kind].what, detail ? "\"" : "");
+    if (event->file < evidence->files)
+        say(page, indent, "%s  %s:%u", text, evidence->file[event->file], event->line);
+    else
+        say(page, indent, "%s", text);
+}
+
 static void evidence_row(const struct page *page, unsigned indent, const struct diagnose_evidence *row)
 {
     const struct evidence *evidence = page->diagnose->evidence;
     char value[NUMBER], limit[NUMBER], priority[24], place[LINE / 2] = "";
 
+    if (row->event) {
+        event_row(page, indent, &evidence->event[row->event - 1]);
+        return;
+    }
     if (row->file != EVIDENCE_NONE && row->line)
         snprintf(place, sizeof place, "  %s:%u", evidence->file[row->file], row->line);
     else if (row->file != EVIDENCE_NONE)
@@ -200,28 +229,31 @@ static void standing_row(const struct page *page, const struct diagnose_standing
 {
     const struct evidence *evidence = page->diagnose->evidence;
     const struct evidence_value *value = standing->value;
-    const struct evidence_counter_info *info = &evidence_counters[value->counter];
     char number[NUMBER], priority[24], share[48] = "";
-    bool counts = info->kind == EVIDENCE_COUNT;
 
+    if (standing->event) {
+        event_row(page, INDENT, standing->event);
+        return;
+    }
+    const struct evidence_counter_info *info = &evidence_counters[value->counter];
     if (standing->share > 0) snprintf(share, sizeof share, ", %.3g%% of the packets", standing->share * 100);
     say(page, INDENT, "%s%s %s %s%s%s: %s  %s:%u", name_of(page, value->object),
         priority_text(value->priority, priority), info->name, quantity((double)standing->count, info->unit, number),
-        !counts            ? " now"
-        : standing->grew   ? " between the looks"
-        : value->looks > 1 ? " since it was cleared, none between the looks"
-                           : " since it was cleared",
+        info->kind != EVIDENCE_COUNT ? " now"
+        : standing->grew             ? " between the looks"
+        : value->looks > 1           ? " since it was cleared, none between the looks"
+                                     : " since it was cleared",
         share, standing->means, evidence->file[value->file], value->line);
 }
 
-/* Counters that should be 0, the worst first. */
+/* What logs say, and counters that should be 0, the worst first. */
 static void standings(const struct page *page)
 {
     const struct diagnose *diagnose = page->diagnose;
     char count[TEXT_COUNT];
 
     if (!diagnose->standings) return;
-    say(page, 0, "stands out (should be 0):");
+    say(page, 0, "stands out:");
     for (uint32_t i = 0; i < diagnose->standings && i < STANDINGS_SHOWN; i++)
         standing_row(page, &diagnose->standing[i]);
     if (diagnose->standings > STANDINGS_SHOWN)
