@@ -108,8 +108,10 @@ class Fields(Case):
         self.assertIn(dump.returncode, (0, 1), dump.stderr)
         trains = self.file("trains.yaml", (FABRIC + TRAINS).encode())
         run = self.file("run.json", rocelab("sim", "--json", trains).stdout.encode())
+        (self.folder / "one/h0").mkdir(parents=True)  # a log, and nothing else: events, and what would decide
+        (self.folder / "one/h0/dmesg.txt").write_text("Nov 19 10:00:00 h0 kernel: mlx5_core 0000:03:00.0 eth0: Link down\n")
         self.explained("diagnose", self.document("diagnose", "d", "--fabric", lossy, statuses=(0, 1)), self.document("diagnose", run, "--fabric", trains, statuses=(0, 1)),
-                       absent=["detail", "event", "first_s", "from", "last_s", "to"])  # of logs: tests/diagnose/test_answer.py
+                       self.document("diagnose", "one", statuses=(1, 3)))
         self.explained("walk", self.document("diagnose", "--walk", "d", "--fabric", lossy, statuses=(0, 1)), absent=["PortXmitWait"])
         wrote = rocelab("diagnose", run, "--fabric", trains, "--write-baseline", "good.json", cwd=self.folder)
         self.assertEqual(wrote.returncode, 0, wrote.stdout + wrote.stderr)

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The three answers of `rocelab diagnose`: a cause, clear, not enough; what stands out.  Never an all-clear over something."""
+import functools
 import json
+import pathlib
+import tempfile
 import unittest
 
 import public
@@ -15,6 +18,54 @@ PFC = """  Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PF
 Ethernet0       0       0       0       0       0       0       0       0
 """
 COUNTS = {"packets": 0, "drops": 0, "crc": 0, "downs": 0, "pauses": 0, "paused_us": 0}
+
+
+HELD = tempfile.TemporaryDirectory(prefix="rocelab-answer-")
+SYSTEMS = {"sonic": "sonic", "nxos": "nxos", "eos": "eos", "nvue": "cumulus"}  # of asks, of dumps
+
+
+@functools.cache
+def dumped(system):
+    """A healthy run as dumps: for as long as the tests run."""
+    folder = pathlib.Path(HELD.name) / system
+    rocelab("sim", "--quiet", "--dump", folder, "--as", system, SOURCE / "examples/cases/H01-permutation.yaml", program=DUMPS)
+    return folder
+
+
+class Asks(Case):
+    """Every output that may be asked for has a reader."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.known = json.loads(rocelab("diagnose", "--list", "--json").stdout)
+
+    def test_kinds(self):
+        kinds = {kind["kind"] for kind in self.known["kinds"]}
+        self.assertGreater(len(self.known["asks"]), 40)
+        self.assertEqual([], [ask for ask in self.known["asks"] if ask["kind"] not in kinds])
+
+    def test_dumps_have_what_is_asked_for(self):
+        """A file of a dump is called by its command: what it holds is read."""
+        asked = {}
+        for ask in self.known["asks"]:
+            name = ask["command"].replace(" | json", ".json").replace(" -o json", ".json").replace(" -f json", "_-f_json.json").replace(" ", "_")
+            asked.setdefault(ask["system"], set()).add(name if name.endswith(".json") else name + ".txt")
+        found = set()
+        for system, called in SYSTEMS.items():
+            for device, port, of in (("leaf0", "swp1", system), ("h0", "eth0", "host")):
+                [source] = sorted(dumped(called).glob(f"*/{device}"))[-1:]
+                for name in asked[of]:
+                    path = source / (name.replace("#", port) if "nv_" not in name else name.replace("_#", "").replace(".json", f"_{port}.json"))
+                    if path.exists() and (of, name) not in found:
+                        found.add((of, name))
+                        place = self.folder / "asked" / f"{of}-{name}"
+                        (place / device).mkdir(parents=True)
+                        (place / device / path.name).write_bytes(path.read_bytes())
+                        (place / "known").mkdir()
+                        (place / "known" / "pfc.txt").write_text(PFC, encoding="utf-8")
+                        document = json.loads(rocelab("diagnose", "--json", place).stdout)
+                        self.assertNotIn("no reader knows", " ".join(remark["text"] for remark in document["remarks"]), name)
+        self.assertGreaterEqual(len(found), 27, found)
 
 
 class Answer(Case):
@@ -74,6 +125,7 @@ class Answer(Case):
         """A port on which PFC is off counts no pauses."""
         document, _ = self.answer(PFC, name="pfc.txt", status=NOT_ENOUGH)
         self.assertIn("would show loss", document["because"])
+        self.assertEqual(["show queue counters", "show interfaces counters"], [one["command"] for one in document["asks"]])
 
     def test_wrong_bits_alone(self):
         """They clear an idle line; of one that carried packets its drops have to be known."""
@@ -95,6 +147,46 @@ class Answer(Case):
                                   status=NOT_ENOUGH)
         self.assertIn("h0", document["because"])
 
+    def test_what_would_decide(self):
+        """Commands of the device's own system: of what stands out a second look, its reason, the other end."""
+        document, text = self.answer({"packets": 10**6, "crc": 90}, status=NOT_ENOUGH)
+        asks = [(one["device"], one["command"]) for one in document["asks"]]
+        self.assertEqual(("leaf1", "ethtool -S swp1"), asks[0])
+        self.assertIn(("leaf1", "lldpctl -f json"), asks)
+        self.assertLessEqual(len(asks), 5)
+        self.assertIn("to decide, on leaf1: ethtool -S swp1 (a second time, ten seconds later: whether crc_errors grows)", text)
+
+    def test_a_clear_answer_asks_nothing(self):
+        self.assertEqual([], self.answer({"packets": 1}, {"packets": 2}, status=CLEAR)[0]["asks"])
+
+    def test_the_other_end_is_named(self):
+        """LLDP says who it is, and nothing of it was read."""
+        counters = "IFACE STATE RX_OK RX_ERR RX_DRP RX_OVR TX_OK TX_ERR TX_DRP TX_OVR\nEthernet4 U 5000 9 0 0 5 0 0 0\n"
+        lldp = "LocalPort    RemoteDevice    RemotePortID    Capability    RemotePortDescr\n" \
+               "-----------  --------------  --------------  ------------  -----------------\n" \
+               "Ethernet4    spine7          Ethernet8       BR            to leaf1\n"
+        (self.folder / "dumps/0/leaf1").mkdir(parents=True)
+        (self.folder / "dumps/0/leaf1/lldp.txt").write_text(lldp, encoding="utf-8")
+        document, text = self.answer(counters, name="counters.txt", status=NOT_ENOUGH)
+        self.assertIn(("spine7", None, "the other end of leaf1:Ethernet4"), [(one["device"], one["command"], one["why"]) for one in document["asks"]])
+        self.assertIn("to decide, of spine7: the other end of leaf1:Ethernet4", text)
+
+    def test_what_a_log_says(self):
+        """Events are evidence of a cause, or stand out: with the text's own words, its ends, file and line."""
+        log = "h0:99:120 [0] NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4000> with status=5 opcode=0 len=0 vendor err 249 " \
+              "(Recv) localGid ::ffff:10.0.0.1 remoteGids ::ffff:10.0.0.2 hca mlx5_0\n"
+        document, text = self.answer(log, device="h0", name="nccl.log", status=NOT_ENOUGH)
+        [flushed] = [one for one in document["events"] if one["event"] == "flushed"]
+        self.assertEqual((flushed["count"], flushed["line"]), (1, 1))
+        self.assertEqual(["flushed"], [one["counter"] for one in document["standing"]])
+        self.assertRegex(text, r"stands out: h0\S* flushed, from \S*10.0.0.1 to \S*10.0.0.2: .* \S+/nccl.log:1")
+        self.assertIn("NCCL_DEBUG=INFO", text)
+        down = "Nov 19 10:00:00 h1 kernel: mlx5_core 0000:03:00.0 eth0: Link down\n"
+        document, text = self.answer(down, device="h1", name="dmesg.txt")
+        rows = [row for found in document["findings"] for row in found["evidence"] if row["counter"] == "link_went_down"]
+        self.assertTrue(all("detail" in row for row in rows))
+        self.assertEqual(bool(rows), "h1:eth0 link_went_down: " in text)
+
     def test_a_cause(self):
         document, text = self.answer({"packets": 10**6}, {"packets": 10**7, "crc": 10**5}, status=CAUSE)
         self.assertEqual("", document["because"])
@@ -108,9 +200,7 @@ class Answer(Case):
     def test_dumps_of_a_healthy_run_are_clear(self):
         """Of four systems: every line of them is understood, and nothing that should be 0 grew."""
         for system in ("sonic", "eos", "cumulus"):
-            folder = self.folder / system
-            rocelab("sim", "--quiet", "--dump", folder, "--as", system, SOURCE / "examples/cases/H01-permutation.yaml", program=DUMPS)
-            document = json.loads(rocelab("diagnose", "--json", folder).stdout)
+            document = json.loads(rocelab("diagnose", "--json", dumped(system)).stdout)
             with self.subTest(system=system):
                 self.assertEqual([], document["not_understood"])
                 self.assertEqual("clear", document["answer"], document["because"])

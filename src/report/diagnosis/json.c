@@ -81,6 +81,13 @@ static void json_event(struct jout *jout, const struct evidence *evidence, const
     jout_close(jout);
 }
 
+static void json_ask(struct jout *jout, const struct diagnose_ask *ask)
+{
+    jout_open_line(jout, NULL, '{');
+#include "report/rows/diagnose_ask.def"
+    jout_close(jout);
+}
+
 static void json_training(struct jout *jout, const struct evidence *evidence, const struct diagnose_training *training)
 {
     static const char *const word[] = {"unknown", "no", "yes"};
@@ -172,6 +179,14 @@ void diagnose_json_rules(struct jout *jout, uint32_t only)
         jout_close(jout);
     }
     jout_close(jout);
+    for (uint32_t i = 0; i < diagnose_ask_row_count && only == DIAGNOSE_RULES; i++) {
+        if (!i) jout_open(jout, "asks", '[');
+        const struct diagnose_ask_row *row = &diagnose_ask_rows[i];
+        jout_open_line(jout, NULL, '{');
+#include "report/rows/diagnose_ask_row.def"
+        jout_close(jout);
+        if (i + 1 == diagnose_ask_row_count) jout_close(jout);
+    }
     jout_open(jout, "limits", '[');
     for (uint32_t i = 0; i < diagnose_limit_count; i++) {
         if (only != DIAGNOSE_RULES && !strstr(diagnose_limits[i].rules, diagnose_rules[only].id)) continue;

@@ -261,6 +261,22 @@ static void standings(const struct page *page)
     fputc('\n', page->out);
 }
 
+/* Commands to type, where; what no command is known for in words. */
+static void asks(const struct page *page)
+{
+    const struct diagnose *diagnose = page->diagnose;
+
+    for (uint32_t i = 0; i < diagnose->asks; i++) {
+        const struct diagnose_ask *ask = &diagnose->ask[i];
+        const char *device = ask->device ? ask->device : "the job's hosts";
+        if (ask->command)
+            say(page, 0, "to decide, on %s: %s  (%s)", device, ask->command, ask->why);
+        else
+            say(page, 0, "to decide, of %s: %s", device, ask->why);
+    }
+    if (diagnose->asks) fputc('\n', page->out);
+}
+
 /* Lines that no reader took: where they begin, the first of them. */
 static void unknowns(const struct page *page, const struct evidence *evidence)
 {
@@ -371,6 +387,7 @@ void diagnose_text(FILE *out, const struct diagnose_report *report, const struct
     const struct evidence *evidence = report->diagnose->evidence;
     bool kept = !report->diagnose->full && !evidence->full;
     standings(&page);
+    asks(&page);
     training(&page);
     if (kept) missing(&page);
     looked_at(&page);
