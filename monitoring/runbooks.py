@@ -259,6 +259,8 @@ TEXTS = {
             ("a link is down and routes have not followed", "take it out of the routes by hand (shut both ends, or the BGP session), then [RB12](RB12.md)"),
             ("routes followed, but later than the retries lasted", "shorten convergence (BFD), or let the host team raise `NCCL_IB_TIMEOUT` and retries"),
             ("RNR NAKs", "the receiving program posts too few buffers: platform team"),
+            ("a queue pair or a connection never came up (D34)", "addresses and GIDs of both ends (`show_gids`, the index of RoCEv2), `ping` between them, `ip route get`; of rails that are not connected "
+             "`NCCL_CROSS_NIC=0`"),
         ],
         "undo": "A BGP session or port that was shut comes back when its errors stand still under load. Raised timeouts hide later losses: write down that they were raised.",
         "over": "No timeout in five minutes, and fewer than one packet in 100,000 sent again.",
@@ -335,6 +337,8 @@ TEXTS = {
         "decide": [
             ("step time is within 5 % of the baseline", "nothing is wrong; the baseline may belong to another size or placement"),
             ("added time is compute, or one rank is late", "platform team: cordon that GPU; the network is acquitted"),
+            ("a log says status 1, 4, 9, 10, 13, or that memory was not registered (D35)", "the program, `ulimit -l`, GPU memory: the network carried it"),
+            ("ranks wait in different collectives, or one is missing (D36)", "that rank's log, process and host; the flight recorder of all ranks"),
             ("all wait, and there is a finding of the network", "that finding's runbook"),
             ("all wait, and there is no finding", "host, NVLink or missing telemetry: [RB00](RB00.md)"),
         ],

@@ -52,9 +52,10 @@ struct diagnose_evidence {
 
 struct diagnose_finding {
     uint8_t rule, severity, confidence;
-    uint32_t culprit; /* object */
-    uint8_t priority; /* EVIDENCE_NO_PRIORITY: not by priority */
-    const char *what; /* a sentence with numbers, without its full stop */
+    uint32_t culprit;    /* object */
+    uint8_t priority;    /* EVIDENCE_NO_PRIORITY: not by priority */
+    const char *what;    /* a sentence with numbers, without its full stop */
+    const char *between; /* the two ends, where they are addresses or GIDs: "10.0.0.1 and 10.0.0.2"; NULL */
     uint32_t *victim, victims;
     uint32_t *also, alsos; /* who takes part: an incast's senders, the other queues of a circle */
     struct diagnose_evidence *evidence;

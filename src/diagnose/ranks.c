@@ -98,6 +98,8 @@ bool finding_is_network(const struct diagnose_finding *finding)
     case DIAGNOSE_D29:
     case DIAGNOSE_D32:
     case DIAGNOSE_D33:
+    case DIAGNOSE_D35:
+    case DIAGNOSE_D36:
         return false; /* inside of hosts */
     default:
         return finding->severity >= DIAGNOSE_WARNING;

@@ -23,7 +23,7 @@ struct numbers ranks_of(struct diagnose *diagnose, uint32_t job, enum evidence_c
 void numbers_settle(struct diagnose *diagnose, struct numbers *numbers);
 /* Index of the largest (or smallest) of them; count: there is none. */
 uint32_t numbers_most(const struct numbers *numbers, bool smallest);
-/* A finding that blames the network and is worse than information: any but D17, D20. */
+/* A finding that blames the network and is worse than information: any but those inside of hosts. */
 bool finding_is_network(const struct diagnose_finding *finding);
 /* Some finding so far is one. */
 bool network_found(const struct diagnose *diagnose);

@@ -52,6 +52,9 @@ void finding_event(struct diagnose *diagnose, struct diagnose_finding *finding, 
 /* Of logs, what a rule says beside what counters say: links that came and went (D19), the others by kinds of events. */
 void links_said(struct diagnose *diagnose);
 void rule_said(struct diagnose *diagnose, enum diagnose_rule_id rule);
+/* Of jobs' logs: requests that failed for want of an answer, links of hosts that went down.  Part of D14. */
+bool peers_were_lost(const struct evidence *evidence);
+void peers_lost_said(struct diagnose *diagnose);
 
 /* What would have been needed to know more: a sentence, kept once however often it is said. */
 __attribute__((format(printf, 2, 3))) void missing_add(struct diagnose *diagnose, const char *what, ...);

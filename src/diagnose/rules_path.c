@@ -7,6 +7,7 @@
  * whose timers run out have in common.  The last two only where nothing else that was seen explains it.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "diagnose/nics_int.h"
 
@@ -331,33 +332,54 @@ static bool stands_still(const struct diagnose *diagnose, double share)
     return false;
 }
 
+/* The same, by counters of more than logs of jobs: those count links that went down and receives that lacked. */
+static bool switches_explain(const struct diagnose *diagnose)
+{
+    uint64_t total[EVIDENCE_COUNTERS];
+
+    memcpy(total, diagnose->total, sizeof total);
+    total[EVIDENCE_LINK_DOWN] = total[EVIDENCE_RNR_NAKS] = 0;
+    return is_explained(diagnose, total) || stands_still(diagnose, diagnose->limits.standing_share);
+}
+
+/* By counters, of devices that were read. */
+static void lost_by_counters(struct diagnose *diagnose, struct lost *lost, bool said)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    const uint64_t *total = diagnose->total;
+
+    EACH_PORT(evidence, device, port)
+    {
+        if (port_speaks(evidence, port) && link_was_lost(evidence, port)) link_lost(diagnose, lost, port);
+    }
+    if (total[EVIDENCE_ROUTE_DROPS]) {
+        EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device) no_route(diagnose, lost, device);
+    }
+    if (lost->found || !lost->timeouts || is_explained(diagnose, total) ||
+        stands_still(diagnose, diagnose->limits.standing_share))
+        return;
+    EACH_PORT(evidence, device, port) vanish_on_cable(diagnose, lost, port);
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        if (!lost->found && !device_is_host(evidence, device)) vanish_in_switch(diagnose, lost, device);
+    }
+    /* Long queues make timers run out too. */
+    bool congested =
+        total[EVIDENCE_MARKED] || total[EVIDENCE_NP_MARKED] || stands_still(diagnose, diagnose->limits.paused_share);
+    if (!lost->found && !congested && !said) in_common(diagnose, lost);
+}
+
 void rule_D14(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
     const uint64_t *total = diagnose->total;
     struct lost lost = {.nics_read = nics_were_read(diagnose)};
+    bool said = peers_were_lost(evidence);
 
     lost.timeouts = total[EVIDENCE_ACK_TIMEOUTS] + total[EVIDENCE_RETRY_EXCEEDED];
     /* Routes that follow before a timer runs out: what is left is lost capacity. */
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, job) lost.stuck |= port_get(evidence, job, EVIDENCE_JOB_STUCK) != 0;
-    if (!lost.timeouts && !lost.stuck && (lost.nics_read || !total[EVIDENCE_ROUTE_DROPS])) return;
-    EACH_PORT(evidence, device, port)
-    {
-        if (port_speaks(evidence, port) && link_was_lost(evidence, port)) link_lost(diagnose, &lost, port);
-    }
-    if (total[EVIDENCE_ROUTE_DROPS]) {
-        EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device) no_route(diagnose, &lost, device);
-    }
-    if (lost.found || !lost.timeouts || is_explained(diagnose, total) ||
-        stands_still(diagnose, diagnose->limits.standing_share))
-        return;
-    EACH_PORT(evidence, device, port) vanish_on_cable(diagnose, &lost, port);
-    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
-    {
-        if (!lost.found && !device_is_host(evidence, device)) vanish_in_switch(diagnose, &lost, device);
-    }
-    /* Long queues make timers run out too. */
-    bool congested =
-        total[EVIDENCE_MARKED] || total[EVIDENCE_NP_MARKED] || stands_still(diagnose, diagnose->limits.paused_share);
-    if (!lost.found && !congested) in_common(diagnose, &lost);
+    if (lost.timeouts || lost.stuck || (!lost.nics_read && total[EVIDENCE_ROUTE_DROPS]))
+        lost_by_counters(diagnose, &lost, said);
+    if (said && !lost.found && !switches_explain(diagnose)) peers_lost_said(diagnose);
 }

@@ -115,7 +115,7 @@ class Others(unittest.TestCase):
                 ("cma event RDMA_CM_EVENT_ADDR_ERROR, error -19", "unreachable", "-"), ("cmatose: event: RDMA_CM_EVENT_REJECTED, error: 8", "rejected", "-"),
                 ("  Failed status 12: wr_id 0 syndrom 0x81", "retry_exhausted", "-"), ("Couldn't connect to 10.9.0.2:18515", "unreachable", "10.9.0.2:18515"),
                 ("Failed to modify QP to RTR: Connection timed out", "unreachable", "-"), ("Couldn't allocate MR", "memory_limit", "-"),
-                ("srun: error: ws7: task 3: Out Of Memory", "killed", "-"), ("  exitcode  : -9 (pid: 812)", "killed", "-")):
+                ("srun: error: ws7: task 3: Out Of Memory", "killed", "-"), ("  exitcode  : -9 (pid: 812)", "program_failed", "-")):
             self.assertEqual([(kind, to)], [(e[0], e[3]) for e in events(line)], line)
         for line in ("  exitcode  : 1 (pid: 812)", "exited on signal 15 (Terminated)", "connect to the store", "a log of something else"):
             self.assertEqual([], events(line), line)

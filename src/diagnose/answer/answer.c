@@ -205,8 +205,9 @@ bool diagnose_not_network(const struct diagnose *diagnose)
     bool some = false;
 
     for (uint32_t i = 0; i < diagnose->findings; i++) {
-        if (diagnose->finding[i].severity == DIAGNOSE_INFO) continue;
-        if (finding_is_network(&diagnose->finding[i])) return false;
+        const struct diagnose_finding *finding = &diagnose->finding[i];
+        if (finding->severity == DIAGNOSE_INFO || finding->consequence_of != EVIDENCE_NONE) continue;
+        if (finding_is_network(finding)) return false;
         some = true;
     }
     return some;

@@ -146,8 +146,8 @@ static void title(const struct page *page, unsigned indent, const struct diagnos
 
     text_colour(page->out, page->style, colour[finding->severity]);
     say(page, indent, "%s %s: %s, %s%s (%s)", diagnose_severity_names[finding->severity], rule->id, rule->cause,
-        name_of(page, finding->culprit), priority_text(finding->priority, priority),
-        diagnose_confidence_names[finding->confidence]);
+        finding->between ? finding->between : name_of(page, finding->culprit),
+        priority_text(finding->priority, priority), diagnose_confidence_names[finding->confidence]);
     text_colour(page->out, page->style, TEXT_PLAIN);
 }
 

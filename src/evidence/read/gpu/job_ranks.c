@@ -128,6 +128,7 @@ bool ranks_exit(const struct job_line *of)
         if (number_behind(at + minus, "", &number))
             end = end_of(minus ? -(int64_t)(number & 0xff) : (int64_t)(number & 0xff));
     }
-    if (end) job_line_event(of, strstr(end, "signal 11") ? EVIDENCE_EVENT_PROGRAM_FAILED : EVIDENCE_EVENT_KILLED, end);
+    bool memory = end && !strcmp(end, "out of memory"); /* a signal may be what follows from another's end */
+    if (end) job_line_event(of, memory ? EVIDENCE_EVENT_KILLED : EVIDENCE_EVENT_PROGRAM_FAILED, end);
     return true;
 }
