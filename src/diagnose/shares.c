@@ -28,7 +28,7 @@ uint64_t line_rate(const struct diagnose *diagnose, uint32_t port)
 
 double span_s(const struct diagnose *diagnose)
 {
-    return diagnose->evidence->last_s - diagnose->evidence->first_s;
+    return evidence_seconds(diagnose->evidence);
 }
 
 static double at_most(double share)
@@ -40,9 +40,9 @@ static double at_most(double share)
 static struct share of_time(const struct evidence_value *value, double one, double most)
 {
     struct share share = {.known = true, .from = value};
-    double span = evidence_span_s(value), last = value->last_s - value->before_s;
+    double span = evidence_span_s(value), last = evidence_lately_s(value);
 
-    share.since_boot = value->looks < 2;
+    share.since_boot = value->looks < 2 || value->untimed; /* which queue more than which, and no more */
     if (share.since_boot)
         share.value = most > 0 ? (double)value->grown / most : 0;
     else if (span > 0)
@@ -173,8 +173,8 @@ struct share share_busy(const struct diagnose *diagnose, uint32_t port)
     share.from = sent.from;
     share.value = at_most(sent.grown * 8 / (double)rate / evidence_span_s(sent.from));
     share.lately = share.value;
-    if (sent.from->looks > 2 && sent.from->last_s > sent.from->before_s)
-        share.lately = at_most(sent.lately * 8 / (double)rate / (sent.from->last_s - sent.from->before_s));
+    if (sent.from->looks > 2 && evidence_lately_s(sent.from) > 0)
+        share.lately = at_most(sent.lately * 8 / (double)rate / evidence_lately_s(sent.from));
     return share;
 }
 

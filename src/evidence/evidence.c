@@ -5,6 +5,7 @@
  */
 #include "evidence/evidence.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ bool evidence_init(struct evidence *evidence)
 {
     *evidence = (struct evidence){0};
     memset(evidence->first, 0xff, sizeof evidence->first);
+    evidence->clock_s = NAN;
     arena_init(&evidence->arena, MEMORY);
     evidence->tables = ARENA_NEW(&evidence->arena, struct evidence_tables, 1);
     if (!evidence->tables) return false;

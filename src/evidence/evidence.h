@@ -79,6 +79,7 @@ struct evidence_value {
     bool reset;        /* it went down between two looks */
     bool reset_before; /* at the look before the last */
     bool weak;         /* the last look was offered: another source may know it better */
+    bool untimed;      /* of some look nobody says when it was: they are in order, and no time lies between them */
     uint32_t looks;
     uint32_t file, line; /* of the last look; file into evidence.file */
     double first_s, last_s, before_s;
@@ -188,10 +189,14 @@ struct evidence {
     uint64_t lines_taken, lines_unknown; /* of all texts that are lines: those a reader took, those none did */
     const struct fabric *fabric;         /* NULL: none was given */
     double first_s, last_s;              /* of all looks */
-    uint32_t looks;                      /* times at which somebody looked: 1: since boot */
-    bool exact;                          /* a simulation's own document: pause[] has the causes */
-    bool tied;                           /* ports are tied to each other: by the fabric, the document or neighbours */
-    const char *broken;                  /* what is wrong with a simulation's own document; NULL: it is whole */
+    bool untimed;                        /* of some look nobody says when it was */
+    bool in_order;  /* nobody says when the look is that is read now: it comes after the ones before it, and its at_s
+                     * says no more */
+    double clock_s; /* the first date that a text has, from where their times count; NaN: none has one */
+    uint32_t looks; /* times at which somebody looked: 1: since boot */
+    bool exact;     /* a simulation's own document: pause[] has the causes */
+    bool tied;      /* ports are tied to each other: by the fabric, the document or neighbours */
+    const char *broken; /* what is wrong with a simulation's own document; NULL: it is whole */
     uint32_t broken_line;
     size_t memory;                  /* bytes: evidence_bound() */
     bool full;                      /* too much to keep: later values are missing, and a remark says so */
@@ -294,10 +299,20 @@ static inline uint32_t evidence_next(const struct evidence *evidence, enum evide
          id = evidence_next(evidence, scope, id))
 #define EVIDENCE_EACH_PORT(evidence, device, id)                                                                       \
     for (uint32_t id = (evidence)->object[device].next; id != EVIDENCE_NONE; id = (evidence)->object[id].next)
-/* Seconds between the first and the last look of a value; 0: there was one, so that it counts since boot. */
+/* Seconds between the first and the last look of a value; 0: there was one, so that it counts since boot, or nobody
+ * says when they were. */
 static inline double evidence_span_s(const struct evidence_value *value)
 {
-    return value->last_s - value->first_s;
+    return value->untimed ? 0 : value->last_s - value->first_s;
+}
+/* Between the last two looks of a value, of all looks: likewise. */
+static inline double evidence_lately_s(const struct evidence_value *value)
+{
+    return value->untimed || value->looks < 2 ? 0 : value->last_s - value->before_s;
+}
+static inline double evidence_seconds(const struct evidence *evidence)
+{
+    return evidence->untimed ? 0 : evidence->last_s - evidence->first_s;
 }
 /* What a counter grew by, a level is; 0 where nobody said it. */
 static inline uint64_t evidence_get(const struct evidence *evidence, uint32_t object, unsigned priority,

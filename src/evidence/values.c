@@ -160,6 +160,8 @@ void evidence_put(struct evidence *evidence, uint32_t object, unsigned priority,
         value->first_s = source->at_s;
         value->grown = number;
     } else if (source->at_s > value->last_s) {
+        value->untimed |= evidence->in_order;
+        evidence->untimed |= evidence->in_order;
         if (value->looks == 1 && evidence_counters[counter].kind == EVIDENCE_COUNT) value->grown = 0;
         value->looks++;
         value->before = value->last;

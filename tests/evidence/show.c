@@ -71,7 +71,7 @@ static void print_objects(const struct evidence *evidence)
     for (uint32_t i = 0; i < evidence->unknowns; i++)
         printf("unknown\t%s\t%u\t%u\n", evidence->unknown[i].reader ? evidence->unknown[i].reader : "-",
                evidence->unknown[i].line, evidence->unknown[i].lines);
-    printf("looks\t%u\t%g\n", evidence->looks, evidence->last_s - evidence->first_s);
+    printf("looks\t%u\t%g\n", evidence->looks, evidence_seconds(evidence));
     for (uint32_t i = 0; i < evidence->remarks; i++)
         printf("remark\t%u\t%s\n", evidence->remark[i].line, evidence->remark[i].text);
 }

@@ -340,7 +340,7 @@ static void missing(const struct page *page)
 
 struct diagnose_seen diagnose_seen(const struct evidence *evidence)
 {
-    struct diagnose_seen seen = {.seconds = evidence->last_s - evidence->first_s};
+    struct diagnose_seen seen = {.seconds = evidence_seconds(evidence)};
 
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
@@ -364,6 +364,9 @@ static void looked_at(const struct page *page)
     if (evidence->looks > 1 && seen.seconds > 0)
         say(page, 0, "Read %u device%s with %u port%s%s, %u times in %s.", seen.devices, text_plural(seen.devices),
             seen.ports, text_plural(seen.ports), jobs, evidence->looks, text_ns((uint64_t)span_ns, time));
+    else if (evidence->looks > 1 && evidence->untimed)
+        say(page, 0, "Read %u device%s with %u port%s%s, %u times; how long was between them is not said.",
+            seen.devices, text_plural(seen.devices), seen.ports, text_plural(seen.ports), jobs, evidence->looks);
     else
         say(page, 0, "Read %u device%s with %u port%s%s, once: counters are since they were cleared.", seen.devices,
             text_plural(seen.devices), seen.ports, text_plural(seen.ports), jobs);
