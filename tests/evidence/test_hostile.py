@@ -19,6 +19,7 @@ PORTS = 1000000 if SOAK else 5000
 LIMIT = 2 << 30
 CPU_SECONDS = 3600 if SOAK else 60 if SANITIZED else 15
 UNKNOWN = (2, "no known counter in it")
+NOTHING = (3, "answer: not enough")
 ESCAPE = b"\x1b[2J\x1b]0;title\x07\x9b31m"
 PFC = b"  Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PFC7\n-----------  ------  ------  ------  ------  ------  ------  ------  ------\n"
 
@@ -59,9 +60,9 @@ class Hostile(unittest.TestCase):
 
     def test_escape_sequences(self):
         row = b"Ethernet0" + ESCAPE + b"       0       0       0     900       0       0       0       0\n"
-        self.diagnose(UNKNOWN, PFC, row * 100)
+        self.diagnose(NOTHING, PFC, row * 100)
         self.diagnose(UNKNOWN, ESCAPE * 100)
-        self.diagnose((2, "a name without its end"), b'{"' + ESCAPE + b'": [' + ESCAPE + b"]}")
+        self.diagnose((2, "broken JSON: not a value"), b'{"' + ESCAPE + b'": [' + ESCAPE + b"]}")
         self.diagnose((3, "1 device with 1 port"), b'# TYPE rocelab_link_up gauge\nrocelab_link_crc_errors_total{port="a' + ESCAPE + b':0"} 9\n')
         name = ESCAPE.decode("latin-1")
         port = {"port": f"leaf{name}:0", "rate_bps": 100, "rate_now_bps": 50, "crc_errors": 10**6, "up": False, "link_downs": 9}
@@ -114,7 +115,7 @@ class Hostile(unittest.TestCase):
         for text in ((profile % (members + b","), entry % b""), (profile % b"", entry % (members + b",")), (members, profile % b"", entry % b"")):
             self.diagnose((3, "1 device with 1000 ports"), b"{" + b",".join(text) + b"}", name="0/s0/config_db.json")
         for piece in (b"[", b"[0", b"[0]a"):
-            self.diagnose(UNKNOWN, (b"h0:1:2 [0] NCCL INFO NET/IB : Using " + piece * (900000 // len(piece)) + b"\n") * 6, name="0/h0/nccl.log")
+            self.diagnose(NOTHING, (b"h0:1:2 [0] NCCL INFO NET/IB : Using " + piece * (900000 // len(piece)) + b"\n") * 6, name="0/h0/nccl.log")
         communicators = (b"#0-0 (%x) MISMATCH\n  65000 ranks have launched up to operation 5\n" % (i % 7 + 1) for i in range(20000))
         self.diagnose((3, "more than 262144 ranks"), b"Job summary\n  0  1  4  8  65000  32  RUNNING  MISMATCH\n", *communicators, name="0/h0/ras.txt")
 

@@ -116,14 +116,16 @@ static void only_decimal_numbers_are_real(void **state)
     }
 }
 
-/* The remark on the chip's names does not take the place of the one on the missing device. */
-static void a_missing_device_is_said(void **state)
+/* Nobody says the device: it is called as the file is. */
+static void a_missing_device_is_called_after_the_file(void **state)
 {
     struct evidence *evidence = *state;
 
-    take(evidence, NULL, "show_c.txt", "RPKT.xe0\t:\t\t 17\t\t +17\nTPKT.xe0\t:\t\t 19\t\t +19\n");
-    assert_int_equal(evidence->values, 0);
-    assert_true(remarked(evidence, "which device this is of is not said"));
+    take(evidence, NULL, "/some/where/show_c.txt", "RPKT.xe0\t:\t\t 17\t\t +17\nTPKT.xe0\t:\t\t 19\t\t +19\n");
+    assert_int_equal(evidence->values, 2);
+    assert_non_null(value_of(evidence, "show_c", "xe0", EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_PACKETS));
+    assert_true(remarked(evidence, "chip's names"));
+    assert_false(remarked(evidence, "which device"));
 }
 
 static void chips_names_are_said_once(void **state)
@@ -223,7 +225,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_list_of_groups_has_no_names, begin, end),
         cmocka_unit_test_setup_teardown(what_is_not_available_is_not_zero, begin, end),
         cmocka_unit_test(only_decimal_numbers_are_real),
-        cmocka_unit_test_setup_teardown(a_missing_device_is_said, begin, end),
+        cmocka_unit_test_setup_teardown(a_missing_device_is_called_after_the_file, begin, end),
         cmocka_unit_test_setup_teardown(chips_names_are_said_once, begin, end),
         cmocka_unit_test_setup_teardown(lines_of_later_documents_are_right, begin, end),
         cmocka_unit_test_setup_teardown(lines_that_nobody_takes_are_kept, begin, end),

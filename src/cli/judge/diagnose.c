@@ -152,7 +152,7 @@ static bool read_inputs(const struct settings *settings, struct evidence *eviden
             continue;
         return false;
     }
-    bool known = evidence->values || evidence->events;
+    bool known = evidence->values || evidence->events || evidence->lines_taken;
     const struct evidence_remark *first = evidence->remarks ? &evidence->remark[0] : NULL;
     if (known) return true;
     if (evidence->unread)

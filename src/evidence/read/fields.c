@@ -196,10 +196,17 @@ bool line_has(const char *line, const char *text)
 
 #define NAME 128
 
+uint32_t reading_own_device(struct reading *in)
+{
+    if (in->device != EVIDENCE_NONE || !in->by_file) return in->device;
+    in->guessed = true;
+    return in->device = evidence_device(in->evidence, in->by_file, strlen(in->by_file));
+}
+
 /* Whether it is known of which device the text is; where it is not that is said, once. */
 static bool has_device(struct reading *in)
 {
-    if (in->device != EVIDENCE_NONE) return true;
+    if (reading_own_device(in) != EVIDENCE_NONE) return true;
     if (!in->said)
         evidence_remark(in->evidence, in->source.file, in->source.line ? in->source.line : 1,
                         "which device this is of is not said: put the file into a folder of the device's name, "

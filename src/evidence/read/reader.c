@@ -3,9 +3,16 @@
 #include "evidence/read/reader.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "evidence/read/json_text.h"
+#include "evidence/read/lines.h"
+#include "evidence/read/text_name.h"
+
+#define PLAIN 4096 /* bytes by which JSON is known */
 
 static const struct whole_reader *const whole_readers[] = {
 #define WHOLE_READER(id) &reader_##id,
@@ -50,194 +57,134 @@ static bool wanted(const char *from, const char *kind)
 
 /* --- lines --- */
 
-struct lines {
-    struct reading *in;
-    const char *from;
-    const struct text_reader *current, *last; /* last: of the last line that counts */
-    bool known;                               /* some head was seen */
-    bool unknown;                             /* the last line that counts was one that nobody took */
-};
-
-static void lines_end(struct lines *lines)
+const struct text_reader *reader_of_head(const char *from, const char *line, size_t *after)
 {
-    if (lines->current && lines->current->end) lines->current->end(lines->in);
-    lines->current = NULL;
+    for (size_t k = *after; text_readers[k]; k++) {
+        if (!wanted(from, text_readers[k]->kind) || !text_readers[k]->head(line)) continue;
+        *after = k + 1;
+        return text_readers[k];
+    }
+    return NULL;
 }
 
-/* "$ ethtool -S eth1", "$ nv show interface swp1 counters": what comes is of eth1, of swp1, whatever the file is. */
-static void notice_command(struct reading *in, const char *line)
+/* Who reads what a command prints where its head is missing, after a `grep`, and the head that it would have. */
+const struct text_reader *reader_of_command(const char *from, const char *command, const char **ret_head)
 {
-    const char *word = strstr(line, "ethtool "), *nv = word ? NULL : strstr(line, "nv show interface ");
+    static const struct {
+        const struct text_reader *reader;
+        const char *words, *head;
+    } rows[] = {
+#define COMMAND(id, words, head) {&reader_##id, words, head},
+#include "evidence/read/readers.def"
+    };
 
-    if (!word && !nv) return;
-    for (word = word ? word + 8 : nv + 18; *word == '-'; word += strspn(word, " "))
-        word += strcspn(word, " ");
-    size_t length = strcspn(word, " \t");
-    if (!length || length >= sizeof in->hint || (!nv && word[length + strspn(word + length, " \t")])) return;
-    memcpy(in->hint, word, length);
-    in->hint[length] = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!wanted(from, rows[i].reader->kind) || !strstr(command, rows[i].words)) continue;
+        *ret_head = rows[i].head;
+        return rows[i].reader;
+    }
+    return NULL;
 }
+
+static bool is_among(const struct text_reader *reader, const struct text_reader *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == reader) return true;
+    return false;
+}
+#define IS_AMONG(reader, list) is_among(reader, list, sizeof(list) / sizeof(list)[0])
 
 /* Whether another head of the same layout leaves its state as it is. */
-static const struct text_reader *const keepers[] = {
+bool reader_keeps(const struct text_reader *reader)
+{
+    static const struct text_reader *const keepers[] = {
 #define KEEPS(id) &reader_##id,
 #include "evidence/read/readers.def"
-    NULL,
-};
+    };
+
+    return IS_AMONG(reader, keepers);
+}
+
 /* Those whose lines stand alone, as a log's do between the rows of a table: they get the lines alone that are heads,
  * the layout around goes on, and their end is the text's. */
 static const struct text_reader *const asides[] = {
 #define ASIDE(id) &reader_##id,
 #include "evidence/read/readers.def"
-    NULL,
 };
 
-static bool is_among(const struct text_reader *const *list, const struct text_reader *reader)
+bool reader_is_aside(const struct text_reader *reader)
 {
-    while (*list && *list != reader)
-        list++;
-    return *list != NULL;
+    return IS_AMONG(reader, asides);
 }
 
-/* Whether somebody who reads the text would miss the line: not one that is blank, a comment or a rule. */
-static bool counts(const char *line)
+void readers_aside_end(struct reading *in)
 {
-    bool word = false;
-
-    line += strspn(line, " \t");
-    if (*line == '#' || !strncmp(line, "//", 2)) return false;
-    for (; *line && !word; line++)
-        word = isalnum((unsigned char)*line) || (unsigned char)*line >= 0x80;
-    return word;
+    for (size_t k = 0; k < sizeof asides / sizeof asides[0]; k++)
+        if (asides[k]->end) asides[k]->end(in);
 }
 
-/* A row whose table has no head here. */
-static bool take_row(struct lines *lines, const char *line)
+bool readers_row(struct reading *in, const char *from, const char *line)
 {
     for (size_t k = 0; row_readers[k]; k++)
-        if (wanted(lines->from, row_readers[k]->kind) && row_readers[k]->row(lines->in, line)) return true;
+        if (wanted(from, row_readers[k]->kind) && row_readers[k]->row(in, line)) return true;
     return false;
 }
 
-static void lines_take(struct lines *lines, const char *line)
+bool reader_is_of_jobs(const struct text_reader *reader)
 {
-    const struct text_reader *aside = NULL;
-    bool taken = false;
+    static const struct text_reader *const jobs[] = {
+#define JOBS(id) &reader_##id,
+#include "evidence/read/readers.def"
+    };
 
-    notice_command(lines->in, line);
-    for (size_t k = 0; text_readers[k]; k++) {
-        const struct text_reader *reader = text_readers[k];
-        if (!wanted(lines->from, reader->kind) || !reader->head(line)) continue;
-        if (is_among(asides, reader)) {
-            aside = reader;
-            if (!(taken = reader->line(lines->in, line))) continue; /* another may know it */
-            lines->known = true;
-            break;
-        }
-        if (reader == lines->current && is_among(keepers, reader)) break;
-        aside = NULL;
-        lines_end(lines);
-        memset(lines->in->state, 0, sizeof lines->in->state);
-        lines->current = reader;
-        lines->known = taken = true;
-        break;
-    }
-    if (!(aside && taken) && lines->current) taken |= lines->current->line(lines->in, line);
-    const struct text_reader *reader = aside ? aside : lines->current;
-    if (!taken && take_row(lines, line)) lines->known = taken = true;
-    if (!taken && !counts(line)) return;
-    if (taken)
-        lines->in->evidence->lines_taken++;
-    else
-        evidence_unknown(lines->in->evidence, &lines->in->source, reader ? reader->kind : NULL, line,
-                         lines->unknown && lines->last == reader);
-    lines->unknown = !taken;
-    lines->last = reader;
+    return IS_AMONG(reader, jobs);
 }
 
-/* Where an escape sequence of a terminal ends: colours (ESC [ ... letter), titles (ESC ] ... BEL), others. */
-static size_t escape_end(const char *line, size_t at, size_t length)
+bool reader_is_nameless(const struct text_reader *reader)
 {
-    size_t end = at + 2;
+    static const struct text_reader *const nameless[] = {
+#define NAMELESS(id) &reader_##id,
+#include "evidence/read/readers.def"
+    };
 
-    if (end > length) return length;
-    if (line[at + 1] == '[')
-        while (end < length && (line[end] < '@' || line[end] > '~'))
-            end++;
-    else if (line[at + 1] == ']')
-        while (end < length && line[end] != '\a' && line[end] != '\033')
-            end++;
-    else
-        return end;
-    return end < length ? end + 1 : length;
+    return IS_AMONG(reader, nameless);
 }
 
-/* A line of a recorded session as its terminal showed it: without escape sequences, and what a pager took back with
- * \b or \r ("--More--") is written over.  Answers its length. */
-static size_t as_shown(char *line, size_t length)
+bool reader_repeats(const struct text_reader *reader, bool *heads)
 {
-    size_t used = 0, cursor = 0;
+    static const struct text_reader *const by_rows[] = {
+#define ROWS(id) &reader_##id,
+#include "evidence/read/readers.def"
+    };
+    static const struct text_reader *const by_heads[] = {
+#define HEADS(id) &reader_##id,
+#include "evidence/read/readers.def"
+    };
 
-    for (size_t at = 0; at < length;)
-        switch (line[at]) {
-        case '\033':
-            at = escape_end(line, at, length);
-            if (line[at - 1] == 'K') used = cursor; /* erases to the end of the line */
-            break;
-        case '\r':
-            cursor = 0;
-            at++;
-            break;
-        case '\b':
-            cursor -= cursor > 0;
-            at++;
-            break;
-        default:
-            line[cursor++] = line[at++];
-            if (used < cursor) used = cursor;
-        }
-    return used;
-}
-
-/* Lines end with \n or \r\n; zero bytes become blanks, so that a line is a string. */
-static bool read_lines(struct reading *in, const char *from, const char *text, size_t bytes)
-{
-    struct lines lines = {.in = in, .from = from};
-    const char *end = text + bytes;
-    size_t size = 0;
-    char *line = NULL;
-
-    while (text < end && !in->evidence->full) {
-        const char *stop = memchr(text, '\n', (size_t)(end - text));
-        size_t length = (size_t)((stop ? stop : end) - text);
-        size_t used = length < READER_LINE ? length : READER_LINE;
-        if (used + 1 > size) {
-            char *grown = realloc(line, size = used + 256);
-            if (!grown) break;
-            line = grown;
-        }
-        memcpy(line, text, used);
-        used = as_shown(line, used);
-        line[used] = 0;
-        for (char *zero = line; (zero = memchr(zero, 0, (size_t)(line + used - zero)));)
-            *zero = ' ';
-        in->source.line++;
-        lines_take(&lines, line);
-        text = stop ? stop + 1 : end;
-    }
-    lines_end(&lines);
-    for (size_t k = 0; asides[k]; k++)
-        if (asides[k]->end) asides[k]->end(in);
-    free(line);
-    return lines.known;
+    *heads = IS_AMONG(reader, by_heads);
+    return *heads || IS_AMONG(reader, by_rows);
 }
 
 /* --- JSON --- */
 
-static bool read_tree(struct reading *in, const char *from, const struct json *root)
+static bool is_of_jobs(const struct json_reader *reader)
+{
+    static const struct json_reader *const jobs[] = {
+#define JOBS_JSON(id) &reader_##id,
+#include "evidence/read/readers.def"
+    };
+
+    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
+        if (jobs[i] == reader) return true;
+    return false;
+}
+
+bool reader_tree(struct reading *in, const struct text_of *of, const struct json *root)
 {
     for (size_t k = 0; json_readers[k]; k++) {
-        if (!wanted(from, json_readers[k]->kind) || !json_readers[k]->is(root)) continue;
+        if (!wanted(of->from, json_readers[k]->kind) || !json_readers[k]->is(root)) continue;
+        if (in->device == EVIDENCE_NONE && of->called && !is_of_jobs(json_readers[k]))
+            in->device = evidence_device(in->evidence, of->called, strlen(of->called));
         memset(in->state, 0, sizeof in->state);
         json_readers[k]->read(in, root);
         return true;
@@ -271,59 +218,104 @@ static const struct json *parse_lines(struct arena *arena, const char *text, siz
     return root && root->count ? root : NULL;
 }
 
-static bool read_json(struct reading *in, const char *from, const char *text, size_t bytes)
+static bool tree_of(struct reading *in, const struct text_of *of, const struct json *root, bool *ret_known)
 {
+    if (root && !(*ret_known = reader_tree(in, of, root))) {
+        in->source.line = root->line;
+        evidence_unknown(in->evidence, &in->source, NULL, "a JSON document", false);
+    }
+    return root != NULL;
+}
+
+/* A text that is one document, or has one a line.  False: it is neither, or too long. */
+static bool read_json(struct reading *in, const struct text_of *of, const char *text, size_t bytes, bool *ret_known)
+{
+    const char *why, *stop = memchr(text, '\n', bytes);
     struct arena arena;
-    const char *why;
     uint32_t line;
+
+    if (bytes > READER_JSON) return false;
+    arena_init(&arena, (size_t)8 * READER_JSON);
+    bool read = tree_of(in, of, json_parse(&arena, text, bytes, 1, &why, &line), ret_known);
+    if (!read) {
+        arena_release(&arena);
+        bool by_line = stop && json_parse(&arena, text, (size_t)(stop - text), 1, &why, &line);
+        read = by_line && tree_of(in, of, parse_lines(&arena, text, bytes), ret_known);
+    }
+    arena_release(&arena);
+    return read;
+}
+
+/* --- a text --- */
+
+/* Who reads whole files; NULL: nobody. */
+static const struct whole_reader *reader_of_whole(const char *from, const char *text, size_t bytes)
+{
+    for (size_t k = 0; whole_readers[k]; k++)
+        if (from ? !strcmp(from, whole_readers[k]->kind) : whole_readers[k]->is(text, bytes)) return whole_readers[k];
+    return NULL;
+}
+
+static bool read_bytes(struct evidence *evidence, const struct text_of *of, struct reading *in, struct bytes_in *bytes)
+{
     bool known = false;
 
-    if (bytes > READER_JSON) {
-        evidence_remark(in->evidence, in->source.file, 0, "larger than %u MB: not read as JSON", READER_JSON >> 20);
+    bytes_fill(bytes, BYTES_LOOK);
+    if (bytes_left(bytes) >= 3 && !memcmp(bytes_at(bytes), "\xef\xbb\xbf", 3)) /* an editor's mark of UTF-8 */
+        bytes->from += 3;
+    size_t skip = 0;
+    while (skip < bytes_left(bytes) && isspace((unsigned char)bytes_at(bytes)[skip]))
+        skip++;
+    const struct whole_reader *whole = reader_of_whole(of->from, bytes_at(bytes) + skip, bytes_left(bytes) - skip);
+    if (whole) {
+        bytes_fill(bytes, SIZE_MAX);
+        whole->read(in, bytes_at(bytes), bytes_left(bytes));
         return true;
     }
-    arena_init(&arena, (size_t)8 * READER_JSON);
-    const struct json *root = json_parse(&arena, text, bytes, 1, &why, &line);
-    if (!root) {
-        arena_release(&arena);
-        root = parse_lines(&arena, text, bytes);
+    const char *first = bytes_at(bytes) + skip;
+    size_t left = bytes_left(bytes) - skip;
+    if (left && (*first == '{' || *first == '[') && json_text_begins(first, left < PLAIN ? left : PLAIN, "", 0)) {
+        bytes_fill(bytes, (size_t)READER_JSON + 1);
+        if (read_json(in, of, bytes_at(bytes), bytes_left(bytes), &known)) return known;
     }
-    if (root)
-        known = read_tree(in, from, root);
-    else
-        evidence_remark(in->evidence, in->source.file, line, "broken JSON: %s", why);
-    arena_release(&arena);
-    return known || !root;
+    return text_lines(evidence, of, in->source.file, bytes);
+}
+
+bool evidence_read_bytes(struct evidence *evidence, const struct text_of *of, struct bytes_in *bytes)
+{
+    struct reading *in = calloc(1, sizeof *in);
+
+    if (!in) {
+        evidence_unread(evidence, of->file, strerror(ENOMEM));
+        return false;
+    }
+    in->evidence = evidence;
+    in->clock_s = NAN;
+    in->device = of->device ? evidence_device(evidence, of->device, strlen(of->device)) : EVIDENCE_NONE;
+    in->source = (struct evidence_source){.file = evidence_file(evidence, of->file), .at_s = of->at_s};
+    in->by_file = of->called;
+    reader_hint(of->file, in->hint, sizeof in->hint);
+    bool known = read_bytes(evidence, of, in, bytes);
+    if (bytes->error)
+        evidence_unread(evidence, of->file, strerror(-bytes->error));
+    else if (!known)
+        evidence_remark(evidence, in->source.file, 0, "no reader knows anything in it (--list lists what is known)");
+    free(in);
+    return known;
 }
 
 bool evidence_read_text(struct evidence *evidence, const char *device, const char *file, double at_s, const char *from,
                         const char *text, size_t bytes)
 {
-    struct reading *in = calloc(1, sizeof *in);
-    size_t skip = 0;
-    bool known = false;
+    struct text_of of = {.device = device, .file = file, .from = from, .at_s = at_s, .timed = device != NULL};
+    struct text_name name;
+    struct bytes_in in;
 
-    if (!in) return false;
-    if (bytes >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) { /* an editor's mark of UTF-8 */
-        text += 3;
-        bytes -= 3;
-    }
-    in->evidence = evidence;
-    in->clock_s = NAN;
-    in->device = device ? evidence_device(evidence, device, strlen(device)) : EVIDENCE_NONE;
-    in->source = (struct evidence_source){evidence_file(evidence, file), 0, at_s};
-    reader_hint(file, in->hint, sizeof in->hint);
-    while (skip < bytes && isspace((unsigned char)text[skip]))
-        skip++;
-    for (size_t k = 0; whole_readers[k] && !known; k++)
-        if (from ? !strcmp(from, whole_readers[k]->kind) : whole_readers[k]->is(text + skip, bytes - skip)) {
-            whole_readers[k]->read(in, text, bytes);
-            known = true;
-        }
-    if (!known && skip < bytes && (text[skip] == '{' || text[skip] == '[')) known = read_json(in, from, text, bytes);
-    if (!known) known = read_lines(in, from, text, bytes);
-    if (!known)
-        evidence_remark(evidence, in->source.file, 0, "no reader knows anything in it (--list lists what is known)");
-    free(in);
+    text_name(&name, file);
+    if (!device) of.called = name.device;
+    of.command = name.command;
+    bytes_of(&in, text, bytes);
+    bool known = evidence_read_bytes(evidence, &of, &in);
+    bytes_release(&in);
     return known;
 }

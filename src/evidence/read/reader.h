@@ -3,11 +3,11 @@
  * Readers: from texts that operators have to evidence.
  *
  * A text file is read line by line.  A line that some reader knows as the head of its layout makes that reader the
- * current one; it gets the lines after it until another head is seen.  So a file may hold the outputs of several
- * commands, with prompts between them.  Lines that nobody knows are passed over; a file in which no reader found
- * anything is a remark.  A file that begins with { or [ is JSON: the readers of JSON are asked by what stands at
- * its top.  Before all that the readers of whole files are asked.  Files are hostile: lines are cut at
- * READER_LINE bytes, JSON trees bounded by READER_JSON bytes.
+ * current one; it gets the lines after it until another head is seen, or a prompt (lines.h).  So a file may hold the
+ * outputs of several commands, of several devices.  Lines that nobody takes are kept (evidence_unknown()); a file in
+ * which no reader found anything is a remark.  What plainly is JSON is read as a tree, also among lines: the readers of
+ * JSON are asked by what stands at its top.  Before all that the readers of whole files are asked.  Files are hostile:
+ * lines are cut at READER_LINE bytes, JSON trees bounded by READER_JSON bytes.
  */
 #ifndef ROCELAB_EVIDENCE_READ_READER_H
 #define ROCELAB_EVIDENCE_READ_READER_H
@@ -25,6 +25,7 @@ struct reading {
     struct evidence *evidence;
     struct evidence_source source; /* of the line that is read */
     uint32_t device;               /* the folder's; EVIDENCE_NONE: none (a Prometheus file) */
+    const char *by_file;           /* what the device is called where nobody says it; NULL: it is not */
     bool guessed;                  /* the device is what an earlier line or the file's name says: reading_device() */
     bool said;                     /* by a reader that has one thing to say of a file */
     uint32_t unlisted;             /* ranks gone over without a line of their own: bounded */
@@ -46,8 +47,8 @@ struct text_reader {
     const char *what; /* "SONiC: show pfc counters" */
     /* Whether the line is the head of its layout.  Quick: asked of every line before anybody reads it. */
     bool (*head)(const char *line);
-    /* The head itself, then every line until another head comes.  Whether it was one of this layout: that is for a
-     * reader's own parts, who asked for it passes over what nobody takes. */
+    /* The head itself, then every line until another head comes.  Whether it was one of this layout: what is not
+     * is told to who asked. */
     bool (*line)(struct reading *in, const char *line);
     /* At the end of the layout or file; may be NULL. */
     void (*end)(struct reading *in);
@@ -75,11 +76,25 @@ struct whole_reader {
 #define ROW_READER(id) extern const struct row_reader reader_##id;
 #include "evidence/read/readers.def"
 
+/* A text, and what is known of it without it. */
+struct text_of {
+    const char *device;  /* that it is of; NULL: the text says it, or nobody does */
+    const char *called;  /* the device where the text does not say it: the file's name; NULL: it has none then */
+    const char *file;    /* for messages */
+    const char *command; /* that printed it, as the file's name says; NULL: not said */
+    const char *from;    /* a reader's kind; NULL: any */
+    double at_s;
+    bool timed;   /* somebody says when: all of it is one look */
+    bool several; /* one of several that may have a common prompt ("sonic"): that is no device's name then */
+};
+struct bytes_in;
+/* False: no reader knows anything in it; that is a remark too.  What cannot be read of it is said. */
+bool evidence_read_bytes(struct evidence *evidence, const struct text_of *of, struct bytes_in *bytes);
 /* INPUT of the command line: a folder of dumps, a file.  `from`: a reader's kind or NULL.  False: `why` says what is
  * wrong with the input (and nothing was read that could mislead); what is not understood inside it is a remark. */
 bool evidence_read(struct evidence *evidence, const char *path, const char *from, char *why, size_t size);
-/* One file's bytes: of a device (NULL: none) at a time.  False: no reader knows anything in it;
- * that is a remark too. */
+/* One file's bytes: of a device at a time; NULL: of what the text says, or of one that is called as the file is.
+ * False: no reader knows anything in it; that is a remark too. */
 bool evidence_read_text(struct evidence *evidence, const char *device, const char *file, double at_s, const char *from,
                         const char *text, size_t bytes);
 /* The interface that a file's name ends with: "eth0" of "ethtool_-S_eth0.txt".  Returns buf. */
@@ -119,6 +134,8 @@ void reading_system(struct reading *in, const char *system, enum fabric_role rol
 /* The device that a line itself names, of a text of several: it is the reading's from there on, unless the text lies in
  * a device's folder. */
 void reading_device(struct reading *in, const struct text_field *name);
+/* The reading's device; where nobody says it one that is called as the file is; EVIDENCE_NONE: there is none. */
+uint32_t reading_own_device(struct reading *in);
 /* The port of the reading's device by this name; EVIDENCE_NONE where there is no device.  Et1/1, Eth1/1
  * and eth1/1 are Ethernet1/1. */
 uint32_t reading_port(struct reading *in, const struct text_field *name);

@@ -213,7 +213,7 @@ static bool is_booting(const struct reading *in, int event)
 static void say(struct reading *in, const struct pattern *pattern, const struct text_field part[PARTS])
 {
     struct text_field of = part[PART_OF], port = part[PART_PORT];
-    uint32_t object = in->device;
+    uint32_t object = reading_own_device(in);
     uint64_t priority = EVIDENCE_NO_PRIORITY;
     char buf[256];
 
