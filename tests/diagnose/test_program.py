@@ -137,15 +137,16 @@ class Program(Case):
         run = self.file("run.json", b"{}")
         self.wrong(rocelab("diagnose", run, "--interval", "1s"), "--interval", "live")
 
-    def test_files_outside_of_a_devices_folder_are_named(self):
+    def test_files_outside_of_a_devices_folder(self):
+        """Of a folder that is no look nothing is read, and that is said; a file beside devices is of whom its name says."""
         text = b"NIC statistics:\n     rx_prio3_pause: 0\n     tx_prio3_pause: 0\n"
-        for name in ("dumps/0/h0/ethtool_-S_eth0.txt", "dumps/0/ethtool_-S_eth1.txt", "dumps/yesterday/h0/ethtool_-S_eth0.txt"):
+        for name in ("dumps/0/h0/ethtool_-S_eth0.txt", "dumps/0/h9_ethtool_-S_eth1.txt", "dumps/yesterday/h1/ethtool_-S_eth0.txt"):
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / name).write_bytes(text)
         document = json.loads(rocelab("diagnose", "--json", self.folder / "dumps").stdout)
         remarks = "\n".join(f"{remark['file']}: {remark['text']}" for remark in document["remarks"])
-        self.assertRegex(remarks, r"ethtool_-S_eth1.txt: not read: it is in no device's folder")
         self.assertRegex(remarks, r"dumps: folders in it whose names are no time were not read")
+        self.assertEqual({"h0", "h9"}, {one["device"] for one in document["devices"]})
 
     def test_text(self):
         run = self.file("run.json", rocelab("sim", "--json", SOURCE / "examples/cases/C11-down.yaml").stdout.encode())
@@ -170,14 +171,14 @@ class Program(Case):
         self.assertNotIn("\033", said.stdout + said.stderr)
 
     def test_a_text_without_its_device(self):
-        """One file of a switch says of no port whose it is."""
+        """One file of a switch says of no port whose it is: the device is called as the file is."""
         text = b"  Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PFC7\n---------  ------  ------  ------  ------  ------  ------  ------  ------\n" \
                b"Ethernet0       0       0       0      12       3       0       0       0\n"
-        for name in ("show_pfc_counters.txt", "counters_db.json"):
-            content = text if name.endswith("txt") else b'{"COUNTERS_PORT_NAME_MAP": {"value": {}}, "COUNTERS:oid:0x1": {"value": {}}}'
-            run = rocelab("diagnose", self.file(name, content))
-            self.assertEqual(2, run.returncode)
-            self.assertRegex(run.stderr, rf"/{name}:\d: which device this is of is not said: put the file into a folder")
+        for name, device in (("show_pfc_counters.txt", "show_pfc_counters"), ("leaf1_show_pfc_counters.txt", "leaf1"), ("leaf2-2026-11-15T100000.log", "leaf2")):
+            answer = json.loads(rocelab("diagnose", "--json", self.file(name, text)).stdout)
+            self.assertEqual([device], [one["device"] for one in answer["devices"]])
+        run = subprocess.run([PROGRAM, "diagnose", "--json", "-"], input=text, capture_output=True, check=False)
+        self.assertEqual(["standard input"], [one["device"] for one in json.loads(run.stdout)["devices"]])
 
     def test_lines_that_nobody_understands_are_listed(self):
         """Five places in the text, all in JSON; which reader knows the layout around them."""

@@ -165,3 +165,17 @@ void text_name(struct text_name *name, const char *path)
         if (*at == '_') *at = ' ';
     name->command = command;
 }
+
+const char *reader_hint(const char *file, char *buf, size_t size)
+{
+    struct text_name name;
+
+    text_name(&name, file);
+    size_t end = strlen(name.text), begin = end;
+    while (begin && (isalnum((unsigned char)name.text[begin - 1]) || name.text[begin - 1] == '.'))
+        begin--;
+    if (end - begin >= size) end = begin + size - 1;
+    memcpy(buf, name.text + begin, end - begin);
+    buf[end - begin] = 0;
+    return buf;
+}

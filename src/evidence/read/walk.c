@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * INPUT of the command line: a file, or a folder of dumps DIR/TIME/DEVICE/file.  TIME is a time of day in UTC
- * (2026-11-15T10:00:00Z) or seconds; the oldest is read first.  DIR/DEVICE/file is one look.
+ * INPUT of the command line: a file, or a folder of files (places.h), the oldest look first.
  *
  * Of what cannot be read, a folder or a file, a remark says why, and the evidence is not whole: a look that is missing
  * would acquit whoever stands in it.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,86 +12,45 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/reads.h"
+#include "evidence/read/bytes.h"
+#include "evidence/read/places.h"
 #include "evidence/read/reader.h"
+#include "evidence/read/text_name.h"
 
 #define DEPTH 12 /* folders below a device's: a copy of sysfs has eight */
 #define PATH 4096
 
-const char *reader_hint(const char *file, char *buf, size_t size)
-{
-    const char *name = strrchr(file, '/');
-    size_t end, begin;
-
-    name = name ? name + 1 : file;
-    const char *suffix = strrchr(name, '.');
-    end = suffix && (!strcmp(suffix, ".txt") || !strcmp(suffix, ".json") || !strcmp(suffix, ".log"))
-              ? (size_t)(suffix - name)
-              : strlen(name);
-    for (begin = end; begin && (isalnum((unsigned char)name[begin - 1]) || name[begin - 1] == '.');)
-        begin--;
-    if (end - begin >= size) end = begin + size - 1;
-    memcpy(buf, name + begin, end - begin);
-    buf[end - begin] = 0;
-    return buf;
-}
-
-/* Seconds of a TIME; false: it is none. */
-static bool time_of(const char *name, double *at_s)
-{
-    struct tm tm = {0};
-    const char *rest = strptime(name, "%Y-%m-%dT%H:%M:%S", &tm);
-
-    if (rest && (!*rest || !strcmp(rest, "Z"))) {
-        *at_s = (double)timegm(&tm);
-        return true;
-    }
-    return json_text_real(name, strlen(name), at_s) && *at_s >= 0;
-}
-
-struct entry {
-    char *name;
-    double at_s;
-    bool is_time;
-};
 struct entries {
-    struct entry *entry;
+    char **name;
     size_t count;
 };
 
-static int by_time(const void *a, const void *b)
+static int by_name(const void *a, const void *b)
 {
-    const struct entry *one = a, *two = b;
-
-    if (one->is_time != two->is_time) return one->is_time ? -1 : 1;
-    if (one->is_time && one->at_s != two->at_s) return one->at_s < two->at_s ? -1 : 1;
-    return strcmp(one->name, two->name);
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static void entries_free(struct entries *list)
 {
     for (size_t i = 0; i < list->count; i++)
-        free(list->entry[i].name);
-    free(list->entry);
+        free(list->name[i]);
+    free(list->name);
     *list = (struct entries){0};
 }
 
 static bool entry_add(struct entries *list, const char *name)
 {
-    struct entry *grown = realloc(list->entry, (list->count + 1) * sizeof grown[0]);
-    char *copy = strdup(name);
+    char **grown = realloc(list->name, (list->count + 1) * sizeof grown[0]), *copy = strdup(name);
 
-    if (grown) list->entry = grown;
+    if (grown) list->name = grown;
     if (!grown || !copy) {
         free(copy);
         return false;
     }
-    grown[list->count].name = copy;
-    grown[list->count].is_time = time_of(copy, &grown[list->count].at_s);
-    list->count++;
+    grown[list->count++] = copy;
     return true;
 }
 
@@ -111,29 +68,13 @@ static int entries_of(const char *path, struct entries *list)
         if (one->d_name[0] != '.' && !entry_add(list, one->d_name)) error = -ENOMEM;
     if (!error) error = -errno;
     closedir(dir);
-    if (list->count) qsort(list->entry, list->count, sizeof list->entry[0], by_time);
+    if (list->count) qsort(list->name, list->count, sizeof list->name[0], by_name);
     return error;
 }
 
 static const char *why_unread(int error)
 {
     return error == -EINVAL ? "not a file" : strerror(-error);
-}
-
-/* The entries of a folder of the input; what cannot be listed is said. */
-static void entries_or_said(struct evidence *evidence, const char *path, struct entries *list)
-{
-    int error = entries_of(path, list);
-
-    if (error) evidence_unread(evidence, path, strerror(-error));
-}
-
-/* PATH/NAME; false: it is too long for any call, and that was said. */
-static bool join(struct evidence *evidence, const char *path, const char *name, char at[PATH])
-{
-    if (snprintf(at, PATH, "%s/%s", path, name) < PATH) return true;
-    evidence_unread(evidence, path, strerror(ENAMETOOLONG));
-    return false;
 }
 
 static bool is_folder(const char *path)
@@ -166,36 +107,31 @@ static bool read_sysfs(struct evidence *evidence, const char *device, const char
     return true;
 }
 
-/* What is there of `size` bytes.  Not a map: that ends the program by a signal where somebody cuts the file meanwhile
- * or its disk fails, and who looks twice may see two texts. */
-static int read_bytes(int fd, size_t size, char **ret, size_t *ret_bytes)
-{
-    char *bytes = malloc(size);
-    size_t used = 0;
-    ssize_t got = 1;
+/* --- a file --- */
 
-    if (!bytes) return -ENOMEM;
-    while (used < size && got != 0) {
-        got = read(fd, bytes + used, size - used);
-        if (got > 0) used += (size_t)got;
-        if (got >= 0 || errno == EINTR) continue;
-        int error = -errno;
-        free(bytes);
-        return error;
-    }
-    *ret = bytes;
-    *ret_bytes = used;
-    return 0;
+/* Not a map: that ends the program by a signal where somebody cuts the file meanwhile or its disk fails, and who looks
+ * twice may see two texts. */
+static ssize_t more_of(void *of, char *to, size_t room)
+{
+    ssize_t got = read(*(const int *)of, to, room);
+
+    return got < 0 ? -errno : got;
 }
 
-/* 0, or -errno: it cannot be read; -EINVAL: it is no file. */
-static int read_one(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from)
+static void read_text(struct evidence *evidence, const struct text_of *of, struct bytes_in *bytes)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bytes_fill(bytes, 128);
+    bool alone = bytes->ended && !bytes->error && of->device;
+    if (alone && read_sysfs(evidence, of->device, of->file, of->at_s, bytes_at(bytes), bytes_left(bytes))) return;
+    evidence_read_bytes(evidence, of, bytes);
+}
+
+/* 0, or -errno: it cannot be opened; -EINVAL: it is no file. */
+static int read_one(struct evidence *evidence, const struct text_of *of)
+{
+    int fd = open(of->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = 0;
     uint32_t before = evidence->values;
-    int error = 0;
-    char *bytes = NULL;
-    size_t used = 0;
+    struct bytes_in bytes;
     struct stat info;
 
     if (fd < 0) return -errno;
@@ -203,158 +139,135 @@ static int read_one(struct evidence *evidence, const char *device, const char *p
         error = -errno;
     else if (!S_ISREG(info.st_mode))
         error = -EINVAL;
-    else if (info.st_size)
-        error = read_bytes(fd, (size_t)info.st_size, &bytes, &used);
-    if (used) {
-        if (!read_sysfs(evidence, device, path, at_s, bytes, used))
-            evidence_read_text(evidence, device, path, at_s, from, bytes, used);
-        if (device || evidence->values > before) reads_note(fd, path); /* a page beside dumps may be made again */
+    if (!error && info.st_size) {
+        bytes_from(&bytes, more_of, &fd);
+        bytes.expected = (size_t)info.st_size;
+        read_text(evidence, of, &bytes);
+        error = bytes.used || !bytes.error ? 0 : bytes.error; /* said already where a part of it was read */
+        bytes_release(&bytes);
+        if (of->device || evidence->values > before) reads_note(fd, of->file); /* a page beside may be made again */
     }
-    free(bytes);
     close(fd);
     return error;
 }
 
 /* Reads a file of a folder.  What is no file, or leads nowhere, holds no counter: a remark is enough. */
-static bool read_or_said(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from)
+static void read_or_said(struct evidence *evidence, const struct text_of *of)
 {
-    int error = read_one(evidence, device, path, at_s, from);
+    int error = read_one(evidence, of);
 
-    if (error == -EINVAL || (error == -ENOENT && leads_nowhere(path)))
-        evidence_remark(evidence, evidence_file(evidence, path), 0, "%s", why_unread(error));
+    if (error == -EINVAL || (error == -ENOENT && leads_nowhere(of->file)))
+        evidence_remark(evidence, evidence_file(evidence, of->file), 0, "%s", why_unread(error));
     else if (error)
-        evidence_unread(evidence, path, strerror(-error));
-    return !error;
+        evidence_unread(evidence, of->file, strerror(-error));
 }
 
-/* All files of a device's folder.  Links to folders are not followed: a few that lead back to theirs have no end. */
-static void read_device(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from,
-                        unsigned depth)
+/* --- a folder --- */
+
+struct folder {
+    struct evidence *evidence;
+    struct places places;
+    const char *root;
+};
+
+/* All files below a folder, `path` below the root.  Links to folders are followed where they stand for a look or a
+ * device, and no deeper: a few that lead back to theirs have no end. */
+static int gather(struct folder *folder, const char *path, unsigned depth, bool look)
 {
+    struct evidence *evidence = folder->evidence;
     struct entries list;
     struct stat info;
-    char at[PATH];
+    char at[PATH], below[PATH];
+    double at_s;
 
-    entries_or_said(evidence, path, &list);
+    snprintf(at, sizeof at, "%s%s%s", folder->root, *path ? "/" : "", path);
+    int error = entries_of(at, &list);
+    if (error && depth) evidence_unread(evidence, at, strerror(-error));
     for (size_t i = 0; i < list.count && !evidence->full; i++) {
-        if (!join(evidence, path, list.entry[i].name, at)) continue;
-        if (lstat(at, &info) || !S_ISDIR(info.st_mode))
-            read_or_said(evidence, device, at, at_s, from);
-        else if (depth < DEPTH)
-            read_device(evidence, device, at, at_s, from, depth + 1);
-        else
-            evidence_unread(evidence, at, "more folders inside each other than are followed");
-    }
-    entries_free(&list);
-}
-
-/* A file beside the devices' folders: outputs of jobs say themselves whose they are (nccl-tests, metrics); of others
- * nobody knows the device.  Whether anything in it counts. */
-static bool read_loose(struct evidence *evidence, const char *path, double at_s, const char *from)
-{
-    uint32_t before = evidence->values;
-
-    if (read_or_said(evidence, NULL, path, at_s, from) && evidence->values == before)
-        evidence_remark(evidence, evidence_file(evidence, path), 0,
-                        "not read: it is in no device's folder; dumps are DIR/TIME/DEVICE/*.txt");
-    return evidence->values > before;
-}
-
-/* DIR/DEVICE/...: every folder in it is a device.  Answers how many, files beside them that count included. */
-static uint32_t read_look(struct evidence *evidence, const char *path, double at_s, const char *from)
-{
-    struct entries list;
-    uint32_t devices = 0;
-    char at[PATH];
-
-    entries_or_said(evidence, path, &list);
-    for (size_t i = 0; i < list.count; i++) {
-        if (!join(evidence, path, list.entry[i].name, at)) continue;
-        if (!is_folder(at)) {
-            devices += read_loose(evidence, at, at_s, from);
+        const char *name = list.name[i];
+        if (snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", name) >= (int)sizeof below ||
+            snprintf(at, sizeof at, "%s/%s", folder->root, below) >= (int)sizeof at) {
+            evidence_unread(evidence, path, strerror(ENAMETOOLONG));
             continue;
         }
-        read_device(evidence, list.entry[i].name, at, at_s, from, 0);
-        devices++;
+        bool follow = !depth || (depth == 1 && look);
+        bool inside = !(follow ? stat : lstat)(at, &info) && S_ISDIR(info.st_mode);
+        if (inside && depth < DEPTH)
+            gather(folder, below, depth + 1, !depth && text_name_time(name, &at_s));
+        else if (inside)
+            evidence_unread(evidence, at, "more folders inside each other than are followed");
+        else if (!places_add(&folder->places, below))
+            evidence_unread(evidence, at, strerror(ENOMEM));
     }
     entries_free(&list);
-    return devices;
+    return error;
+}
+
+/* The name of a folder or file as its owner calls it, also of "." */
+static void name_of_root(const char *path, char *buf, size_t size)
+{
+    char *whole = realpath(path, NULL);
+    const char *slash = whole ? strrchr(whole, '/') : NULL;
+
+    snprintf(buf, size, "%s", slash && slash[1] ? slash + 1 : path);
+    buf[strlen(buf) - text_name_packed(buf)] = 0;
+    free(whole);
+}
+
+/* What is known of a file by where it stands. */
+static void text_at(struct text_of *of, const struct place *place, const char *called, struct text_name *name,
+                    char device[PATH])
+{
+    text_name(name, place->path);
+    *of = (struct text_of){.at_s = place->at_s, .timed = place->timed, .command = name->command};
+    if (place->bytes) {
+        snprintf(device, PATH, "%.*s", (int)place->bytes, place->path + place->device);
+        of->device = device;
+    } else {
+        of->called = name->commands ? called : name->device;
+    }
+}
+
+static void read_places(struct folder *folder, const char *from, const char *called)
+{
+    struct places *places = &folder->places;
+    char at[PATH], device[PATH];
+    struct text_name name;
+    struct text_of of;
+
+    places_arrange(places, folder->evidence, folder->root, called);
+    for (uint32_t i = 0; i < places->places && !folder->evidence->full; i++) {
+        if (places->place[i].left_out) continue;
+        text_at(&of, &places->place[i], called, &name, device);
+        snprintf(at, sizeof at, "%s/%s", folder->root, places->place[i].path);
+        of.file = at;
+        of.from = from;
+        of.several = places->places > 1;
+        read_or_said(folder->evidence, &of);
+    }
 }
 
 static bool read_folder(struct evidence *evidence, const char *path, const char *from, char *why, size_t size)
 {
-    struct entries list;
-    uint32_t times = 0, devices = 0;
-    bool unread = false;
-    double last_s = 0;
-    char at[PATH];
+    struct folder folder = {.evidence = evidence, .root = path};
+    char called[PATH];
 
-    int error = entries_of(path, &list);
+    name_of_root(path, called, sizeof called);
+    int error = gather(&folder, "", 0, false);
     if (error) {
-        entries_free(&list);
         snprintf(why, size, "%s", strerror(-error));
-        return false;
-    }
-    for (size_t i = 0; i < list.count; i++) {
-        if (!join(evidence, path, list.entry[i].name, at) || !is_folder(at)) continue;
-        if (!list.entry[i].is_time) {
-            unread = true;
-            continue;
-        }
-        if (times && list.entry[i].at_s == last_s) { /* as one look, nothing would have grown between the two */
-            evidence_unread(evidence, at, "the folder before it has the same time");
-            continue;
-        }
-        devices += read_look(evidence, at, last_s = list.entry[i].at_s, from);
-        times++;
-    }
-    for (size_t i = 0; times && i < list.count; i++)
-        if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) < (int)sizeof at && !is_folder(at))
-            read_loose(evidence, at, last_s, from);
-    entries_free(&list);
-    if (times && unread)
-        evidence_remark(evidence, evidence_file(evidence, path), 0,
-                        "folders in it whose names are no time were not read: TIME is as 2026-11-15T10:00:00Z or "
-                        "seconds");
-    if (!times) devices = read_look(evidence, path, 0, from);
-    if (!devices && evidence->unread) {
+    } else if (folder.places.places) {
+        read_places(&folder, from, called);
+    } else if (evidence->unread) {
         snprintf(why, size, "%s", evidence->first_unread);
-        return false;
-    }
-    if (!devices) {
+        error = -EIO;
+    } else {
         snprintf(why, size,
                  "no dumps in it: DIR/TIME/DEVICE/*.txt is looked for, TIME as 2026-11-15T10:00:00Z or seconds");
-        return false;
+        error = -ENOENT;
     }
-    return true;
-}
-
-/* What comes through a pipe: `curl … | rocelab diagnose -`.  It ends or is too much. */
-static bool read_stream(struct evidence *evidence, int fd, const char *name, const char *from, char *why, size_t size)
-{
-    size_t used = 0, room = 0;
-    ssize_t got = 1;
-    char *bytes = NULL;
-
-    while (used <= READER_JSON) {
-        if (used == room) {
-            char *grown = realloc(bytes, room = room ? 2 * room : 1u << 16);
-            if (!grown) break;
-            bytes = grown;
-        }
-        got = read(fd, bytes + used, room - used);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) break;
-        used += (size_t)got;
-    }
-    if (got < 0)
-        snprintf(why, size, "%s", strerror(errno));
-    else if (got > 0)
-        snprintf(why, size, "more than %u MB through a pipe; write it to a file first", READER_JSON >> 20);
-    else
-        evidence_read_text(evidence, NULL, name, 0, from, bytes, used);
-    free(bytes);
-    return got == 0;
+    places_release(&folder.places);
+    return !error;
 }
 
 static bool is_stream(const char *path)
@@ -363,17 +276,36 @@ static bool is_stream(const char *path)
     return !strcmp(path, "-") || (!stat(path, &info) && S_ISFIFO(info.st_mode));
 }
 
+/* What comes through a pipe: `curl … | rocelab diagnose -`. */
+static bool read_stream(struct evidence *evidence, const char *path, const char *from, char *why, size_t size)
+{
+    bool standard = !strcmp(path, "-");
+    int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    struct text_of of = {.file = standard ? "standard input" : path, .called = "standard input", .from = from};
+    struct bytes_in bytes;
+
+    if (fd >= 0) {
+        bytes_from(&bytes, more_of, &fd);
+        read_text(evidence, &of, &bytes);
+        if (bytes.error) errno = -bytes.error;
+        bool done = !bytes.error;
+        bytes_release(&bytes);
+        close(fd);
+        if (done) return true;
+    }
+    snprintf(why, size, "%s", strerror(errno));
+    return false;
+}
+
 bool evidence_read(struct evidence *evidence, const char *path, const char *from, char *why, size_t size)
 {
+    struct text_name name;
+
     if (is_folder(path)) return read_folder(evidence, path, from, why, size);
-    if (is_stream(path)) {
-        int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
-        bool done = fd >= 0 && read_stream(evidence, fd, strcmp(path, "-") ? path : "standard input", from, why, size);
-        if (fd < 0) snprintf(why, size, "%s", strerror(errno));
-        if (fd >= 0) close(fd);
-        return done;
-    }
-    int error = read_one(evidence, NULL, path, 0, from);
+    if (is_stream(path)) return read_stream(evidence, path, from, why, size);
+    text_name(&name, path);
+    struct text_of of = {.file = path, .called = name.device, .command = name.command, .from = from};
+    int error = read_one(evidence, &of);
     reads_note_path(path);
     if (error) snprintf(why, size, "%s", why_unread(error));
     return !error;
