@@ -118,13 +118,16 @@ static void begin(struct reading *in, struct junos *state, const char *line)
     optics_end(in, &state->optics);
     *state = (struct junos){.port = EVIDENCE_NONE};
     name = (struct text_field){at, strcspn(at, ", ")};
-    if (name.length > 2 && !memcmp(name.at, "ae", 2) && name.at[2] >= '0' && name.at[2] <= '9') {
+    bool bundle = name.length > 2 && !memcmp(name.at, "ae", 2) && name.at[2] >= '0' && name.at[2] <= '9';
+    if (bundle) {
         reading_system(in, "junos", FABRIC_ROLE_SWITCH);
         evidence_remark(in->evidence, in->source.file, in->source.line,
-                        "%.*s is a bundle of links: what it counts, its members count, and theirs are read",
-                        (int)name.length, name.at);
+                        "%.*s is a bundle of links: its members count too, and say which cable it is", (int)name.length,
+                        name.at);
     }
-    if (!is_port(&name)) return;
+    /* Where a bundle is all that there is, it is read; its members stand before it. */
+    bool alone = bundle && in->device != EVIDENCE_NONE && in->evidence->object[in->device].next == EVIDENCE_NONE;
+    if (!is_port(&name) && !alone) return;
     reading_system(in, "junos", FABRIC_ROLE_SWITCH);
     state->port = reading_port(in, &name);
     optics_begin(&state->optics, state->port);

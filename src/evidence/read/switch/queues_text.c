@@ -24,6 +24,21 @@ static bool queues_head(const char *line)
     return line_words(line, "Port TxQ") || line_words(line, "Port Voq");
 }
 
+/* Which priority a queue of multicast carries is not said: its drops are the port's, all of its queues together. */
+static void multicast_drops(struct reading *in, const struct text_table *table, const char *line)
+{
+    size_t queue = table_column(table, "TxQ"), drops = table_column(table, "Drop/pkts");
+    size_t port = table_column(table, "Port");
+    struct text_field cell, name;
+    uint64_t number;
+
+    if (!table_cell(table, line, queue, &cell) || field_suffix(&cell, "MC") < 0) return;
+    if (!table_cell(table, line, drops, &cell) || !field_number(&cell, &number)) return;
+    if (table_cell(table, line, port, &name) && field_is_port(&name))
+        evidence_sum(in->evidence, reading_port(in, &name), EVIDENCE_NO_PRIORITY, EVIDENCE_MULTICAST_DROPS, number,
+                     &in->source);
+}
+
 static bool queues_line(struct reading *in, const char *line)
 {
     struct text_table *table = (struct text_table *)in->state;
@@ -36,6 +51,7 @@ static bool queues_line(struct reading *in, const char *line)
     if (field_split(line, &name, 1) > 1 && field_is_port(&name))
         reading_system(in, line_begins(line, "Et") && !line_begins(line, "Ethernet") ? "eos" : "sonic",
                        FABRIC_ROLE_SWITCH);
+    multicast_drops(in, table, line);
     return table_line(in, table, line);
 }
 const struct text_reader reader_queues = {
@@ -46,6 +62,7 @@ const struct text_reader reader_queues = {
 static bool queues_row(struct reading *in, const char *line)
 {
     static const char *const kinds[] = {"UC", "MC", "ALL", "VOQ"};
+    struct text_table table;
     struct text_field word[8];
     size_t words = field_split(line, word, 8), kind = 0;
     uint64_t number;
@@ -57,7 +74,9 @@ static bool queues_row(struct reading *in, const char *line)
     for (size_t i = 2; i < words; i++)
         if (!field_number(&word[i], &number) && !field_is(&word[i], "N/A")) return false;
     reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
-    return table_row_alone(in, queues, "Port  TxQ  Counter/pkts  Counter/bytes  Drop/pkts  Drop/bytes", line);
+    table_titles(&table, queues, "Port  TxQ  Counter/pkts  Counter/bytes  Drop/pkts  Drop/bytes");
+    multicast_drops(in, &table, line);
+    return table_line(in, &table, line);
 }
 const struct row_reader reader_queues_row = {"queues", queues_row};
 
