@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of a run that was watched: the rare ones as JSON with pauses put together of them, all as a table.
+ * Events of a run that was watched: the rare ones as JSON with pauses put together of them, all as a table.  What was
+ * done to the fabric, as JSON: faults that have begun, and switches that have changed their routes.
  *
  * A pause is told by the port that stood still; who caused it is known of the last XOFF that its peer sent before.
  */
@@ -164,4 +165,28 @@ void sim_csv_events(FILE *out, const struct fabric *fabric, const struct record_
             fprintf(out, "%" PRIu32, event->b);
         fputc('\n', out);
     }
+}
+
+static void json_fault(struct jout *jout, const struct fabric *fabric, const struct sim_fault_seen *fault)
+{
+    char name[FABRIC_NAME];
+
+    jout_open_line(jout, NULL, '{');
+#include "report/rows/fault.def"
+    jout_close(jout);
+}
+
+static void json_route(struct jout *jout, const struct fabric *fabric, const struct sim_route_change *route)
+{
+    jout_open_line(jout, NULL, '{');
+#include "report/rows/route.def"
+    jout_close(jout);
+}
+
+void sim_json_faults(struct jout *jout, const struct sim_report *report)
+{
+    const struct sim_result *result = report->result;
+    const struct fabric *fabric = report->fabric;
+
+#include "report/rows/sim_faults.def"
 }

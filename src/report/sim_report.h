@@ -112,7 +112,7 @@ bool sim_findings(const struct sim_report *report, sim_finding_call *call, void 
 void sim_text_balance(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json_balance(struct jout *jout, const struct sim_report *report);
 
-/* sim_json_faults.c: faults, and routes that followed. */
+/* sim_json_events.c: faults, and routes that followed. */
 void sim_json_faults(struct jout *jout, const struct sim_report *report);
 /* sim_json_latency.c: histograms of times. */
 void sim_json_latency(struct jout *jout, const struct sim_report *report);
