@@ -246,6 +246,7 @@ bool sim_json_write(FILE *out, const struct sim_report *report)
     JOUT_LIST(jout, "jobs", i, result->jobs, json_job(jout, report, &result->job[i]));
     sim_collectives_json(jout, report);
     sim_training_json(jout, report);
+    sim_slowdowns_json(jout, report);
     sim_json_trouble(jout, report);
     sim_json_faults(jout, report);
     sim_json_balance(jout, report);

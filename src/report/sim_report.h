@@ -157,6 +157,9 @@ struct sim_port_steps *sim_port_steps_new(const struct sim_report *report);
 bool sim_port_steps_next(struct sim_port_steps *steps, struct sim_port_step *ret);
 void sim_port_steps_free(struct sim_port_steps *steps);
 
+/* sim_slowdowns.c: of flows that arrive at random, by size, and what of it is waiting for the own queue pair. */
+void sim_slowdowns_print(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
+void sim_slowdowns_json(struct jout *jout, const struct sim_report *report);
 /* sim_json_events.c: what happened, and pauses from their beginning to their end, where the run was watched; every
  * event as a table. */
 void sim_json_events(struct jout *jout, const struct sim_report *report);

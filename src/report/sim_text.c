@@ -358,6 +358,7 @@ static void print_flows(FILE *out, const struct sim_report *report, const struct
         if (good) table_print(&table, out, &options->style, 2);
         table_release(&table);
         if (ended < result->flows) print_unfinished(out, report, options);
+        sim_slowdowns_print(out, report, options);
     }
     free(fct);
     free(slow);

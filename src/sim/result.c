@@ -166,19 +166,39 @@ static void read_progress(struct sim_flow *flow, ps_t now, uint64_t *left)
     flow->goodput_bps = rate_measure(flow->acked_bytes, took);
 }
 
+/* What a connection's flows so far have left for the next. */
+struct before {
+    uint64_t left_bytes; /* acknowledged, and of none of them */
+    ps_t start, end;     /* of the last */
+};
+
+/* A connection's messages go in order: a flow waited until the one before had ended, if it took more than alone. */
+static void read_waited(struct sim_flow *flow, struct before *before)
+{
+    ps_t over = flow->fct_ps > flow->ideal_ps ? flow->fct_ps - flow->ideal_ps : 0;
+
+    if (flow->start == PS_NEVER || flow->fct_ps == PS_NEVER) return;
+    if (before->start <= flow->start && before->end > flow->start) {
+        ps_t queued = before->end - flow->start;
+        flow->waited_ps = queued < over ? queued : over;
+    }
+    before->start = flow->start;
+    before->end = flow->start + flow->fct_ps;
+}
+
 static int read_flows(const struct sim *sim, struct sim_result *ret)
 {
     uint32_t connections = workload_connections(sim->workload);
-    uint64_t *left = calloc(connections + 1u, sizeof(*left));
+    struct before *before = calloc(connections + 1u, sizeof(*before));
 
     ret->flows = workload_transfers(sim->workload);
     ret->flow = calloc(ret->flows + 1u, sizeof(*ret->flow));
-    if (ret->flow == NULL || left == NULL) {
-        free(left);
+    if (ret->flow == NULL || before == NULL) {
+        free(before);
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < connections; i++)
-        left[i] = sim_acked_bytes(sim, i);
+        before[i].left_bytes = sim_acked_bytes(sim, i);
     for (uint32_t i = 0; i < ret->flows; i++) {
         const struct workload_transfer *transfer = workload_transfer(sim->workload, i);
         const struct workload_connection *connection = workload_connection(sim->workload, transfer->connection);
@@ -195,9 +215,10 @@ static int read_flows(const struct sim *sim, struct sim_result *ret)
                                          .resent_packets = pace.resent_packets,
                                          .failed = transfer->failed};
         ret->job[transfer->instance].failed |= transfer->failed;
-        read_progress(&ret->flow[i], ret->virtual_ps, &left[transfer->connection]);
+        read_progress(&ret->flow[i], ret->virtual_ps, &before[transfer->connection].left_bytes);
+        read_waited(&ret->flow[i], &before[transfer->connection]);
     }
-    free(left);
+    free(before);
     return 0;
 }
 

@@ -83,6 +83,7 @@ struct sim_flow {
     uint64_t bytes;
     ps_t start, fct_ps;      /* PS_NEVER: not reached */
     ps_t ideal_ps;           /* alone in the fabric */
+    ps_t waited_ps;          /* of fct_ps, for flows before it on its connection */
     uint64_t acked_bytes;    /* by the end of the run: all of them where it is completed */
     uint64_t goodput_bps;    /* of those, from its start to its end, or the run's */
     uint64_t resent_packets; /* by its connection, which may have other flows */

@@ -183,6 +183,7 @@ class Json(Sim):
         runs += [self.document(text, "--series", "10us") for text in (SMALL, LOSSY, MOVES, TRAINS, PAUSES, HOT, SMALL + "llr: true\n")]
         for system in ("infiniband", "uet", "tcp"):
             runs.append(self.document(HEAD + f"system: {system}\ntopology: {{single: {{hosts: 3}}}}\n" + LINKS + "jobs: [{allreduce: ring, size: 64KB}]\n"))
+        runs.append(self.document(HEAD + "topology: {single: {hosts: 2}}\n" + LINKS + "jobs: [{poisson: {sizes: [[50KB, 50%], [100KB, 100%]], load: 90%, until: 1ms}}]\n"))
         self.assertEqual(unexplained("sim", *runs), ([], []))
 
     def test_the_program_explains_every_key_of_experiments(self):
