@@ -165,7 +165,7 @@ bool field_is_port(const struct text_field *field)
     return true;
 }
 
-bool line_words(const char *line, const char *words)
+bool line_words_all(const char *line, const char *words)
 {
     for (;;) {
         while (isspace((unsigned char)*line))
@@ -178,13 +178,6 @@ bool line_words(const char *line, const char *words)
         line += length;
         words += length;
     }
-}
-
-bool line_begins(const char *line, const char *text)
-{
-    while (isspace((unsigned char)*line))
-        line++;
-    return !strncmp(line, text, strlen(text));
 }
 
 bool line_has(const char *line, const char *text)
@@ -398,13 +391,23 @@ void reading_event(struct reading *in, enum evidence_event_kind kind, uint32_t o
                                      });
 }
 
+/* Whether a name can be of this pattern, by what stands before its '#': most are not. */
+static bool may_be_like(const struct text_field *name, const char *pattern)
+{
+    size_t i = 0;
+
+    while (i < name->length && pattern[i] == name->at[i])
+        i++;
+    return pattern[i] == '#' || (!pattern[i] && i == name->length);
+}
+
 bool reading_named(struct reading *in, const struct counter_name *list, uint32_t object, unsigned priority,
                    const struct text_field *name, const struct text_field *value)
 {
     unsigned own;
     uint64_t number;
 
-    while (list->pattern && !field_like(name, list->pattern, &own))
+    while (list->pattern && !(may_be_like(name, list->pattern) && field_like(name, list->pattern, &own)))
         list++;
     if (!list->pattern) return false;
     if (own == EVIDENCE_NO_PRIORITY && evidence_counters[list->counter].scope == EVIDENCE_PRIORITY) own = priority;

@@ -380,9 +380,9 @@ static bool is_rule(const char *line)
 
 static bool is_host_alone(const struct text *text, const char *line)
 {
+    if (!text->rule) return false;
     struct text_field name = {line, strcspn(line, " \t")};
-
-    return text->rule && !line[name.length] && session_is_device(&name) && !session_is_interface(&name);
+    return !line[name.length] && session_is_device(&name) && !session_is_interface(&name);
 }
 
 /* Whether the line was one of those. */
@@ -400,8 +400,8 @@ static bool between(struct text *text, const char *line)
         kind = SESSION_DEVICE;
         said.device = field_of(line);
     }
-    struct text_field word = field_of(line);
-    if (kind == SESSION_TEXT && text->now->quiet && word.length == 10 && field_number(&word, &number) &&
+    struct text_field word = field_of(text->now->quiet ? line : "");
+    if (kind == SESSION_TEXT && word.length == 10 && field_number(&word, &number) &&
         number > 1000000000) { /* date +%s */
         kind = SESSION_TIME;
         said.at_s = (double)number;

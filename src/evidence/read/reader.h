@@ -12,6 +12,8 @@
 #ifndef ROCELAB_EVIDENCE_READ_READER_H
 #define ROCELAB_EVIDENCE_READ_READER_H
 
+#include <string.h>
+
 #include "evidence/evidence.h"
 #include "json/json_in.h"
 
@@ -121,10 +123,26 @@ bool field_bytes(const struct text_field *field, uint64_t *bytes);
 bool field_state(const struct text_field *field, uint64_t *up);
 /* A name that a port of a device can have, and not one of a LAG, a VLAN or a management port. */
 bool field_is_port(const struct text_field *field);
+/* Heads ask this of every line, dozens of them: most differ in the first letter. */
+static inline const char *line_text(const char *line)
+{
+    while (*line == ' ' || (*line >= '\t' && *line <= '\r'))
+        line++;
+    return line;
+}
+bool line_words_all(const char *line, const char *words);
 /* Whether a line's first words are these; blanks do not count. */
-bool line_words(const char *line, const char *words);
+static inline bool line_words(const char *line, const char *words)
+{
+    line = line_text(line);
+    return *line == *words && line_words_all(line, words);
+}
 /* Whether a line begins with, or holds, a text; blanks at its beginning do not count. */
-bool line_begins(const char *line, const char *text);
+static inline bool line_begins(const char *line, const char *text)
+{
+    line = line_text(line);
+    return *line == *text && !strncmp(line, text, strlen(text));
+}
 bool line_has(const char *line, const char *text);
 
 /* What the device runs ("sonic", "nxos", "eos", "nvue", "host": a name of config_format_find(), a string that stays)

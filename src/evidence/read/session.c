@@ -411,16 +411,27 @@ static bool date_word(struct date *date, struct text_field word)
     return date->time && word.length <= 6;
 }
 
+/* By its first letters, and that it has a time of day: this is asked of every line. */
+static bool may_be_date(const char *line)
+{
+    static const char first[] = "MTWFSJAOND*0123456789";
+    size_t length = strnlen(line, 80);
+
+    line = line_text(line);
+    return length < 80 && *line && memchr(first, *line, sizeof first - 1) && strchr(line, ':') &&
+           (!isalpha((unsigned char)*line) || isalpha((unsigned char)line[1]));
+}
+
 bool session_date(const char *line, double *at_s)
 {
-    struct text_field word[8];
     struct date date = {.tm = {.tm_year = 70}};
 
-    if (strnlen(line, 80) == 80) return false;
-    size_t words = field_split(line, word, 8);
-    if (!words || words > 8) return false;
-    for (size_t i = 0; i < words; i++)
-        if (!date_word(&date, word[i])) return false;
+    if (!may_be_date(line)) return false;
+    for (line = line_text(line); *line; line = line_text(line)) {
+        struct text_field word = {line, strcspn(line, " \t")};
+        if (!date_word(&date, word)) return false;
+        line += word.length;
+    }
     if (!date.time || !date.day || !date.month) return false;
     if (date.afternoon && date.tm.tm_hour < 12) date.tm.tm_hour += 12;
     if (date.morning && date.tm.tm_hour == 12) date.tm.tm_hour = 0;
