@@ -1,105 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a host prints of its NICs: ethtool, rdma, files of sysfs.
+ * What a host prints of its NICs: rdma, files of sysfs; and what readers of a host's other tools share.
  *
  * Names are those of the drivers mlx5, bnxt_en and bnxt_re, ice and irdma, rxe (lists in host_names.c).  An RDMA device
  * and its interface are two names of one port once `rdma link` or sysfs has tied them.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "evidence/read/host/host_names.h"
 
 #define NAME 64
 
-/* --- ethtool --- */
+/* --- what readers share --- */
 
-static bool statistics_head(const char *line)
-{
-    return line_begins(line, "NIC statistics:");
-}
-
-static uint32_t hint_port(struct reading *in)
-{
-    struct text_field name = field_of(in->hint);
-
-    return field_is_port(&name) ? reading_port(in, &name) : EVIDENCE_NONE;
-}
-
-/* A Cumulus switch runs the same commands. */
-static void say_system(struct reading *in, const struct text_field *port)
+void host_say_system(struct reading *in, const struct text_field *port)
 {
     bool is_switch = port->length > 3 && !memcmp(port->at, "swp", 3);
 
     reading_system(in, is_switch ? "nvue" : "host", is_switch ? FABRIC_ROLE_SWITCH : FABRIC_ROLE_HOST);
 }
 
-/* "name: value"; false: it is no such line. */
-static bool name_and_value(const char *line, struct text_field *name, struct text_field *value)
+uint32_t host_hinted_port(struct reading *in)
 {
-    const char *colon;
+    struct text_field name = field_of(in->hint);
 
-    while (*line == ' ' || *line == '\t')
-        line++;
-    colon = strstr(line, ": ");
+    if (field_is_port(&name) || in->device == EVIDENCE_NONE) return reading_port(in, &name);
+    evidence_remark(in->evidence, in->source.file, in->source.line,
+                    "which interface this is of is not said: name the file like ethtool_-S_eth0.txt");
+    name = field_of("NIC");
+    return evidence_port(in->evidence, in->device, name.at, name.length);
+}
+
+bool host_label(const char *line, struct text_field *label, struct text_field *value)
+{
+    line += strspn(line, " \t");
+    const char *colon = strchr(line, ':');
+    while (colon && colon[1] && !isspace((unsigned char)colon[1])) /* "dev:ice" is one word */
+        colon = strchr(colon + 1, ':');
     if (!colon) return false;
-    *name = (struct text_field){line, (size_t)(colon - line)};
-    while (name->length && name->at[name->length - 1] == ' ')
-        name->length--;
-    return field_split(colon + 2, value, 1) > 0;
-}
-
-static bool statistics_line(struct reading *in, const char *line)
-{
-    struct text_field name, value;
-    uint32_t *port = (uint32_t *)in->state;
-
-    if (statistics_head(line)) {
-        name = field_of(in->hint);
-        say_system(in, &name);
-        *port = hint_port(in);
-        if (*port == EVIDENCE_NONE)
-            evidence_remark(in->evidence, in->source.file, in->source.line,
-                            "which interface this is of is not said: name the file like ethtool_-S_eth0.txt");
-        return true;
-    }
-    if (*port == EVIDENCE_NONE || !name_and_value(line, &name, &value)) return false;
-    if (name.length && name.at[0] == '[') return false; /* of one ring */
-    reading_named(in, host_interface_names, *port, EVIDENCE_NO_PRIORITY, &name, &value);
+    *label = (struct text_field){line, (size_t)(colon - line)};
+    while (label->length && isspace((unsigned char)label->at[label->length - 1]))
+        label->length--;
+    colon += 1 + strspn(colon + 1, " \t");
+    *value = field_of(colon);
+    while (value->length && isspace((unsigned char)value->at[value->length - 1]))
+        value->length--;
     return true;
 }
-const struct text_reader reader_ethtool_statistics = {"ethtool-s", "hosts: ethtool -S DEV", statistics_head,
-                                                      statistics_line, NULL};
 
-static bool settings_head(const char *line)
+bool host_begins(const struct text_field *field, const char *text)
 {
-    return line_begins(line, "Settings for ");
+    size_t length = strlen(text);
+
+    return field->length >= length && !strncasecmp(field->at, text, length);
 }
 
-static bool settings_line(struct reading *in, const char *line)
+void host_pfc(struct reading *in, uint32_t port, unsigned bits)
 {
-    struct text_field word[4], name, value;
-    uint32_t *port = (uint32_t *)in->state;
-    uint64_t number;
-
-    if (settings_head(line)) {
-        *port = EVIDENCE_NONE;
-        if (field_split(line, word, 4) == 3 && word[2].length > 1 && word[2].at[word[2].length - 1] == ':') {
-            word[2].length--;
-            say_system(in, &word[2]);
-            if (field_is_port(&word[2])) *port = reading_port(in, &word[2]);
-        }
-        return true;
-    }
-    if (*port == EVIDENCE_NONE || !name_and_value(line, &name, &value)) return false;
-    if (field_is(&name, "Speed") && field_rate(&value, &number))
-        evidence_set(in->evidence, *port, EVIDENCE_NO_PRIORITY, EVIDENCE_RATE, number, &in->source);
-    else if (field_is(&name, "Link detected") && field_state(&value, &number))
-        evidence_set(in->evidence, *port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP, number, &in->source);
-    return true;
+    if (port == EVIDENCE_NONE) return;
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        evidence_set(in->evidence, port, p, EVIDENCE_PFC_ON, bits >> p & 1, &in->source);
+    if (!bits) reading_event(in, EVIDENCE_EVENT_PFC_OFF, port, EVIDENCE_NO_PRIORITY, NULL, NULL, NULL);
 }
-const struct text_reader reader_ethtool_settings = {"ethtool", "hosts: ethtool DEV", settings_head, settings_line,
-                                                    NULL};
+
+void host_port_state(struct reading *in, uint32_t port, bool up, const char *detail)
+{
+    struct text_field text = field_of(detail);
+
+    evidence_offer(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP, up, &in->source);
+    if (!up) reading_event(in, EVIDENCE_EVENT_PORT_DOWN, port, EVIDENCE_NO_PRIORITY, NULL, NULL, detail ? &text : NULL);
+}
+
+bool host_has_name(const struct counter_name *list, const struct text_field *name)
+{
+    unsigned number;
+
+    while (list->pattern && !field_like(name, list->pattern, &number))
+        list++;
+    return list->pattern != NULL;
+}
 
 /* --- rdma --- */
 
@@ -112,12 +94,20 @@ void host_tie(struct reading *in, uint32_t rdma, const struct text_field *netdev
     evidence_alias(in->evidence, port, name, strlen(name));
 }
 
-/* "mlx5_0/1": port 1 has the device's name alone, as nearly every device has one port. */
-static uint32_t rdma_port(struct reading *in, struct text_field name)
+uint32_t host_rdma_port(struct reading *in, struct text_field name)
 {
     if (name.length && name.at[name.length - 1] == ':') name.length--;
     if (name.length > 2 && !memcmp(name.at + name.length - 2, "/1", 2)) name.length -= 2;
     return field_is_port(&name) ? reading_port(in, &name) : EVIDENCE_NONE;
+}
+
+uint32_t host_rdma_numbered(struct reading *in, const struct text_field *device, uint64_t number)
+{
+    char name[NAME + 16];
+
+    if (!device->length || device->length >= NAME || !number || number > 255) return EVIDENCE_NONE;
+    int length = snprintf(name, sizeof name, "%.*s/%u", (int)device->length, device->at, (unsigned)number);
+    return host_rdma_port(in, (struct text_field){name, (size_t)length});
 }
 
 /* The word that names the link: "link mlx5_0/1 ..." or, of older releases, "0/1: mlx5_0/1: ..."; 0: neither. */
@@ -146,7 +136,7 @@ static bool rdma_link_line(struct reading *in, const char *line)
     uint64_t up;
 
     if (!name) return false;
-    uint32_t port = rdma_port(in, word[name]);
+    uint32_t port = host_rdma_port(in, word[name]);
     if (port == EVIDENCE_NONE) return false;
     reading_system(in, "host", FABRIC_ROLE_HOST);
     for (size_t i = name + 1; i + 1 < words && i + 1 < READER_FIELDS; i++) {
@@ -194,7 +184,7 @@ static bool rdma_statistic_line(struct reading *in, const char *line)
 
     if (rdma_statistic_head(line)) {
         size_t words = field_split(line, word, 3);
-        *port = rdma_port(in, word[rdma_name(word, words < 3 ? words : 3)]);
+        *port = host_rdma_port(in, word[rdma_name(word, words < 3 ? words : 3)]);
         reading_system(in, "host", FABRIC_ROLE_HOST);
         rdma_pairs(in, *port, word[1].at + word[1].length);
         return true;
@@ -243,7 +233,7 @@ static uint32_t sysfs_port(struct reading *in, const char *line, const char *por
     if (length <= 0 || (size_t)length >= sizeof name || number.length > 3) return EVIDENCE_NONE;
     if (!field_is(&number, "1"))
         snprintf(name + length, sizeof name - (size_t)length, "/%.*s", (int)number.length, number.at);
-    return rdma_port(in, field_of(name));
+    return host_rdma_port(in, field_of(name));
 }
 
 static bool sysfs_line(struct reading *in, const char *line)
