@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnose/nics_int.h"
+#include "diagnose/hosts/hosts_int.h"
 
 #define OFTEN_S 3600.0 /* between two times that a link went down, the mean: it is not maintenance */
 #define LISTED 3u      /* events of a kind that are told in a sentence */
@@ -217,4 +217,5 @@ void rule_D32(struct diagnose *diagnose)
 void rule_D33(struct diagnose *diagnose)
 {
     rule_said(diagnose, DIAGNOSE_D33);
+    hosts_look(diagnose); /* after the rules that it has parts of */
 }
