@@ -28,8 +28,10 @@ uint32_t host_hinted_port(struct reading *in)
     struct text_field name = field_of(in->hint);
 
     if (field_is_port(&name) || in->device == EVIDENCE_NONE) return reading_port(in, &name);
-    evidence_remark(in->evidence, in->source.file, in->source.line,
-                    "which interface this is of is not said: name the file like ethtool_-S_eth0.txt");
+    if (!in->said)
+        evidence_remark(in->evidence, in->source.file, in->source.line,
+                        "which interface this is of is not said: name the file like ethtool_-S_eth0.txt");
+    in->said = true;
     name = field_of("NIC");
     return evidence_port(in->evidence, in->device, name.at, name.length);
 }
