@@ -2,11 +2,13 @@
 /* Runs the rules, and what findings are made of. */
 #include "diagnose/diagnose.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "diagnose/answer/standing.h"
 #include "diagnose/nics_int.h"
 
 #define MEMORY (512u << 20)
@@ -297,15 +299,50 @@ enum diagnose_severity diagnose_worst(const struct diagnose *diagnose)
     return worst;
 }
 
-/* Of one look no rate is known: what a counter says may be years old, and is no finding by itself. */
+/* Whether a row of what may be old is a share of packets that no burst of years ago leaves. */
+static bool is_large(const struct diagnose *diagnose, const struct diagnose_evidence *row)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (unsigned c = 0; !row->event && c < EVIDENCE_COUNTERS; c++) {
+        if (row->counter != evidence_counters[c].name) continue;
+        const struct evidence_value *value =
+            evidence_find(evidence, row->object, row->priority, (enum evidence_counter)c);
+        bool line = standing_info[c].family == STANDING_LINE;
+        double share = value && value->looks < 2 ? standing_share(diagnose, value, value->last, false) : 0;
+        if (share > 0 && (double)value->last < diagnose->limits.old_least) return false;
+        if (isnan(share)) return c == EVIDENCE_CRC_ERRORS && (double)value->last >= diagnose->limits.old_errors_least;
+        return share >= (line ? diagnose->limits.old_errors : diagnose->limits.old_loss);
+    }
+    return false;
+}
+
+/* Stays, and says what it is: weak, and of all the time since the counters were cleared. */
+static bool stays(struct diagnose *diagnose, struct diagnose_finding *finding)
+{
+    char text[TEXT + 64];
+    bool large = false;
+
+    if (finding->now || !finding->old) return true;
+    for (uint32_t e = 0; e < finding->evidences; e++)
+        large |= is_large(diagnose, &finding->evidence[e]);
+    if (!large) return false;
+    snprintf(text, sizeof text, "%s; all that since the counters were cleared", finding->what);
+    const char *kept = diagnose_keep(diagnose, text);
+    if (kept) finding->what = kept;
+    finding->confidence = DIAGNOSE_WEAK;
+    if (finding->severity > DIAGNOSE_WARNING) finding->severity = DIAGNOSE_WARNING;
+    return true;
+}
+
+/* Of one look no rate is known: what a counter says may be years old, and is a finding only where it is a large share
+ * of all that was ever sent. */
 static void leave_out_old(struct diagnose *diagnose)
 {
     uint32_t kept = 0;
 
-    for (uint32_t i = 0; i < diagnose->findings; i++) {
-        const struct diagnose_finding *finding = &diagnose->finding[i];
-        if (finding->now || !finding->old) diagnose->finding[kept++] = *finding;
-    }
+    for (uint32_t i = 0; i < diagnose->findings; i++)
+        if (stays(diagnose, &diagnose->finding[i])) diagnose->finding[kept++] = diagnose->finding[i];
     if (kept < diagnose->findings || (diagnose->evidence->looks < 2 && !diagnose->evidence->exact))
         missing_add(diagnose,
                     "a second look, ten seconds later: one look gives no rates, and its counters may be years old");

@@ -98,11 +98,11 @@ class Answer(Case):
         self.assertIn("since the counters were cleared", document["because"])
 
     def test_one_look_and_something_stands_out(self):
-        document, text = self.answer({"packets": 10**6, "crc": 90, "drops": 3000, "downs": 9}, status=NOT_ENOUGH)
+        document, text = self.answer({"packets": 10**7, "crc": 90, "drops": 30000, "downs": 9}, status=NOT_ENOUGH)
         self.assertEqual([], document["findings"])
         self.assertEqual(["crc_errors", "link_down_events", "rx_discards"], [one["counter"] for one in document["standing"]])
-        self.assertAlmostEqual(90 / (10**6 + 90), document["standing"][0]["share"])
-        self.assertRegex(text, r"stands out: leaf1:swp1 crc_errors 90 frames since it was cleared, 0.009% of the packets: .* \S+ethtool_-S_swp1.txt:5")
+        self.assertAlmostEqual(90 / (10**7 + 90), document["standing"][0]["share"])
+        self.assertRegex(text, r"stands out: leaf1:swp1 crc_errors 90 frames since it was cleared, 0.0009% of the packets: .* \S+ethtool_-S_swp1.txt:5")
 
     def test_a_share_that_is_small_stands_last(self):
         document, _ = self.answer({"packets": 10**12, "crc": 3, "drops": 10**8}, status=NOT_ENOUGH)

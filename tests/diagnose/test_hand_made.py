@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts as operators paste them into a mail: one look, one or two devices, no fabric file."""
 import json
+import shutil
 import unittest
 
 from support import Case, rocelab
@@ -91,10 +92,21 @@ class HandMade(Case):
 
     def test_counters_of_one_look_may_be_years_old(self):
         """Errors, flaps, drops by MTU: nobody knows when.  What is so now is found all the same."""
-        old = "NIC statistics:\n     rx_crc_errors_phy: 90\n     link_down_events_phy: 70\n     rx_oversize_pkts_phy: 60\n     rx_packets_phy: 1000\n"
+        old = "NIC statistics:\n     rx_crc_errors_phy: 90\n     link_down_events_phy: 70\n     rx_oversize_pkts_phy: 60\n     rx_packets_phy: 1000000000\n"
         self.assertEqual([], self.diagnose(("h0", "ethtool_-S_eth0.txt", old)))
         answer = json.loads(rocelab("diagnose", "--json", self.folder / "dumps").stdout)
         self.assertIn("one look gives no rates", " ".join(answer["missing"]))
+
+    def test_a_large_share_of_all_that_was_ever_received(self):
+        """It is no burst of years ago: found, weak, never critical, and called what it is."""
+        for name, text, limit in (("crc", "rx_crc_errors_phy: {}", 10**4), ("mtu", "rx_oversize_pkts_phy: {}", 5 * 10**5)):
+            for count, rules in ((limit - limit // 10, []), (limit + limit // 10, ["D13" if name == "crc" else "D16"])):
+                shutil.rmtree(self.folder / "dumps", ignore_errors=True)
+                found = self.diagnose(("h0", "ethtool_-S_eth0.txt", f"NIC statistics:\n     {text.format(count)}\n     rx_packets_phy: {10**9 - count}\n"))
+                self.assertEqual(rules, [one["rule"] for one in found], (name, count))
+                for one in found:
+                    self.assertEqual(("weak", "warning"), (one["confidence"], one["severity"]))
+                    self.assertIn("all that since the counters were cleared", one["what"])
 
     def test_a_link_of_eos_that_goes_up_and_down(self):
         self.assertEqual([], self.diagnose(("leaf1", "interfaces.txt", EOS_INTERFACES)))

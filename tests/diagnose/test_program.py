@@ -207,9 +207,12 @@ class Program(Case):
         return self.folder / folder
 
     def test_a_device_that_was_looked_at_once(self):
-        """What it counted since boot blames nobody, though others were looked at twice, and is said to be missing."""
+        """What it counted since boot is weak, though others were looked at twice, and a second look is said to be missing."""
         answer = json.loads(rocelab("diagnose", "--json", self.looks("once", (5000, 6000), (90000, None))).stdout)
-        self.assertEqual({finding["culprit"]: finding["confidence"] for finding in answer["findings"]}, {"leaf0:swp1": "strong"})
+        self.assertEqual({finding["culprit"]: finding["confidence"] for finding in answer["findings"]}, {"leaf0:swp1": "strong", "leaf1:swp1": "weak"})
+        self.assertEqual([False, True], ["all that since the counters were cleared" in finding["what"] for finding in answer["findings"]])
+        answer = json.loads(rocelab("diagnose", "--json", self.looks("few", (5000, 90), (6000, None))).stdout)
+        self.assertEqual(["leaf0:swp1"], [finding["culprit"] for finding in answer["findings"]])
         self.assertIn("one look gives no rates", " ".join(answer["missing"]))
 
     def test_who_paused_was_not_read(self):

@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "diagnose/answer/standing_int.h"
+#include "diagnose/answer/standing.h"
 #include "diagnose/nics_int.h"
 #include "diagnose/ranks_int.h"
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnose/answer/standing_int.h"
+#include "diagnose/answer/standing.h"
 #include "diagnose/nics_int.h"
 
 #define ASKS_MOST 5

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "diagnose/answer/standing_int.h"
+#include "diagnose/answer/standing.h"
 #include "diagnose/nics_int.h"
 
 #define SHARE_MUCH 1e-6 /* of packets: a count of less is a small one, whatever it is */
@@ -31,7 +31,7 @@ bool standing_counts(const struct diagnose_standing *standing)
 }
 
 /* Packets of the same priority, else of the port; what was lost is not among them. */
-static double share_of(const struct diagnose *diagnose, const struct evidence_value *value, uint64_t count, bool grew)
+double standing_share(const struct diagnose *diagnose, const struct evidence_value *value, uint64_t count, bool grew)
 {
     const struct standing_info *info = &standing_info[value->counter];
 
@@ -75,7 +75,7 @@ static bool stands_out(const struct diagnose *diagnose, const struct evidence_va
         .value = value,
         .count = count,
         .grew = grew || !counts,
-        .share = share_of(diagnose, value, count, grew),
+        .share = standing_share(diagnose, value, count, grew),
         .means = info->means,
     };
     return true;

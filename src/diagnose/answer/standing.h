@@ -2,8 +2,8 @@
 /*
  * What standing.def says of a counter.  Private to src/diagnose.
  */
-#ifndef ROCELAB_DIAGNOSE_STANDING_INT_H
-#define ROCELAB_DIAGNOSE_STANDING_INT_H
+#ifndef ROCELAB_DIAGNOSE_ANSWER_STANDING_H
+#define ROCELAB_DIAGNOSE_ANSWER_STANDING_H
 
 #include "diagnose/rule_int.h"
 
@@ -17,6 +17,8 @@ struct standing_info {
     const char *means;
 };
 extern const struct standing_info standing_info[EVIDENCE_COUNTERS];
+/* Of the packets of its priority, else of its port; NaN: their number is not known, or it is no share of them. */
+double standing_share(const struct diagnose *diagnose, const struct evidence_value *value, uint64_t count, bool grew);
 /* Whether it keeps the answer from being "clear": it was said, it grew, or nobody knows whether it still does. */
 bool standing_counts(const struct diagnose_standing *standing);
 /* What a log's lines were counted for: its events say it in words. */
