@@ -150,5 +150,95 @@ class Ranks(unittest.TestCase):
             "DistStoreError: Timed out after 901 seconds waiting for clients. 3/4 clients joined.")])
 
 
+RAS = """NCCL version 2.27.3 compiled with CUDA 12.9
+CUDA runtime version 12090, driver version 12040
+
+Job summary
+===========
+
+Communicators... (0.00s)
+=============
+
+Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors
+    #  in group  per comm  per node  per comm  in group
+    0         1         2         8        16        16   RUNNING  MISMATCH
+
+Errors
+======
+
+"""
+
+
+class Ras(unittest.TestCase):
+    def seen(self, text):
+        with tempfile.TemporaryDirectory() as root:
+            path = pathlib.Path(root) / "0/login/ras.txt"
+            path.parent.mkdir(parents=True)
+            path.write_text(text)
+            return Evidence(root)
+
+    def test_missing(self):
+        """A process and its rank are one event; a number that is no rank is told, and made nothing of."""
+        seen = self.seen(RAS + "INCOMPLETE\n  Missing communicator data from 1 job process\n  Process 812 on node 10.9.0.4 managing GPU 3\n\n"
+                         "#0-0 (b3398875b8b2a063) INCOMPLETE\n  Missing communicator data from 2 ranks\n"
+                         "  Rank 3 -- GPU 3 managed by process 812 on node 10.9.0.4\n  Rank 1057455228 -- GPU 0 managed by process 9 on node 10.9.0.4\n")
+        self.assertEqual([["10.9.0.4", "rank_missing", "process 812 does not answer"]], [e[:2] + e[5:6] for e in seen.event])
+        self.assertTrue(any("no rank 1057455228" in r[1] for r in seen.remark), seen.remark)
+        self.assertEqual([], seen.unknown)
+        self.assertEqual("10.9.0.4", seen.host["comm b3398875b8b2a063/rank 3"])
+        seen = self.seen(RAS + "DEAD\n  1 job process is considered dead (unreachable via the RAS network)\n  Process 812 on node gpu4 managing GPU 3\n")
+        self.assertEqual([["gpu4", "rank_missing", "process 812, considered dead"]], [e[:2] + e[5:6] for e in seen.event])
+
+    def test_ahead_and_states(self):
+        text = (RAS + "#0-0 (fa93) MISMATCH\n  Communicator ranks have different AllGather operation counts\n  14 ranks have launched up to operation 640\n"
+                "  2 ranks have launched up to operation 641\n  Rank 12 -- GPU 4 managed by process 32 on node gpu1\n  Rank 13 -- GPU 5 managed by process 33 on node gpu1\n")
+        seen = self.seen(text)
+        self.assertEqual([["comm fa93", "rank_behind", "2 ranks (12, 13) began AllGather 641, and 14 others 640"]], [e[:2] + e[5:6] for e in seen.event])
+        self.assertEqual((640, 641), (seen.get("comm fa93/rank 0", "rank_last_operation"), seen.get("comm fa93/rank 12", "rank_last_operation")))
+        seen = self.seen(RAS + "#0-0 (fa93) MISMATCH\n  Communicator ranks have different status\n  15 ranks have status RUNNING\n"
+                         "  Rank 5 has status ABORT -- GPU 5 managed by process 32 on node gpu1\n")
+        self.assertEqual([["comm fa93/rank 5", "ranks_differ", "status ABORT"]], [e[:2] + e[5:6] for e in seen.event])
+
+    def test_json(self):
+        rank = '{{"rank": {}, "host": "gpu{}", "pid": 4, "status": {{"abort_flag": false}}, "collective_counts": {{"Broadcast": 1, "AllReduce": {}}}}}'
+        seen = self.seen('{"nccl_version": "2.29.2", "communicators_count": 1, "communicators": [{"hash": "0xfa93", "size": 3, "ranks": ['
+                         + rank.format(0, 0, 63) + "," + rank.format(1, 1, 62) + '], "missing_ranks": [{"rank": 2, "host": "gpu2", "pid": 9, '
+                         '"status": {"unresponsive": true, "considered_dead": true}}]}], "ras": {"timeouts_count": 0}}')
+        self.assertEqual((64, 63, 3), (seen.get("comm fa93/rank 0", "rank_last_operation"), seen.get("comm fa93/rank 1", "rank_last_operation"), seen.get("comm fa93", "ranks")))
+        self.assertEqual([["comm fa93/rank 2", "rank_missing", "considered dead"]], [e[:2] + e[5:6] for e in seen.event])
+
+
+class Perftest(unittest.TestCase):
+    TEXT = """                    RDMA_Write BW Test
+ Dual-port       : OFF          Device         : mlx5_3
+ Link type       : Ethernet
+ GID index       : 0
+ local address: LID 0000 QPN 0x003b PSN 0xab3a5e RKey 0x015b1a VAddr 0x007f72e9620000
+ GID: {}:00:00:00:00:00:00:02:00:00:255:254:00:00:09
+ remote address: LID 0000 QPN 0x003c PSN 0x65b096 RKey 0x014d0c VAddr 0x007fcb322d5000
+ GID: {}:00:00:00:00:00:00:02:00:00:255:254:00:00:07
+"""
+
+    def seen(self, text):
+        with tempfile.TemporaryDirectory() as root:
+            path = pathlib.Path(root) / "0/h1/ib_write_bw.txt"
+            path.parent.mkdir(parents=True)
+            path.write_text(text)
+            return Evidence(root)
+
+    def test_without_a_result(self):
+        """Its GIDs may be why; with a result they are not."""
+        text = self.TEXT.format("254:128", "254:128")
+        seen = self.seen(text + "Failed to modify QP 59 to RTR\n Unable to Connect the HCA's through the link\n")
+        self.assertEqual([["h1", "unreachable", "queue pair to RTR"], ["h1:mlx5_3", "gid_wrong", "GID index 0, link-local"]], [e[:2] + e[5:6] for e in seen.event])
+        self.assertEqual([], seen.unknown)
+        self.assertTrue(any("without a result" in r[1] for r in seen.remark))
+        seen = self.seen(text + " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      5000     0.00               96.31              0.18\n")
+        self.assertEqual([], seen.event)
+        self.assertFalse(any("without a result" in r[1] for r in seen.remark))
+        self.assertEqual("GID index 0, empty", self.seen(self.TEXT.format("00:00", "00:00").replace("02:00:00:255:254:00:00:0", "00:00:00:00:00:00:00:0").replace(":09\n", ":00\n").replace(
+            ":07\n", ":00\n")).event[0][5])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -220,8 +220,8 @@ void rule_D36(struct diagnose *diagnose)
             stuck_apart(diagnose, job);
     }
     said_of_ranks(diagnose, EVIDENCE_EVENT_RANK_MISSING,
-                  "a process of the job is gone or does not answer, which is "
-                  "its host's matter and not the network's");
+                  "a process of the job is gone or does not answer: look at its "
+                  "host first, nothing here is of RDMA's network");
     said_of_ranks(diagnose, EVIDENCE_EVENT_RANKS_DIFFER, "ranks do not run the same operations");
     said_of_ranks(diagnose, EVIDENCE_EVENT_RANK_BEHIND,
                   "ranks have not begun the same operations: those behind are late, or were seen between two");

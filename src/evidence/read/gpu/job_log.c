@@ -207,6 +207,18 @@ static bool used_gid(const struct job_line *of)
     return true;
 }
 
+/* verbs' examples: "local address:  LID 0x0000, QPN 0x000b65, PSN 0x2f5, GID fe80::9". */
+static bool own_address(const struct job_line *of)
+{
+    struct text_field gid = word_behind(of->line, "GID ");
+    struct job_line own = *of;
+
+    if (!is_link_local(&gid)) return strstr(of->line, "GID") != NULL;
+    own.from = gid;
+    job_line_event(&own, EVIDENCE_EVENT_GID_WRONG, "link-local");
+    return true;
+}
+
 /* --- before the first packet --- */
 
 static const struct {
@@ -466,6 +478,8 @@ static bool act_on(struct job_line *of, enum phrase_what what)
         return cm_event(of);
     case PHRASE_PORT:
         return port_state(of);
+    case PHRASE_ADDRESS:
+        return own_address(of);
     default:
         return act_on_others(of, what);
     }

@@ -40,6 +40,7 @@ enum phrase_what {
     PHRASE_EXIT,      /* how a process ended */
     PHRASE_QP,        /* UCX: the second line of an error */
     PHRASE_PORT,      /* a port's state, of perftest */
+    PHRASE_ADDRESS,   /* a program's own end, with its GID */
 };
 
 /* The first phrase of a line, and where it is. */
