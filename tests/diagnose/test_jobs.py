@@ -68,6 +68,13 @@ class Jobs(unittest.TestCase):
         one = self.cause(gid + RETRY.format("ws7", "10.9.0.2", "fe80::1", "fe80::2", "mlx5_4"), "D34")
         self.assertIn("GID index 0, link-local", one["what"])
 
+    def test_addresses_that_changed(self):
+        change = "ws7:301:9 [0] transport/net_ib.cc:73 NCCL WARN NET/IB : Got async event : GID table change\n"
+        retry = RETRY.format("ws7", "10.9.0.2", "172.20.8.3", "172.20.8.9", "mlx5_4")
+        self.assertIn("changed while the job ran", self.cause(change + retry, "D34")["what"])
+        self.cause(retry + change, "D14")
+        self.assertEqual(([], "not-enough"), tuple(diagnose(change)[key] for key in ("findings", "answer")))
+
     def test_the_program(self):
         for text in (ACCESS.format("ws4"), ACCESS.format("ws4") + RETRY.format("ws5", "10.9.0.1", "172.20.8.4", "172.20.8.3", "mlx5_4"),
                      "ws4:61:90 [0] NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n", "RNR retry counter exceeded\n",

@@ -39,7 +39,7 @@ class Nccl(unittest.TestCase):
                  "ws4:mlx5_4", "172.20.8.3", "172.20.8.9", "peer 10.9.0.2"),
                 (f"x\n[2026-01-02 03:04:05] ws4:61:90 [0] a/b.cc:1 (init) NCCL WARN NET/IB: Got completion from peer 10.9.0.2<4100> with "
                  f"status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129 {PEERS} hca mlx5_4", "ws4:mlx5_4", "172.20.8.3", "172.20.8.9", "peer 10.9.0.2"),
-                ("NET/IBP:Got completion from peer 10.9.0.2<4100> with status=12 opcode=7 len=7 vendor err 129 (Send)", "-", "-", "10.9.0.2", "-"),
+                ("NET/IBP:Got completion from peer 10.9.0.2<4100> with status=12 opcode=7 len=7 vendor err 129 (Send)", "job.log", "-", "10.9.0.2", "-"),
                 ("ws4:61:90 [0] ib_plugin.c:1 NCCL WARN NET/IB : Got completion from peer 10.9.0.2<4100> with status=12 opcode=0 len=0 vendor err 129 (Recv) "
                  "localGid fd00:7:5000::2 remoteGidsfd00:7:5000::9", "ws4", "fd00:7:5000::2", "fd00:7:5000::9", "peer 10.9.0.2")):
             self.assertEqual([("retry_exhausted", of, begin, to, detail, 1)], events(line), line)
@@ -120,6 +120,16 @@ class Others(unittest.TestCase):
         for line in ("  exitcode  : 1 (pid: 812)", "exited on signal 15 (Terminated)", "connect to the store", "a log of something else"):
             self.assertEqual([], events(line), line)
 
+    def test_older_names(self):
+        """UCX before 1.11 says no "error"; other programs print the number alone."""
+        for line, kind, of in (("x\n[ws7:301:0:301] ib_mlx5_log.c:143  Remote access on mlx5_2:1/IB (synd 0x13 vend 0x88 hw_synd 0/0)", "access_refused", "ws7:mlx5_2"),
+                               ("x\n[ws7:301:0:301] ib_mlx5_log.c:139  Remote QP on mlx5_2:1/IB (synd 0x14 vend 0x89 hw_synd 0/0)", "request_refused", "ws7:mlx5_2"),
+                               ("x\n[ws7:301 :0:301] ib_mlx5_log.c:115  FATAL: Error on mlx5_3:1 QP 0xe6 wqe[78]: Transport retry count exceeded (synd 0x15 vend 0x81)", "retry_exhausted", "ws7:mlx5_3"),
+                               ("rdma_io.cc:811] Check failed: wc->status == IBV_WC_SUCCESS RC send CQ state error: 12, 0", "retry_exhausted", "job.log"),
+                               ("x\n[ws7:301:a]   ib_device.c:475  UCX  WARN  IB Async event on mlx5_0: GID table change on port 1", "gid_changed", "ws7:mlx5_0"),
+                               ("ws4:61:90 [0] NCCL WARN NET/IB : mlx5_3:1 GID table changed", "gid_changed", "ws4:mlx5_3")):
+            self.assertEqual([(kind, of)], [e[:2] for e in events(line)], line)
+
     def test_completion_of_mlx5(self):
         """The library prints the completion: of its 14th word the last byte is the syndrome."""
         zero = "00000000 00000000 00000000 00000000\n"
@@ -142,6 +152,16 @@ class Ranks(unittest.TestCase):
             seen = Evidence(path)
             self.assertEqual((91, 91, 75), tuple(seen.get(r, "rank_stuck_operation") for r in ("process group/rank 4", "tp/rank 4", "process group/rank 1")))
             self.assertIn(["process group/rank 4", "ALLREDUCE"], [[e[0], e[5]] for e in seen.event if e[1] == "collective_timeout"])
+
+    def test_analyzer_and_debug_mode(self):
+        self.assertEqual([("ranks_differ", "rank 22: SIZE_OR_SYNTAX_MISMATCH")], [(e[0], e[4]) for e in events(
+            "error msg: Culprit rank 22; Error type: SIZE_OR_SYNTAX_MISMATCH, Expected input sizes: '[[1]]' does not match found input sizes: '[[2]]'")])
+        self.assertEqual([], events("error msg: Culprit rank 22; Error type: COLLECTIVE_STATE_MISMATCH, Expected state: completed"))
+        self.assertEqual(["ranks_differ"], [e[0] for e in events("RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint(OpType=ALLREDUCE)")])
+        self.assertEqual([("rank_missing", "ranks {2, 5}")], [(e[0], e[4]) for e in events("missing ranks: {2, 5}")])
+        self.assertEqual([("rank_missing", "ranks 1, 3 ")], [(e[0], e[4]) for e in events("RuntimeError: [Rank 0]: Ranks 1, 3 failed to pass monitoredBarrier in 10000 ms")])
+        self.assertEqual([("collective_timeout", "default_pg/rank 34")], [e[:2] for e in events(
+            "x\n[rank5]:[E9 ProcessGroupNCCL.cpp:1746] [PG ID 0 PG GUID 0(default_pg) Rank 5] Received a dump signal due to a collective timeout from  rank 34 and we will try")])
 
     def test_store(self):
         self.assertEqual([("unreachable", "10.9.0.1")], [(e[0], e[3]) for e in events(

@@ -141,6 +141,25 @@ static void gid_is_wrong(struct diagnose *diagnose, const struct evidence_event 
     ask_for_addresses(diagnose);
 }
 
+/* Addresses that changed while the job ran, before requests got no answer. */
+static bool gids_changed(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    const struct evidence_event *changed = event_first(evidence, EVIDENCE_EVENT_GID_CHANGED);
+    const struct evidence_event *retry = event_first(evidence, EVIDENCE_EVENT_RETRY_EXHAUSTED);
+
+    if (!changed || !retry || !event_before(changed, retry)) return false;
+    struct diagnose_finding *finding = finding_new(
+        diagnose, DIAGNOSE_D34, changed->object, EVIDENCE_NO_PRIORITY,
+        "the table of GIDs at %s changed while the job ran, and then requests got no answer: an address was "
+        "taken away or given anew (DHCP, a container's network, an interface that went down)",
+        changed->object == EVIDENCE_NONE ? "this host" : name_of(diagnose, changed->object));
+    finding_event(diagnose, finding, changed);
+    finding_weak_unless(finding, false);
+    ask_for_addresses(diagnose);
+    return true;
+}
+
 void rule_D34(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -148,6 +167,7 @@ void rule_D34(struct diagnose *diagnose)
     char near[PAIR_END], far[PAIR_END], common[240], reasons[400];
     struct pairs pairs;
 
+    if (gids_changed(diagnose)) return;
     if (gid) {
         gid_is_wrong(diagnose, gid);
         return;

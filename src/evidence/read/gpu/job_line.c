@@ -170,6 +170,18 @@ void job_line_init(struct job_line *of, struct reading *in, const char *line, co
     of->port = adapter_of(of);
 }
 
+/* Where nobody says whose a text is, it is a job by the file's name. */
+static uint32_t whose(const struct job_line *of)
+{
+    const struct reading *in = of->in;
+    uint32_t object = job_line_object(of);
+
+    if (object != EVIDENCE_NONE || in->device != EVIDENCE_NONE) return object;
+    const char *path = in->source.file < in->evidence->files ? in->evidence->file[in->source.file] : "";
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return *name ? evidence_job(in->evidence, name, strlen(name)) : EVIDENCE_NONE;
+}
+
 void job_line_event(const struct job_line *of, enum evidence_event_kind kind, const char *detail)
 {
     const struct text_field text = field_of(detail);
@@ -183,7 +195,7 @@ void job_line_event(const struct job_line *of, enum evidence_event_kind kind, co
         memcpy(both + 5, of->peer.at, room);
         more.length = 5 + room;
     }
-    reading_event(of->in, kind, job_line_object(of), EVIDENCE_NO_PRIORITY, of->from.length ? &of->from : NULL, to,
+    reading_event(of->in, kind, whose(of), EVIDENCE_NO_PRIORITY, of->from.length ? &of->from : NULL, to,
                   detail        ? &text
                   : more.length ? &more
                                 : NULL);

@@ -239,6 +239,7 @@ static const struct {
               {"No such file or directory", 2},
               {"Input/output error", 5},
               {"Device or resource busy", 16},
+              {"Software caused connection abort", 103},
               {"timed out", 110}};
 
 /* The name of the error that a line has, in words or as its number; NULL. */
@@ -341,6 +342,7 @@ static bool async_event(const struct job_line *of)
                  {"invalid request local work queue error", EVIDENCE_EVENT_REQUEST_REFUSED},
                  {"local work queue catastrophic error", EVIDENCE_EVENT_REQUEST_REFUSED},
                  {"WQ fatal error", EVIDENCE_EVENT_REQUEST_REFUSED},
+                 {"GID table change", EVIDENCE_EVENT_GID_CHANGED},
                  {"CQ error", EVIDENCE_EVENT_PROGRAM_FAILED}};
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -422,6 +424,8 @@ static bool act_on_others(struct job_line *of, enum phrase_what what)
         return simple(of, EVIDENCE_EVENT_DISCONNECTED, NULL);
     case PHRASE_MIXED:
         return simple(of, EVIDENCE_EVENT_UNREACHABLE, "InfiniBand and Ethernet adapters are mixed");
+    case PHRASE_GID_CHANGED:
+        return simple(of, EVIDENCE_EVENT_GID_CHANGED, NULL);
     case PHRASE_GID_TYPES:
         return simple(of, EVIDENCE_EVENT_GID_WRONG, "GIDs of two kinds");
     case PHRASE_SILENT:
@@ -436,6 +440,12 @@ static bool act_on_others(struct job_line *of, enum phrase_what what)
         return ranks_store(of);
     case PHRASE_EXIT:
         return ranks_exit(of);
+    case PHRASE_DUMP:
+        return ranks_dump(of);
+    case PHRASE_DIFFER:
+        return ranks_differ(of);
+    case PHRASE_ABSENT:
+        return ranks_absent(of);
     case PHRASE_PROGRAM:
         return program(of);
     default:

@@ -132,3 +132,59 @@ bool ranks_exit(const struct job_line *of)
     if (end) job_line_event(of, memory ? EVIDENCE_EVENT_KILLED : EVIDENCE_EVENT_PROGRAM_FAILED, end);
     return true;
 }
+
+/* "Received a dump signal due to a collective timeout from  rank 34": who said it first. */
+bool ranks_dump(const struct job_line *of)
+{
+    uint64_t number;
+
+    const char *from = strstr(of->line, "timeout from");
+    if (!from || !number_behind(from, "rank ", &number)) return true;
+    uint32_t rank = gpu_rank(of->in, group_in(of->in, of->line), number, EVIDENCE_NONE);
+    const struct text_field detail = field_of("the first of which others heard");
+    if (rank != EVIDENCE_NONE)
+        reading_event(of->in, EVIDENCE_EVENT_COLLECTIVE_TIMEOUT, rank, EVIDENCE_NO_PRIORITY, NULL, NULL, &detail);
+    return true;
+}
+
+/* The analyzer's "Culprit rank 22; Error type: SIZE_OR_SYNTAX_MISMATCH, ...", the debug mode's "Detected mismatch
+ * between collectives on ranks. Rank 0 is running collective: ...": that a state differs is none. */
+bool ranks_differ(const struct job_line *of)
+{
+    uint64_t number;
+    bool analyzed = number_behind(of->line, "Culprit rank ", &number);
+    char detail[160];
+
+    if (analyzed && !strstr(of->line, "SIZE_OR") && !strstr(of->line, "TYPE_MISMATCH")) return true;
+    const struct job_line whole = {.in = of->in, .line = of->line, .host = of->host, .port = EVIDENCE_NONE};
+    const char *type = strstr(of->line, "Error type: ");
+    if (analyzed)
+        snprintf(detail, sizeof detail, "rank %u: %.*s", (unsigned)(number & 0xffffff),
+                 type ? (int)strcspn(type + 12, ",;") % 64 : 0, type ? type + 12 : "");
+    else
+        snprintf(detail, sizeof detail, "%.150s", of->phrase.at);
+    job_line_event(&whole, EVIDENCE_EVENT_RANKS_DIFFER, detail);
+    return true;
+}
+
+/* The analyzer's "missing ranks: {2}", "[Rank 0]: Ranks 1, 3 failed to pass monitoredBarrier in 10000 ms". */
+bool ranks_absent(const struct job_line *of)
+{
+    const struct job_line whole = {.in = of->in, .line = of->line, .host = of->host, .port = EVIDENCE_NONE};
+    const char *list = strstr(of->line, "missing ranks"), *barrier = strstr(of->line, "Ranks ");
+    char detail[128];
+
+    if (list) {
+        list += strcspn(list, "{[0123456789");
+        if (!*list || strspn(list, "{[0123456789") == 0 || !strncmp(list, "{}", 2)) return true;
+    }
+    snprintf(detail, sizeof detail, "ranks %.*s",
+             list      ? (int)(strcspn(list, "]}") % 100 + 1)
+             : barrier ? (int)(strcspn(barrier + 6, "f") % 100)
+                       : 0,
+             list      ? list
+             : barrier ? barrier + 6
+                       : "");
+    job_line_event(&whole, EVIDENCE_EVENT_RANK_MISSING, detail);
+    return true;
+}

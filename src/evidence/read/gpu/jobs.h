@@ -40,7 +40,11 @@ enum phrase_what {
     PHRASE_EXIT,      /* how a process ended */
     PHRASE_QP,        /* UCX: the second line of an error */
     PHRASE_PORT,      /* a port's state, of perftest */
-    PHRASE_ADDRESS,   /* a program's own end, with its GID */
+    PHRASE_GID_CHANGED,
+    PHRASE_DUMP,    /* PyTorch: who said first that a collective timed out */
+    PHRASE_DIFFER,  /* PyTorch: ranks of different collectives */
+    PHRASE_ABSENT,  /* PyTorch: ranks that did not come */
+    PHRASE_ADDRESS, /* a program's own end, with its GID */
 };
 
 /* The first phrase of a line, and where it is. */
@@ -77,5 +81,8 @@ bool ranks_timeout(const struct job_line *of);
 bool ranks_stuck(const struct job_line *of);
 bool ranks_store(const struct job_line *of);
 bool ranks_exit(const struct job_line *of);
+bool ranks_dump(const struct job_line *of);
+bool ranks_differ(const struct job_line *of);
+bool ranks_absent(const struct job_line *of);
 
 #endif
