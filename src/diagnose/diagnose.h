@@ -100,6 +100,7 @@ struct diagnose_standing {
     uint64_t count; /* that it grew by between looks, or, where it did not, is since it was cleared */
     bool grew;
     double share;      /* of packets; NaN: how many there were is not known */
+    double cleared_s;  /* since its port's counters were cleared, or its device started; NaN: not said */
     const char *means; /* what it may mean */
 };
 

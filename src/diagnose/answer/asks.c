@@ -112,8 +112,11 @@ static enum diagnose_need shown_by(const struct diagnose *diagnose, const struct
         return value->counter == EVIDENCE_RX_DISCARDS ? DIAGNOSE_NEED_DROPS : DIAGNOSE_NEED_NIC;
     case STANDING_LINE:
         return DIAGNOSE_NEED_ERRORS;
+    case STANDING_ASIDE:
+        if (value->counter == EVIDENCE_MTU_DROPS || value->counter == EVIDENCE_ROUTE_DROPS) return DIAGNOSE_NEED_ERRORS;
+        return (enum diagnose_need)info->ask;
     default:
-        return info->ask == DIAGNOSE_NEED_DROPS ? DIAGNOSE_NEED_DROPS : DIAGNOSE_NEED_QUEUES;
+        return DIAGNOSE_NEED_QUEUES;
     }
 }
 

@@ -60,6 +60,17 @@ static bool is_usual(const struct diagnose *diagnose, const struct evidence_valu
     return share.known && !share.since_boot && share.value < diagnose->limits.paused_share;
 }
 
+static double cleared_s(const struct evidence *evidence, uint32_t object)
+{
+    const struct evidence_value *said = NULL;
+
+    if (evidence->object[object].scope == EVIDENCE_PORT) {
+        said = port_find(evidence, object, EVIDENCE_CLEARED_S);
+        if (!said) said = port_find(evidence, evidence_device_of(evidence, object), EVIDENCE_UPTIME_S);
+    }
+    return said ? (double)said->last : NAN;
+}
+
 static bool stands_out(const struct diagnose *diagnose, const struct evidence_value *value,
                        struct diagnose_standing *ret)
 {
@@ -76,6 +87,7 @@ static bool stands_out(const struct diagnose *diagnose, const struct evidence_va
         .count = count,
         .grew = grew || !counts,
         .share = standing_share(diagnose, value, count, grew),
+        .cleared_s = cleared_s(diagnose->evidence, value->object),
         .means = info->means,
     };
     return true;
@@ -169,9 +181,11 @@ void standing_find(struct diagnose *diagnose)
     for (uint32_t i = 0; i < evidence->events; i++) {
         const struct evidence_event *event = &evidence->event[i];
         if (used.event[i] || is_harmless(event)) continue;
-        add(diagnose,
-            &(struct diagnose_standing){
-                .event = event, .count = event->count, .share = NAN, .means = evidence_events[event->kind].what});
+        add(diagnose, &(struct diagnose_standing){.event = event,
+                                                  .count = event->count,
+                                                  .share = NAN,
+                                                  .cleared_s = NAN,
+                                                  .means = evidence_events[event->kind].what});
     }
     for (uint32_t i = 0; i < evidence->values; i++) {
         struct diagnose_standing standing;

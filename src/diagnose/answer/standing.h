@@ -7,7 +7,7 @@
 
 #include "diagnose/rule_int.h"
 
-enum standing_family { STANDING_NOT, STANDING_LINE, STANDING_DROPS, STANDING_LOSS, STANDING_PAUSES, STANDING_FAMILIES };
+enum standing_family { STANDING_NOT, STANDING_LINE, STANDING_DROPS, STANDING_LOSS, STANDING_PAUSES, STANDING_ASIDE };
 struct standing_info {
     uint8_t family; /* enum standing_family; STANDING_NOT: the counter may be anything */
     uint8_t rank;   /* the worse the smaller */

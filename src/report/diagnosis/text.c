@@ -225,11 +225,28 @@ static void answer(const struct page *page)
     fputc('\n', page->out);
 }
 
+/* " 5 hours ago", or nothing. */
+static const char *ago(double seconds, char buf[NUMBER])
+{
+    static const struct {
+        double seconds;
+        const char *word;
+    } units[] = {{86400 * 7, "weeks"}, {86400, "days"}, {3600, "hours"}, {60, "minutes"}, {1, "seconds"}};
+
+    buf[0] = '\0';
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (seconds >= 2 * units[i].seconds) {
+            snprintf(buf, NUMBER, " %.0f %s ago", seconds / units[i].seconds, units[i].word);
+            break;
+        }
+    return buf;
+}
+
 static void standing_row(const struct page *page, const struct diagnose_standing *standing)
 {
     const struct evidence *evidence = page->diagnose->evidence;
     const struct evidence_value *value = standing->value;
-    char number[NUMBER], priority[24], share[48] = "";
+    char number[NUMBER], cleared[NUMBER], priority[24], share[48] = "";
 
     if (standing->event) {
         event_row(page, INDENT, standing->event);
@@ -237,13 +254,14 @@ static void standing_row(const struct page *page, const struct diagnose_standing
     }
     const struct evidence_counter_info *info = &evidence_counters[value->counter];
     if (standing->share > 0) snprintf(share, sizeof share, ", %.3g%% of the packets", standing->share * 100);
-    say(page, INDENT, "%s%s %s %s%s%s: %s  %s:%u", name_of(page, value->object),
+    say(page, INDENT, "%s%s %s %s%s%s%s: %s  %s:%u", name_of(page, value->object),
         priority_text(value->priority, priority), info->name, quantity((double)standing->count, info->unit, number),
         info->kind != EVIDENCE_COUNT ? " now"
         : standing->grew             ? " between the looks"
         : value->looks > 1           ? " since it was cleared, none between the looks"
                                      : " since it was cleared",
-        share, standing->means, evidence->file[value->file], value->line);
+        value->looks < 2 ? ago(standing->cleared_s, cleared) : "", share, standing->means, evidence->file[value->file],
+        value->line);
 }
 
 /* What logs say, and counters that should be 0, the worst first. */
