@@ -6,6 +6,8 @@
  * where the file gives another.  The pause threshold at the design fan-in must leave room for the marking curve
  * (suggest_ecn.c) and for two frames; alpha is the least power of two that does, since that is what switches take.
  */
+#include <string.h>
+
 #include "base/wide.h"
 #include "check/suggest_int.h"
 #include "fabric/qos/headroom.h"
@@ -13,7 +15,8 @@
 
 #define ALPHA_USUAL_PPM 125000u
 #define ALPHA_MOST_PPM 1000000u /* one port alone holds no more than half of what is shared */
-#define ALPHA_LEAST_SHIFT 6     /* 1/64: finer steps are not looked at */
+#define CELLS_TEXT 128
+#define ALPHA_LEAST_SHIFT 6 /* 1/64: finer steps are not looked at */
 
 static struct suggest_row *row_of(struct suggest *suggest, enum suggest_topic topic, const struct suggest_kind *kind,
                                   unsigned tc, const char *key, const char *rules)
@@ -49,12 +52,27 @@ static uint64_t headroom_most(const struct fabric *fabric, uint32_t port)
     return (uint64_t)((u128)kept(fabric, port) * (aside - sw->reserved_sum_bytes) / sum);
 }
 
+/* What the first factor of the general form is; "" of others. */
+static const char *cells_text(uint32_t cell_bytes, const char *formula, char into[CELLS_TEXT])
+{
+    uint32_t num, den;
+    char factor[32];
+
+    headroom_fill(cell_bytes, &num, &den);
+    snprintf(factor, sizeof factor, "H = %u/%u *", num, den);
+    *into = 0;
+    if (num != den && strncmp(formula, factor, strlen(factor)) == 0)
+        snprintf(into, CELLS_TEXT, "; %u/%u: a frame of %u B on the line, with preamble and gap, takes %u B of cells",
+                 num, den, den, num);
+    return into;
+}
+
 static void headroom_row(struct suggest *suggest, const struct suggest_kind *kind, unsigned tc)
 {
     const struct fabric *fabric = suggest->fabric;
     const struct fabric_settings *settings = settings_of(fabric, kind->port);
     struct suggest_row *row = row_of(suggest, SUGGEST_HEADROOM, kind, tc, "headroom", "HR001, HR003");
-    char text[384] = "";
+    char text[384] = "", cells[CELLS_TEXT];
     FILE *to = fmemopen(text, sizeof text, "w");
 
     headroom_formula(fabric, kind->port, to);
@@ -66,7 +84,8 @@ static void headroom_row(struct suggest *suggest, const struct suggest_kind *kin
     row->value = kept(fabric, kind->port);
     if (row->most < row->value && row->most >= row->least) row->value = row->most;
     row->today = settings->pg[settings->tc_to_pg[tc]].headroom_bytes;
-    row->formula = suggest_print(suggest, "%s, and the frame that crosses the threshold%s", text,
+    row->formula = suggest_print(suggest, "%s, and the frame that crosses the threshold%s%s", text,
+                                 cells_text(switch_of(fabric, kind->port)->cell_bytes, text, cells),
                                  fabric->port[kind->port].cable_known ? "" : "; the cable's length is assumed");
     suggest_row_judge(row);
 }
@@ -159,17 +178,6 @@ static void adapter_row(struct suggest *suggest)
     for (uint32_t k = 0; k < (kinds)->kinds; k++)                                                                      \
         for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)                                                                 \
             if (settings_of((suggest)->fabric, (kinds)->kind[k].port)->lossless >> tc & 1)
-
-void suggest_headroom(struct suggest *suggest, const struct suggest_kinds *kinds)
-{
-    EACH_LOSSLESS(suggest, kinds, k, tc) headroom_row(suggest, &kinds->kind[k], tc);
-    adapter_row(suggest);
-    for (uint8_t role = 0; role < FABRIC_ROLES; role++) {
-        chosen_for(suggest, kinds, role);
-        for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-            headroom_line(suggest, kinds, role, tc);
-    }
-}
 
 /* The threshold that the marking curve and two frames need. */
 static uint64_t threshold_wanted(const struct fabric *fabric, uint32_t port, bool least)
@@ -281,16 +289,34 @@ static void frames_rows(struct suggest *suggest, const struct suggest_kind *kind
     suggest_row_judge(row);
 }
 
+/* The switch does not hold what it has to set aside: its pool is then a matter of headroom. */
+static bool overfull(const struct fabric *fabric, const struct suggest_kind *kind)
+{
+    return shared_bytes(switch_of(fabric, kind->port)) == 0;
+}
+
+/* The most that one port of the switch needs: all of it may have to come out of the pool. */
+static uint64_t largest_of(const struct fabric *fabric, uint32_t port)
+{
+    const struct fabric_node *node = &fabric->node[fabric->port[port].node];
+    uint64_t most = 0;
+
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
+        if (suggest_cabled(fabric, p) && settings_of(fabric, p)->lossless && kept(fabric, p) > most)
+            most = kept(fabric, p);
+    return most;
+}
+
 /* Of switches: dedicated headroom that takes nine tenths of the buffer, or a pool. */
-static void pool_row(struct suggest *suggest, const struct suggest_kind *kind)
+static void pool_row(struct suggest *suggest, enum suggest_topic topic, const struct suggest_kind *kind)
 {
     const struct fabric_switch *sw = switch_of(suggest->fabric, kind->port);
     bool fits = sw->headroom_sum_bytes + sw->reserved_sum_bytes < sw->buffer_bytes / 10 * 9;
-    uint64_t need = kept(suggest->fabric, kind->port), shared_out = sw->headroom_sum_bytes / POOL_MOST + 1;
+    uint64_t need = largest_of(suggest->fabric, kind->port), shared_out = sw->headroom_sum_bytes / POOL_MOST + 1;
     char a[UNIT_TEXT], b[UNIT_TEXT];
 
     if (fits && !sw->headroom_pool_bytes) return;
-    struct suggest_row *row = suggest_row_add(suggest, SUGGEST_BUFFERS, kind, "headroom-pool", "HR003");
+    struct suggest_row *row = suggest_row_add(suggest, topic, kind, "headroom-pool", "HR003");
     row->unit = SUGGEST_SIZE;
     row->least = need > shared_out ? need : shared_out;
     row->most = sw->buffer_bytes / 10 * 9;
@@ -298,7 +324,7 @@ static void pool_row(struct suggest *suggest, const struct suggest_kind *kind)
     if (row->value > row->most) row->value = row->most;
     row->today = sw->headroom_pool_bytes ? sw->headroom_pool_bytes : 0;
     row->formula = suggest_print(
-        suggest, "the ports may need %s together: at least a quarter of it, and %s of one port",
+        suggest, "the ports may need %s together: at least a quarter of it, and %s, the most of one port",
         unit_format_short(UNIT_SIZE, sw->headroom_sum_bytes, 4, a), unit_format_short(UNIT_SIZE, need, 4, b));
     suggest_row_judge(row);
 }
@@ -382,9 +408,25 @@ void suggest_buffers(struct suggest *suggest, const struct suggest_kinds *kinds)
         frames_rows(suggest, kind, tc);
     }
     for (uint32_t k = 0; k < kinds->kinds; k++)
-        pool_row(suggest, &kinds->kind[k]);
+        if (!overfull(suggest->fabric, &kinds->kind[k])) pool_row(suggest, SUGGEST_BUFFERS, &kinds->kind[k]);
     uint32_t rest = suggest->rows;
     pfc_rows(suggest);
     for (uint32_t r = first; r < rest; r++)
         line_of(suggest, &suggest->row[r]);
+}
+
+void suggest_headroom(struct suggest *suggest, const struct suggest_kinds *kinds)
+{
+    EACH_LOSSLESS(suggest, kinds, k, tc) headroom_row(suggest, &kinds->kind[k], tc);
+    uint32_t first = suggest->rows;
+    for (uint32_t k = 0; k < kinds->kinds; k++)
+        if (overfull(suggest->fabric, &kinds->kind[k])) pool_row(suggest, SUGGEST_HEADROOM, &kinds->kind[k]);
+    for (uint32_t r = first; r < suggest->rows; r++)
+        line_of(suggest, &suggest->row[r]);
+    adapter_row(suggest);
+    for (uint8_t role = 0; role < FABRIC_ROLES; role++) {
+        chosen_for(suggest, kinds, role);
+        for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
+            headroom_line(suggest, kinds, role, tc);
+    }
 }

@@ -287,9 +287,10 @@ int cli_fabric_load(const char *path, const char *text, const struct fabric_over
 
 static bool load(struct cli_source *source)
 {
-    struct fabric_errors errors = {.path = source->path};
+    struct fabric_errors errors = {.path = source->path, .takes_overfull = source->takes_overfull};
     int result = cli_fabric_load(source->path, source->text, NULL, 0, &source->fabric, &errors);
 
+    source->overfull = errors.overfull > 0;
     if (result != 0) {
         for (uint32_t e = 0; e < errors.count && source->imported; e++) {
             struct cli_place place = cli_source_place(source, errors.error[e].at);
@@ -310,6 +311,7 @@ bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs)
 {
     size_t length;
 
+    source->takes_overfull = inputs->takes_overfull;
     if (inputs->paths == 1 && !inputs->from && !(inputs->links && inputs->links->count)) {
         if (!cli_read_file(inputs->path[0], FABRIC_MAX_BYTES, &source->read, &length)) return false;
         source->path = inputs->path[0];

@@ -19,12 +19,13 @@ struct fabric_override;
 
 struct cli_source {
     struct fabric *fabric;
-    struct fabric_places *places; /* NULL: not asked for */
-    const char *path;             /* of the fabric file, or the first configuration */
-    const char *text;             /* of the fabric file, written or read */
-    char *read;                   /* to be freed */
-    bool imported;                /* from configurations: set and map hold */
-    int passed_over;              /* files of no known kind, listed among the set's notes, with line 0 */
+    struct fabric_places *places;  /* NULL: not asked for */
+    const char *path;              /* of the fabric file, or the first configuration */
+    const char *text;              /* of the fabric file, written or read */
+    char *read;                    /* to be freed */
+    bool takes_overfull, overfull; /* asked for; some buffer does not hold its headroom */
+    bool imported;                 /* from configurations: set and map hold */
+    int passed_over;               /* files of no known kind, listed among the set's notes, with line 0 */
     struct config_set set;
     struct origin_map map;
 };
@@ -41,6 +42,7 @@ struct cli_inputs {
     const struct config_format *from; /* NULL: guessed */
     const struct cli_links *links;    /* read last; NULL: none */
     struct cli_given *given;          /* what is added to configurations; NULL: nothing */
+    bool takes_overfull;              /* a buffer that does not hold its headroom is no error */
 };
 
 /* One more --links; false after a message. */

@@ -6,6 +6,7 @@
 #ifndef ROCELAB_FABRIC_ERRORS_H
 #define ROCELAB_FABRIC_ERRORS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -18,6 +19,8 @@ struct fabric_error {
 };
 struct fabric_errors { /* a zeroed struct is empty */
     const char *path;
+    bool takes_overfull; /* in: buffers that do not hold their headroom are no error, but counted */
+    uint32_t overfull;
     uint32_t count; /* kept, in order of the file */
     uint32_t more;  /* found besides */
     struct fabric_error error[FABRIC_ERRORS_MAX];

@@ -44,6 +44,28 @@ class Suggest(Case):
             before += any(not value["inside"] for value in document["values"])
         self.assertGreater(before, 10)  # of those that are there to be wrong
 
+    def test_headroom_that_does_not_fit_is_printed_first(self):
+        """What each kind of port takes, then what does not fit; a pool helps where many ports have it, and is no advice for one."""
+        text = """rocelab: 1
+topology: {leaf-spine: {leaves: 2, spines: %d, hosts: 2, oversubscription: %s}}
+links: {host: {rate: 400G, cable: 3m}, fabric: {rate: 400G, cable: %s}}
+switches: {model: tomahawk4}
+"""
+        path = self.file("fabric.yaml", (text % (4, "2/4", "40km")).encode())
+        result = rocelab("suggest", "headroom", path)
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        self.assertRegex(result.stdout, r"(?s)headroom: room for what arrives.*400G, 40km, tomahawk4.*no value satisfies the rules: at least 6\d\.\d+MB, at most 2\d\.\d+MB.*"
+                                        r"254/84: a frame of 84 B on the line, with preamble and gap,\s+takes 254 B of cells.*headroom-pool +101829411B")
+        self.assertRegex(result.stdout, r"    leaf:\n      headroom-pool: ")
+        result = rocelab("suggest", "headroom", self.file("far.yaml", (text % (1, "2/1", "100km")).encode()))
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        self.assertRegex(result.stdout, r"(?s)400G, 100km, tomahawk4.*What does not fit:\n  'leaf0': reserve and headroom .*; one port takes 1\d\d\.\dMB: a shorter or slower link, or a deeper buffer\n")
+        self.assertNotIn("headroom-pool:", result.stdout)
+        self.assertRegex(rocelab("check", path).stderr, r"'leaf0': .*; share it: switches: \{headroom-pool: SIZE\}, of 6\d\.\d+MB or more \(one port's\)\n")
+        document = self.suggest("headroom", (text % (1, "2/1", "100km")), 1)
+        self.assertEqual(len(document["does_not_fit"]), 2)
+        self.assertRegex(rocelab("check", path).stderr, r"one port takes 1\d\d\.\dMB: a shorter")
+
     @once
     def test_the_printed_lines_are_the_ones_checked(self):
         """Where a file has no layers of its own, the lines can be put below it."""

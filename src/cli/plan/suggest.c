@@ -60,27 +60,29 @@ bool cli_suggest_counts(const struct check_finding *finding)
     return false;
 }
 
-/* The file with the lines over it; NULL after a message. */
-static struct fabric *load_with(const struct cli_source *source, const struct suggest *suggest)
+/* The file with the lines over it; NULL with errors. */
+static struct fabric *load_with(const struct cli_source *source, const struct suggest *suggest,
+                                struct fabric_errors *errors)
 {
     struct fabric_override *override = calloc(suggest->lines + 1, sizeof *override);
-    struct fabric_errors errors = {0};
     struct fabric *fabric = NULL;
 
     for (uint32_t l = 0; l < suggest->lines; l++)
         override[l] = (struct fabric_override){suggest->line[l].path, suggest->line[l].value};
-    if (cli_fabric_load(source->path, source->text, override, suggest->lines, &fabric, &errors) != 0)
-        fabric_errors_print(&errors, stderr);
+    cli_fabric_load(source->path, source->text, override, suggest->lines, &fabric, errors);
     free(override);
     return fabric;
 }
 
-/* What the rules find with the lines; false after a message. */
+/* What the rules find with the lines; false after a message.  Buffers that do not hold their headroom, with the lines
+ * neither, are what is to be told. */
 static bool prove(const struct cli_source *source, struct cli_suggested *suggested)
 {
     const struct check_options none = {0};
-    struct fabric *fabric = load_with(source, &suggested->suggest);
+    struct fabric *fabric = load_with(source, &suggested->suggest, &suggested->unfit);
 
+    if (!fabric && source->overfull) return true;
+    if (!fabric) fabric_errors_print(&suggested->unfit, stderr);
     if (!fabric) return false;
     check_init(&suggested->check, fabric, NULL, &none);
     suggested->proved = fabric;
@@ -112,8 +114,11 @@ static bool make(const struct cli_source *source, int topic, struct cli_suggeste
     for (size_t i = 0; i < sizeof order; i++) {
         if (topic != SUGGEST_TOPICS && topic != order[i]) continue;
         if (topic == SUGGEST_TOPICS && order[i] == SUGGEST_ECN) {
-            suggested->between = load_with(source, &suggested->suggest);
+            suggested->between = load_with(source, &suggested->suggest, &suggested->unfit);
+            if (!suggested->between && source->overfull) break; /* what marks would be computed for is not there */
+            if (!suggested->between) fabric_errors_print(&suggested->unfit, stderr);
             if (!suggested->between) return false;
+            suggested->unfit.count = 0;
             suggested->suggest.fabric = suggested->between;
         }
         int result = suggest_add(&suggested->suggest, (enum suggest_topic)order[i]);
@@ -148,7 +153,7 @@ static int run(const struct cli_source *source, int topic, bool json, FILE *out)
             cli_suggest_json(&suggested, out);
         else
             cli_suggest_text(&suggested, out);
-        status = CLI_DONE;
+        status = suggested.proved ? CLI_DONE : CLI_PROBLEMS;
         for (uint32_t r = 0; r < suggested.suggest.rows; r++)
             if (!suggested.suggest.row[r].inside) status = CLI_PROBLEMS;
     }
@@ -166,7 +171,8 @@ int verb_suggest(int argc, char **argv, FILE *out)
     if (argc - first != 2) return cli_wrong("suggest: a TOPIC and one FABRIC are due; see 'rocelab help suggest'");
     topic = topic_of(argv[first]);
     if (topic < 0) return CLI_WRONG;
-    struct cli_inputs inputs = {.path = argv + first + 1, .paths = 1};
+    bool sizes = topic == SUGGEST_HEADROOM || topic == SUGGEST_BUFFERS || topic == SUGGEST_TOPICS;
+    struct cli_inputs inputs = {.path = argv + first + 1, .paths = 1, .takes_overfull = sizes};
     answer = CLI_WRONG;
     if (cli_source_load(&source, &inputs)) {
         if (source.imported)

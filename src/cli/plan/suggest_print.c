@@ -116,6 +116,16 @@ static void print_lines(const struct suggest_line *line, uint32_t lines, const s
     }
 }
 
+static void print_unfit(const struct cli_suggested *suggested, const struct text_style *style, FILE *out)
+{
+    fputs("What does not fit:\n", out);
+    for (uint32_t e = 0; e < suggested->unfit.count; e++) {
+        fputs("  ", out);
+        text_outside(out, style, suggested->unfit.error[e].text);
+        fputc('\n', out);
+    }
+}
+
 static void print_proof(const struct cli_suggested *suggested, const struct text_style *style, FILE *out)
 {
     uint32_t shown = 0;
@@ -172,7 +182,10 @@ void cli_suggest_text(const struct cli_suggested *suggested, FILE *out)
     if (suggest->lines) qsort(suggest->line, suggest->lines, sizeof *suggest->line, by_path);
     print_lines(suggest->line, suggest->lines, &style, out);
     fputc('\n', out);
-    print_proof(suggested, &style, out);
+    if (suggested->proved)
+        print_proof(suggested, &style, out);
+    else
+        print_unfit(suggested, &style, out);
 }
 
 static void number(struct jout *jout, const char *key, uint64_t value)
@@ -211,6 +224,9 @@ void cli_suggest_json(const struct cli_suggested *suggested, FILE *out)
         jout_close(jout);
     }
     jout_close(jout);
+    if (!suggested->proved)
+        JOUT_LIST(jout, "does_not_fit", e, suggested->unfit.count,
+                  jout_text(jout, NULL, suggested->unfit.error[e].text));
     jout_open(jout, "findings_left", '[');
     for (uint32_t f = 0; f < suggested->check.findings; f++) {
         const struct check_finding *finding = &suggested->check.finding[f];

@@ -459,6 +459,40 @@ static uint64_t cells_aside(const struct fabric *fabric, const struct fabric_nod
     return cells;
 }
 
+/* The largest headroom of a port's group, in whole cells. */
+static uint64_t headroom_largest(const struct fabric *fabric, const struct fabric_node *node, uint64_t cell)
+{
+    uint64_t most = 0;
+
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
+        for (int g = 0; g < FABRIC_PRIOS; g++) {
+            const struct fabric_pg *pg = &fabric->settings[fabric->port[p].settings].pg[g];
+            uint64_t cells = pg->lossless ? (pg->headroom_bytes + cell - 1) / cell : 0;
+            if (fabric->port[p].peer != FABRIC_NONE && cells > most) most = cells;
+        }
+    return most * cell;
+}
+
+static void overfull(struct loader *loader, const struct profile *profile, const struct fabric_node *node,
+                     const struct fabric_switch *sw, uint32_t cabled)
+{
+    uint64_t need = cells_aside(loader->fabric, node, sw) * sw->cell_bytes;
+    uint64_t one = headroom_largest(loader->fabric, node, sw->cell_bytes);
+    char all[UNIT_TEXT], have[UNIT_TEXT], most[UNIT_TEXT], advice[128];
+
+    unit_format_short(UNIT_SIZE, one, 4, most);
+    if (sw->headroom_pool_bytes)
+        snprintf(advice, sizeof(advice), "give the pool less");
+    else if (one + sw->reserved_sum_bytes >= sw->buffer_bytes)
+        snprintf(advice, sizeof(advice), "one port takes %s: a shorter or slower link, or a deeper buffer", most);
+    else
+        snprintf(advice, sizeof(advice), "share it: switches: {headroom-pool: SIZE}, of %s or more (one port's)", most);
+    read_error(loader, switch_at(loader, profile),
+               "'%s': reserve and headroom of its %u ports need %s of a buffer of %s, in cells of %uB; %s", node->name,
+               cabled, unit_format_short(UNIT_SIZE, need, 4, all),
+               unit_format_short(UNIT_SIZE, sw->buffer_bytes, 4, have), sw->cell_bytes, advice);
+}
+
 /* Reserve and headroom of a switch's ports together, and whether the chip holds them. */
 static bool switch_fits(struct loader *loader, const struct profile *profile, uint32_t node, struct fabric_switch *sw)
 {
@@ -467,7 +501,7 @@ static bool switch_fits(struct loader *loader, const struct profile *profile, ui
     const struct switch_model *model = profile->sw.model;
     uint64_t rate_sum = 0;
     uint32_t cabled = 0;
-    char need[UNIT_TEXT], have[UNIT_TEXT];
+    char have[UNIT_TEXT];
 
     for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++) {
         if (fabric->port[p].peer == FABRIC_NONE) continue;
@@ -490,13 +524,12 @@ static bool switch_fits(struct loader *loader, const struct profile *profile, ui
                    as->name, unit_format_short(UNIT_SIZE, sw->buffer_bytes, 4, have), sw->cell_bytes);
         return false;
     }
-    uint64_t cells = cells_aside(fabric, as, sw);
-    if (cells < sw->buffer_bytes / sw->cell_bytes) return true;
-    read_error(loader, switch_at(loader, profile),
-               "'%s': reserve and headroom of its %u ports need %s of a buffer of %s, in cells of %uB; %s", as->name,
-               cabled, unit_format_short(UNIT_SIZE, cells * sw->cell_bytes, 4, need),
-               unit_format_short(UNIT_SIZE, sw->buffer_bytes, 4, have), sw->cell_bytes,
-               sw->headroom_pool_bytes ? "give the pool less" : "share it: switches: {headroom-pool: SIZE}");
+    if (cells_aside(fabric, as, sw) < sw->buffer_bytes / sw->cell_bytes) return true;
+    if (loader->errors->takes_overfull) {
+        loader->errors->overfull++;
+        return true;
+    }
+    overfull(loader, profile, as, sw, cabled);
     return false;
 }
 
