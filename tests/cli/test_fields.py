@@ -89,7 +89,8 @@ class Fields(Case):
         other = self.file("other.yaml", (FABRIC.replace("100G, cable: 10m", "200G, cable: 10m") + JOBS).encode())
         self.explained("diff", self.document("diff", self.fabric, "cfg", statuses=(0, 1)), self.document("diff", self.fabric, other, statuses=(0, 1)), absent=["allowed"])
         self.explained("check", self.document("check", self.file("trains.yaml", (FABRIC + TRAINS).encode()), statuses=(0, 1)), self.document("check", "cfg", statuses=(0, 1)), absent=["ignored", "places"])
-        self.explained("suggest", self.document("suggest", "all", self.fabric))
+        far = self.file("far.yaml", (FABRIC.replace("100G, cable: 10m", "100G, cable: 100km") + "switches: {buffer: 4MB}\n").encode())
+        self.explained("suggest", self.document("suggest", "all", self.fabric), self.document("suggest", "headroom", far, statuses=(1,)))
 
     def test_studies(self):
         self.explained("sim-each", self.document("sim", "--each", "link", self.fabric, statuses=(0, 1)), self.document("sim", "--each", "link", "--seeds", "2", self.fabric, statuses=(0, 1)))

@@ -317,7 +317,7 @@ static const struct {
      FIRST "topology: {single: {hosts: 64}}\nlinks: {host: {rate: 800G, cable: 2km}}\nswitches: {model: tomahawk5}\n",
      "f.yaml:4:19: error: 'leaf0': reserve and headroom of its 64 ports need 434MB of a buffer of 165.9MB, in cells "
      "of 254B; share it: "
-     "switches: {headroom-pool: SIZE}\n"},
+     "switches: {headroom-pool: SIZE}, of 6.772MB or more (one port's)\n"},
     {"pool does not fit",
      FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: 800G, cable: 2km}}\nswitches: {buffer: 1MB, "
            "headroom-pool: 2MB}\n",
