@@ -117,3 +117,21 @@ double step_ns(const struct diagnose *diagnose, uint32_t job)
 {
     return (double)evidence_get(diagnose->evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_STEP_NS);
 }
+
+uint32_t ranks_host(struct diagnose *diagnose, uint32_t job, uint64_t *ret_count)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t host = EVIDENCE_NONE;
+
+    *ret_count = 0;
+    RANKS_EACH(diagnose, job, rank)
+    {
+        uint32_t at = evidence->object[rank].host;
+        if (at == EVIDENCE_NONE) continue;
+        uint32_t device = evidence_device_of(evidence, at);
+        if (host != EVIDENCE_NONE && device != host) return EVIDENCE_NONE;
+        host = device;
+        ++*ret_count;
+    }
+    return host;
+}

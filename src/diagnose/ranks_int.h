@@ -27,6 +27,8 @@ uint32_t numbers_most(const struct numbers *numbers, bool smallest);
 bool finding_is_network(const struct diagnose_finding *finding);
 /* Some finding so far is one. */
 bool network_found(const struct diagnose *diagnose);
+/* The one host of all ranks that say theirs, so many; EVIDENCE_NONE: several, or none. */
+uint32_t ranks_host(struct diagnose *diagnose, uint32_t job, uint64_t *ret_count);
 /* A job's mean step; 0: nobody says it. */
 double step_ns(const struct diagnose *diagnose, uint32_t job);
 

@@ -19,18 +19,9 @@ static void trust(const struct diagnose *diagnose, struct diagnose_finding *find
 /* Whether all ranks that are known are on one host: then no packet of the job flew. */
 static bool is_in_one_host(struct diagnose *diagnose, uint32_t job)
 {
-    const struct evidence *evidence = diagnose->evidence;
-    uint32_t host = EVIDENCE_NONE;
+    uint64_t ranks;
 
-    RANKS_EACH(diagnose, job, rank)
-    {
-        uint32_t at = evidence->object[rank].host;
-        if (at == EVIDENCE_NONE) continue;
-        uint32_t device = evidence_device_of(evidence, at);
-        if (host != EVIDENCE_NONE && device != host) return false;
-        host = device;
-    }
-    return host != EVIDENCE_NONE;
+    return ranks_host(diagnose, job, &ranks) != EVIDENCE_NONE;
 }
 
 /* Steps of which ranks wait a good part for GPUs of their own host, and for nothing else as long. */

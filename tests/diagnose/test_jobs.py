@@ -96,6 +96,28 @@ class Jobs(unittest.TestCase):
         self.assertEqual(([], "not-enough"), (found["findings"], found["answer"]))
         self.assertTrue(any("ranks 0, 3 wait in the same collective (1580)" in one for one in found["missing"]), found["missing"])
 
+    def test_operations_of_one_number(self):
+        one = self.cause(STUCK.format(0, 1580) + STUCK.format(3, 1580).replace("ALLREDUCE", "ALLGATHER"), "D36")
+        self.assertIn("waits in ALLREDUCE and rank 3 in ALLGATHER, both as number 1580", one["what"])
+
+    def flight(self, *sizes):
+        """The dumps of ranks that have begun collective 8."""
+        with tempfile.TemporaryDirectory() as root:
+            for rank, size in enumerate(sizes):
+                entry = {"collective_seq_id": 8, "process_group": ["0", "default_pg"], "profiling_name": "nccl:all_reduce", "state": "started", "is_p2p": False, "input_sizes": [[size]]}
+                (pathlib.Path(root) / f"trace_rank_{rank}.json").write_text(json.dumps({"pg_config": {"0": {"desc": "default_pg", "ranks": "[0, 1, 2]"}}, "pg_status": {}, "entries": [entry]}))
+            return json.loads(subprocess.run([ROCELAB, "diagnose", "--json", *pathlib.Path(root).iterdir()], capture_output=True, check=False).stdout)
+
+    def test_flight_recorder(self):
+        self.assertIn("all_reduce of 1024 and rank", self.flight(1024, 1024, 512)["findings"][0]["what"].replace("all_reduce of 512 and rank", "all_reduce of 1024 and rank"))
+        self.assertEqual([], self.flight(1024, 1024, 1024)["findings"])
+
+    def test_one_host(self):
+        join = "ws4:{0}:{0} [{1}] NCCL INFO ncclCommInitRank comm 0x55 rank {1} nranks 2 cudaDev {1} nvmlDev {1} busId 4 commId 0x9f1c - Init COMPLETE\n"
+        text = join.format(61, 0) + join.format(62, 1) + STUCK.format(0, 1580)
+        self.assertIn("all 2 ranks of comm 9f1c are on ws4", diagnose(text)["findings"][0]["what"])
+        self.assertEqual([], diagnose(text.replace("ws4:62", "ws5:62"))["findings"])
+
     def test_no_rdma(self):
         found = diagnose("ws4:61:90 [0] NCCL INFO NET/IB : No device found.\n")
         self.assertEqual(["info"], [one["severity"] for one in found["findings"]])

@@ -70,6 +70,16 @@ class Gpu(unittest.TestCase):
             self.assertEqual(2, seen.get("nccl-tests", "ranks"))
             self.assertEqual(None if "old" in name else 0, seen.get("nccl-tests", "wrong_values"))  # of old ones 'error' is no count
 
+    def test_out_of_bounds(self):
+        """The last line, where no column says which values were wrong."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "text"
+            table = "#       size         count    type   redop     time   algbw   busbw\n     1048576        262144   float     sum    50.00   20.97   39.32\n"
+            path.write_text(table + "# Out of bounds values : 3 FAILED\n")
+            self.assertEqual(3, Evidence(path).get("nccl-tests", "wrong_values"))
+            path.write_text(table + "# Out of bounds values : 0 OK\n")
+            self.assertIsNone(Evidence(path).get("nccl-tests", "wrong_values"))
+
     def test_wrong_values(self):
         """Of all sizes, out of place and in place; what was not checked counts for nothing."""
         with tempfile.TemporaryDirectory() as folder:

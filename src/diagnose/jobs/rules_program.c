@@ -14,7 +14,8 @@
 #include "diagnose/nics_int.h"
 #include "diagnose/ranks_int.h"
 
-#define LISTED 8 /* ranks that a sentence names */
+#define LISTED 8            /* ranks that a sentence names */
+#define RANKS_COMPARED 1024 /* for what they wait in: each is looked for among all events */
 
 /* --- D35 --- */
 
@@ -129,15 +130,54 @@ static void ask_for_ranks(struct diagnose *diagnose, uint32_t job, const struct 
                 name_of(diagnose, job), ranks->count == 1 ? "" : "s", shown, ranks->value[0]);
 }
 
+/* The operation in which a rank waits or timed out; NULL: not said. */
+static const char *operation_of(const struct evidence *evidence, uint32_t rank)
+{
+    for (uint32_t i = 0; i < evidence->events; i++) {
+        const struct evidence_event *event = &evidence->event[i];
+        bool waits = event->kind == EVIDENCE_EVENT_COLLECTIVE_TIMEOUT || event->kind == EVIDENCE_EVENT_RANK_WAITS;
+        if (waits && event->object == rank && event->detail) return event->detail;
+    }
+    return NULL;
+}
+
+/* Ranks have the same number, `counter`, and not the same operation. */
+static bool operations_differ(struct diagnose *diagnose, uint32_t job, const struct numbers *ranks,
+                              enum evidence_counter counter)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    const char *first = operation_of(evidence, ranks->object[0]);
+
+    for (uint32_t i = 1; first && i < ranks->count && i < RANKS_COMPARED; i++) {
+        const char *other = operation_of(evidence, ranks->object[i]);
+        if (!other || !strcmp(first, other) || ranks->value[i] != ranks->value[0]) continue;
+        struct diagnose_finding *finding = finding_new(
+            diagnose, DIAGNOSE_D36, ranks->object[i], EVIDENCE_NO_PRIORITY,
+            "of %s %s waits in %.60s and %s in %.60s, both as number %.0f: the program's ranks do not agree",
+            name_of(diagnose, job), name_of(diagnose, ranks->object[0]), first, name_of(diagnose, ranks->object[i]),
+            other, ranks->value[i]);
+        finding_counter(diagnose, finding, port_find(evidence, ranks->object[i], counter), ranks->value[0]);
+        finding_weak_unless(finding, false);
+        return true;
+    }
+    return false;
+}
+
 /* Ranks of a group wait in collectives of different numbers. */
 static void stuck_apart(struct diagnose *diagnose, uint32_t job)
 {
     const struct evidence *evidence = diagnose->evidence;
     struct numbers ranks = ranks_of(diagnose, job, EVIDENCE_RANK_STUCK_OP);
 
-    if (!ranks.count) return;
+    if (!ranks.count) {
+        ranks = ranks_of(diagnose, job, EVIDENCE_RANK_LAST_OP);
+        if (ranks.count && event_first(evidence, EVIDENCE_EVENT_RANK_WAITS))
+            operations_differ(diagnose, job, &ranks, EVIDENCE_RANK_LAST_OP);
+        return;
+    }
     uint32_t least = numbers_most(&ranks, true), most = numbers_most(&ranks, false);
     if (ranks.value[least] == ranks.value[most]) {
+        if (operations_differ(diagnose, job, &ranks, EVIDENCE_RANK_STUCK_OP)) return;
         ask_for_ranks(diagnose, job, &ranks);
         return;
     }
@@ -210,6 +250,31 @@ static void said_of_ranks(struct diagnose *diagnose, enum evidence_event_kind ki
     }
 }
 
+/* A collective did not end, and all ranks of a communicator are known to be on one host. */
+static void on_one_host(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    if (!event_first(evidence, EVIDENCE_EVENT_COLLECTIVE_TIMEOUT) &&
+        !event_first(evidence, EVIDENCE_EVENT_DISCONNECTED))
+        return;
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        uint64_t of = port_get(evidence, job, EVIDENCE_RANKS), count = 0;
+        uint32_t host = ranks_host(diagnose, job, &count);
+        if (host == EVIDENCE_NONE || of < 2 || count < of) continue;
+        struct diagnose_finding *finding =
+            finding_new(diagnose, DIAGNOSE_D36, job, EVIDENCE_NO_PRIORITY,
+                        "all %" PRIu64 " ranks of %s are on %s: nothing of it leaves the host, so that it is hardly "
+                        "the network",
+                        of, name_of(diagnose, job), name_of(diagnose, host));
+        finding_counter(diagnose, finding, port_find(evidence, job, EVIDENCE_RANKS), 0);
+        finding_weak_unless(finding, false);
+        if (finding) finding->severity = DIAGNOSE_INFO, finding->now = true;
+        return;
+    }
+}
+
 void rule_D36(struct diagnose *diagnose)
 {
     bool said = some_group_is_said(diagnose);
@@ -225,4 +290,5 @@ void rule_D36(struct diagnose *diagnose)
     said_of_ranks(diagnose, EVIDENCE_EVENT_RANKS_DIFFER, "ranks do not run the same operations");
     said_of_ranks(diagnose, EVIDENCE_EVENT_RANK_BEHIND,
                   "ranks have not begun the same operations: those behind are late, or were seen between two");
+    on_one_host(diagnose);
 }

@@ -5,6 +5,7 @@
  * A file is of one rank, which its name ends with ("nccl_trace_rank_3"); a "rank" in the file goes before it.  The rank
  * whose last collective has the lowest number has not come to the next one.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,11 +83,30 @@ static uint32_t entry_job(struct flight *flight, const struct json *entry)
     return group_job(flight, name ? name : "process group");
 }
 
+/* What was begun last and has not ended, as "all_reduce [[1024]]": ranks of one number should agree. */
+static void waits_in(struct reading *in, uint32_t rank, const struct json *entry)
+{
+    const char *state = json_string(json_get(entry, "state")), *name = json_string(json_get(entry, "profiling_name"));
+    const struct json *sizes = json_get(entry, "input_sizes"), *size = sizes ? sizes->child : NULL;
+    char detail[120];
+
+    if (rank == EVIDENCE_NONE || !state || !name || !strcmp(state, "completed")) return;
+    int length = snprintf(detail, sizeof detail, "%.60s", !strncmp(name, "nccl:", 5) ? name + 5 : name);
+    for (const struct json *one = size ? size->child : NULL; one && length > 0 && length < 100; one = one->next)
+        length += snprintf(detail + length, sizeof detail - (size_t)length, "%s%.16s",
+                           one == size->child ? " of " : "x", one->text ? one->text : "?");
+    struct text_field operation = field_of(detail);
+    reading_event(in, EVIDENCE_EVENT_RANK_WAITS, rank, EVIDENCE_NO_PRIORITY, NULL, NULL, &operation);
+}
+
 static void read_entries(struct collective_sums *collectives, struct flight *flight)
 {
     struct reading *in = collectives->in;
     const struct json *entries = json_get(flight->root, "entries");
+    uint64_t latest = 0;
 
+    for (const struct json *entry = entries ? entries->child : NULL; entry; entry = entry->next)
+        if (member_u64(entry, "collective_seq_id") > latest) latest = member_u64(entry, "collective_seq_id");
     for (const struct json *entry = entries ? entries->child : NULL; entry; entry = entry->next) {
         const struct json *pair = json_get(entry, "is_p2p");
         struct collective one = {.seq = member_u64(entry, "collective_seq_id"),
@@ -95,6 +115,7 @@ static void read_entries(struct collective_sums *collectives, struct flight *fli
         in->source.line = entry->line;
         one.rank = gpu_rank(in, entry_job(flight, entry), flight->rank, in->device);
         collectives_add(collectives, &one);
+        if (one.seq >= latest) waits_in(in, one.rank, entry);
     }
 }
 

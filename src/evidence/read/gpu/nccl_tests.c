@@ -143,6 +143,19 @@ static bool tests_devices(struct reading *in, const char *line)
     return false;
 }
 
+/* "# Out of bounds values : 3 FAILED": where the columns do not say which. */
+static bool tests_bounds(struct reading *in, struct tests_state *state, const char *line)
+{
+    const char *at = line + strcspn(line, ":");
+    struct text_field number;
+    double wrong;
+
+    if (!state->wrongs && line_has(line, "FAILED") && field_split(at + (*at == ':'), &number, 1) &&
+        field_real(&number, &wrong))
+        tests_wrong(in, state, wrong);
+    return true;
+}
+
 static bool tests_line(struct reading *in, const char *line)
 {
     struct tests_state *state = (struct tests_state *)in->state;
@@ -162,6 +175,7 @@ static bool tests_line(struct reading *in, const char *line)
         state->program = collective_in(line + strcspn(line, ":"));
         return true;
     }
+    if (line_begins(line, "# Out of bounds values") && state->job) return tests_bounds(in, state, line);
     if (line_begins(line, "#")) return tests_devices(in, line);
     size_t count = field_split(line, field, COLUMNS);
     if (!state->time || !state->busbw) return false;
