@@ -20,7 +20,7 @@
 #define READER_LINE (1u << 20)   /* bytes of a line that are looked at (rdma prints everything on one) */
 #define READER_JSON (256u << 20) /* bytes of a JSON dump that is read as a tree */
 #define READER_FIELDS 64
-#define READER_STATE 1024 /* bytes a reader may keep while it reads a layout */
+#define READER_STATE 2048 /* bytes a reader may keep while it reads a layout */
 #define READER_ASIDE 512  /* bytes that readers of jobs' logs keep over a whole text */
 
 struct reading {

@@ -5,7 +5,7 @@
  * log_time.c takes the time and the writer from a line's beginning; log.def lists what the rest may say.  One machine
  * says the same thing through several programs (the driver, the bond above it, the agent of a switch): within SAME_S
  * seconds the second of them is not counted.  Of lines that no pattern fits, those are left as not understood that come
- * from a source that we know, or have a word that tells of trouble; the others are a log's everyday.
+ * from an adapter's or a GPU's driver, or have a word that tells of trouble; the others are a log's everyday.
  *
  * A log has millions of lines: which three letters stand in one is noted once, and words are looked for where their
  * first three do.
@@ -60,13 +60,20 @@ static void letters_note(struct letters *letters, const char *line)
         letters->bits[letters_hash(line + i) >> 6] |= 1ull << (letters_hash(line + i) & 63);
 }
 
+static bool letters_have(const struct letters *letters, unsigned hash)
+{
+    return letters->bits[hash >> 6] >> (hash & 63) & 1;
+}
+
 /* Whether one of "a|b|c", each of three letters or more, is in the line. */
 static bool has_word(const struct letters *letters, const char *line, const char *words)
 {
     for (;;) {
-        size_t length = strcspn(words, "|");
         unsigned hash = letters_hash(words);
-        if (letters->bits[hash >> 6] >> (hash & 63) & 1 && memmem(line, strlen(line), words, length)) return true;
+        size_t length = 3;
+        while (words[length] && words[length] != '|')
+            length++;
+        if (letters_have(letters, hash) && memmem(line, strlen(line), words, length)) return true;
         if (!words[length]) return false;
         words += length + 1;
     }
@@ -106,6 +113,21 @@ static size_t plain_length(const char *pattern)
     while (pattern[length] && (pattern[length] != '{' || placeholder(pattern + length, &ignored) == PARTS))
         length++;
     return length;
+}
+
+/* Three letters of the longest text between a pattern's marks: what a line must have; a bit more than any hash: it may
+ * have none. */
+static uint16_t longest_of(const char *pattern)
+{
+    const char *best = "";
+    size_t most = 0, length;
+
+    for (; *pattern; pattern += length) {
+        if (placeholder(pattern, &length) != PARTS) continue;
+        length = plain_length(pattern);
+        if (length > most) most = length, best = pattern;
+    }
+    return most >= 3 ? (uint16_t)letters_hash(best) : UINT16_MAX;
 }
 
 /* Where a word that ends here begins. */
@@ -148,8 +170,10 @@ static bool fits(const char *text, const char *pattern, struct text_field part[P
 
 /* --- events --- */
 
-/* One event by two programs. */
 struct log_state {
+    bool ready;
+    uint16_t letters[PATTERNS]; /* longest_of() each */
+    /* One event by two programs. */
     struct log_recent {
         double clock_s;
         uint32_t object;
@@ -243,15 +267,20 @@ static bool message(struct reading *in, const char *text, bool *ret_known)
     struct letters letters;
     bool here = false;
     const char *system = "";
+    struct log_state *state = (struct log_state *)in->state;
 
+    for (size_t i = 0; !state->ready && i < PATTERNS; i++)
+        state->letters[i] = patterns[i].text ? longest_of(patterns[i].text) : UINT16_MAX;
+    state->ready = true;
     letters_note(&letters, text);
     *ret_known = false;
     for (size_t i = 0; i < PATTERNS; i++) {
         if (!patterns[i].text) {
             here = has_word(&letters, text, patterns[i].words);
             system = patterns[i].system;
-            *ret_known |= here && *system;
-        } else if (here && fits(text, patterns[i].text, part)) {
+            *ret_known |= here && !strcmp(system, "host");
+        } else if (here && (state->letters[i] == UINT16_MAX || letters_have(&letters, state->letters[i])) &&
+                   fits(text, patterns[i].text, part)) {
             say_system(in, system);
             if (patterns[i].event != NOTHING) say(in, &patterns[i], part);
             return true;
@@ -264,8 +293,8 @@ static bool message(struct reading *in, const char *text, bool *ret_known)
 
 static bool tells_of_trouble(const char *line)
 {
-    static const char *const words[] = {"rror", "RROR", "ail", "AIL",  "atal",  "FATAL",  "arn", "WARN",
-                                        "own",  "DOWN", "ERR", "imeo", "storm", "orrupt", NULL};
+    static const char *const words[] = {"rror", "RROR", "ail", "AIL",  "atal", "FATAL", "arn",    "WARN", "down",
+                                        "Down", "DOWN", "ERR", "CRIT", "imeo", "storm", "orrupt", NULL};
 
     for (size_t i = 0; words[i]; i++)
         if (strstr(line, words[i])) return true;
