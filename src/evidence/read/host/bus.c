@@ -121,7 +121,8 @@ static bool nvidia_head(const char *line)
 {
     if (!strncmp(line, "GPU ", 4) && line[4] >= '0' && line[4] <= '9')
         return line[4 + strspn(line + 4, "0123456789")] == ':';
-    return *line == '\t' && line_begins(line, "GPU0") && (strstr(line, "GPU1") || strstr(line, "Affinity"));
+    if (*line != '\t' && strspn(line, " ") < 4) return false;
+    return line_begins(line, "GPU0") && (strstr(line, "GPU1") || strstr(line, "Affinity"));
 }
 
 /* "Link 0: CRC Errors: 12": what is not 0 is told. */

@@ -73,25 +73,47 @@ static bool statistics_head(const char *line)
     return is_statistic(line, &name, &value) && !is_common(&name) && host_has_name(host_interface_names, &name);
 }
 
+/* A count of something lost that no list has: whoever reads the text would miss it. */
+static bool is_loss(const struct text_field *name, const struct text_field *value)
+{
+    static const char *const words[] = {"drop", "discard", "missed", "crc", "fcs", NULL};
+    uint64_t number;
+
+    if (!field_number(value, &number) || !number) return false;
+    for (size_t i = 0; words[i]; i++)
+        if (memmem(name->at, name->length, words[i], strlen(words[i]))) return true;
+    return false;
+}
+
+/* Of one queue or ring: what it dropped is added to the port's. */
+static bool queue_line(struct reading *in, uint32_t port, const struct text_field *name, const struct text_field *value)
+{
+    uint64_t number;
+    bool full =
+        field_is(name, "rx_discards") || field_is(name, "rx_drops_no_frags") || field_is(name, "rx_drops_no_skbs");
+
+    if (full && field_number(value, &number))
+        evidence_sum(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_RING_DROPS, number, &in->source);
+    return full || !is_loss(name, value);
+}
+
 static bool statistics_line(struct reading *in, const char *line)
 {
     struct text_field name, value;
-    uint64_t number;
 
     if (line_begins(line, "NIC statistics:")) {
         ((struct statistics *)in->state)->known = false;
         port_now(in);
         return true;
     }
-    const char *ring = behind_ring(line);
+    const char *ring = behind_ring(line), *queue = strstr(line, ": ");
+    if (!ring && queue && is_statistic(queue + 2, &name, &value)) ring = queue + 2; /* "rxq0: rx_bytes: 5" */
     if (!is_statistic(ring ? ring : line, &name, &value)) return false;
     uint32_t port = port_now(in);
     if (port == EVIDENCE_NONE) return false;
-    if (!ring)
-        reading_named(in, host_interface_names, port, EVIDENCE_NO_PRIORITY, &name, &value);
-    else if (field_is(&name, "rx_discards") && field_number(&value, &number))
-        evidence_sum(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_RING_DROPS, number, &in->source);
-    return true;
+    if (ring) return queue_line(in, port, &name, &value);
+    return reading_named(in, host_interface_names, port, EVIDENCE_NO_PRIORITY, &name, &value) ||
+           !is_loss(&name, &value);
 }
 const struct text_reader reader_ethtool_statistics = {"ethtool-s", "hosts: ethtool -S DEV, also after grep",
                                                       statistics_head, statistics_line, NULL};

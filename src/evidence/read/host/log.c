@@ -309,7 +309,8 @@ static bool bare(const char *line)
 
     for (size_t i = 0; begins[i]; i++)
         if (*line == *begins[i] && !strncmp(line, begins[i], strlen(begins[i]))) return true;
-    return false;
+    return (*line == 'N' && !strncmp(line, "NOTICE ", 7)) ||
+           (*line == 'E' && !strncmp(line, "ERR ", 4) && strchr(line, '#'));
 }
 
 static bool log_head(const char *line)

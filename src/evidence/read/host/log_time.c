@@ -89,11 +89,22 @@ static void year(const char **at, struct tm *tm)
     *at = next + strspn(next, " ");
 }
 
-/* "[2026 ]Nov 19 [2026 ]10:57:07[.123]" */
+/* "Thu " */
+static const char *behind_weekday(const char *at)
+{
+    static const char names[] = "Mon Tue Wed Thu Fri Sat Sun ";
+
+    for (size_t i = 0; i < sizeof names - 1; i += 4)
+        if (!strncmp(at, names + i, 4)) return at + 4;
+    return at;
+}
+
+/* "[Thu ][2026 ]Nov 19 [2026 ]10:57:07[.123][ 2026]" */
 static bool bsd_time(const char **at, double *clock_s)
 {
     struct tm tm = {0};
-    const char *next = *at;
+    const char *next = behind_weekday(*at);
+    bool weekday = next != *at;
     double part;
 
     year(&next, &tm);
@@ -103,6 +114,12 @@ static bool bsd_time(const char **at, double *clock_s)
     year(&next, &tm);
     if (tm.tm_year == YEAR_UNSAID - 1900) tm.tm_year = said;
     if (!time_of_day(&next, &tm, &part)) return false;
+    if (weekday && *next == ' ') { /* as logread has it */
+        const char *behind = next + 1;
+        year(&behind, &tm);
+        if (behind == next + 1) tm.tm_year = said;
+        next = behind > next + 1 ? behind - 1 : next;
+    }
     *clock_s = seconds(&tm, part);
     *at = next;
     return true;
@@ -237,6 +254,11 @@ static void take_host(struct log_line *line)
 
     line->rest += strspn(line->rest, " \t");
     size_t words = field_split(line->rest, word, 2);
+    if (words > 1 && is_tag(&word[1]) && word[0].length > 5 &&
+        (!strncmp(word[0].at, "kern.", 5) || !strncmp(word[0].at, "daemon.", 7) || !strncmp(word[0].at, "user.", 5))) {
+        line->rest = word[1].at; /* "kern.info kernel: …": it says no host */
+        return;
+    }
     if (!words || *line->rest == '%' || is_tag(&word[0]) || !is_host(&word[0])) return;
     line->host = word[0];
     line->rest = word[0].at + word[0].length;
@@ -276,13 +298,17 @@ bool log_begins(const char *text, struct log_line *line)
     text += strspn(text, " \t*");
     const char *at = priority(text, &is_new);
     if (kernel_time(&at, &line->clock_s)) {
+        if (*at == '[') at += strcspn(at, "]") + (at[strcspn(at, "]")] == ']'); /* "[    C0]": the processor, or task */
         line->rest = at + strspn(at, " \t");
         line->is_kernel = true;
         return *line->rest != 0 && (line->rest != at || *at == 0);
     }
     bool is_iso = false;
+    if (at != text && at[0] == ':' && at[1] == ' ') at += 2; /* "<189>: 2026 Nov 19 10:57:07 UTC: %…" */
     if (!bsd_time(&at, &line->clock_s) && !(is_iso = iso_time(&at, &line->clock_s))) return false;
-    if (*at == ':') at++; /* "Nov 19 10:57:07: %LINK-3-UPDOWN: …" */
+    const char *percent = strstr(at, ": %");
+    if (percent && percent - at <= 7 && *at == ' ') at = percent + 1; /* "Nov 19 10:57:07 UTC: %LINK-3-UPDOWN: …" */
+    if (*at == ':') at++;
     if (*at != ' ' && *at != '\t') return false;
     line->rest = at;
     take_host(line);

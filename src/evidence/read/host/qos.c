@@ -43,8 +43,8 @@ static bool enabled_row(const char *line, unsigned *bits)
 static bool qos_line(struct reading *in, const char *line)
 {
     static const char *const known[] = {
-        "dscp2prio mapping", "prio:",    "Receive buffer size", "Cable len", "priority", "buffer", "tc: ", "Enabled TC",
-        "Rate limit",        "pcp2prio", "default priority",    NULL};
+        "dscp2prio mapping", "prio:",      "Receive buffer size", "Cable len", "priority",         "buffer", "tc: ",
+        "Enabled TC",        "Rate limit", "ECN Enabled",         "pcp2prio",  "default priority", NULL};
     unsigned bits;
 
     if (qos_head(line)) return true;
@@ -98,7 +98,15 @@ const struct text_reader reader_dcb = {"dcb", "hosts: dcb pfc|ets|app|buffer sho
 
 static bool lldptool_head(const char *line)
 {
-    return !strncmp(line, "IEEE 8021QAZ ", 13) && strstr(line, " TLV");
+    static const char *const names[] = {
+        "IEEE 8021QAZ ", "Chassis ID ",         "Port ID ",          "Time to Live ",       "System ",
+        "Port Desc",     "Management Address ", "Link Aggregation ", "Maximum Frame Size ", NULL};
+    size_t length = strlen(line);
+
+    if (length < 4 || strcmp(line + length - 4, " TLV")) return false;
+    for (size_t i = 0; names[i]; i++)
+        if (!strncmp(line, names[i], strlen(names[i]))) return true;
+    return false;
 }
 
 /* "PFC enabled: 3,4", "PFC enabled: none" */
