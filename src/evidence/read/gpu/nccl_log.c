@@ -111,7 +111,9 @@ static bool log_line(struct reading *in, const char *line)
     if (!nccl) return false;
     job_line_init(&of, in, line, &(struct text_field){line, 0});
     counted(&of);
-    bool known = version(in, of.host, nccl) | uses(in, of.host, nccl) | joins(in, of.host, nccl);
+    bool known = version(in, of.host, nccl);
+    known |= uses(in, of.host, nccl);
+    known |= joins(in, of.host, nccl);
     return known | job_line_read(in, line) || !warn;
 }
 
