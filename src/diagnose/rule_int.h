@@ -56,6 +56,15 @@ void rule_said(struct diagnose *diagnose, enum diagnose_rule_id rule);
 bool peers_were_lost(const struct evidence *evidence);
 void peers_lost_said(struct diagnose *diagnose);
 
+/* What one look of a switch shows (switches/), beside what rules find that have two: storms that a watchdog ended
+ * (D02), PFC that is off, a lossless queue that stands still (D08), ports without a lossless priority (D15), hot optics
+ * (D13), slow ports with errors (D06). */
+void storms_seen(struct diagnose *diagnose);
+void lossless_seen(struct diagnose *diagnose);
+void classes_seen(struct diagnose *diagnose);
+void optics_seen(struct diagnose *diagnose);
+void slow_with_errors(struct diagnose *diagnose);
+
 /* What would have been needed to know more: a sentence, kept once however often it is said. */
 __attribute__((format(printf, 2, 3))) void missing_add(struct diagnose *diagnose, const char *what, ...);
 

@@ -149,6 +149,7 @@ void rule_D06(struct diagnose *diagnose)
                      (graph_tier(diagnose, port) == graph_peer_tier(diagnose, port) && port < peer);
         if (!other || lower) slow_link(diagnose, port, rate);
     }
+    slow_with_errors(diagnose);
 }
 
 /* --- D05: uneven --- */

@@ -153,6 +153,7 @@ void rule_D13(struct diagnose *diagnose)
         if (many || ber > diagnose->limits.fec_ber) bad_cable(diagnose, worse, wrong, frames);
     }
     rule_said(diagnose, DIAGNOSE_D13);
+    optics_seen(diagnose);
 }
 
 /* --- D19: links that come and go --- */
