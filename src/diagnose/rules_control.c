@@ -428,4 +428,5 @@ void rule_D15(struct diagnose *diagnose)
             EVIDENCE_EACH_PORT(evidence, device, port) look_at_nic(diagnose, port, only);
         }
     }
+    classes_seen(diagnose);
 }

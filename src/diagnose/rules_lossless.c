@@ -12,7 +12,7 @@
 #include "fabric/fabric.h"
 #include "fabric/switches.h"
 
-enum why { HEADROOM_USED, PEER_DEAF, OWN_OFF, NEVER_PAUSED, POOL, PAUSED, NOT_KNOWN };
+enum why { HEADROOM_USED, PEER_DEAF, OWN_OFF, NEVER_PAUSED, POOL, PAUSED, FULL, NOT_KNOWN };
 
 struct drop {
     uint32_t port;
@@ -117,6 +117,10 @@ static enum why why_dropped(const struct diagnose *diagnose, const struct drop *
     if (pfc_at(evidence, drop->port, drop->priority, from) == 0) return OWN_OFF;
     if (peer != EVIDENCE_NONE && pfc_at(evidence, peer, drop->priority, from) == 0) return PEER_DEAF;
     if (peer_went_on(diagnose, drop, from)) return PEER_DEAF;
+    if (out && drop->from->looks < 2) { /* what was sent out has no pauses to its own peer */
+        *from = evidence_find(evidence, drop->port, drop->priority, EVIDENCE_MARKED);
+        return FULL;
+    }
     *from = told;
     if (told && !told->grown && !evidence_get(evidence, drop->port, drop->priority, EVIDENCE_TX_PAUSE_NS))
         return NEVER_PAUSED;
@@ -133,6 +137,8 @@ static struct diagnose_finding *say(struct diagnose *diagnose, const struct drop
         [NEVER_PAUSED] = "it never paused its peer: PFC is off on it, or on for another priority",
         [POOL] = "headroom was left: the memory that groups share was used up, or is too small",
         [PAUSED] = "its queue stood still because its peer paused it: it is full, or a watchdog cut it off",
+        [FULL] =
+            "its queue was full: more was sent to it than its line carries, and nobody stopped the senders in time",
         [NOT_KNOWN] = "it paused its peer: headroom or shared memory was used up",
     };
     uint32_t culprit = why == PEER_DEAF ? diagnose->evidence->object[drop->port].peer : drop->port;
@@ -144,6 +150,19 @@ static struct diagnose_finding *say(struct diagnose *diagnose, const struct drop
     return finding_new(diagnose, DIAGNOSE_D08, culprit, EVIDENCE_NO_PRIORITY,
                        "%s, which pauses, dropped %" PRIu64 " packets, and %s", name_of(diagnose, drop->port),
                        drop->count, reason[why]);
+}
+
+/* The port says itself that it asked for PFC and was not answered. */
+static bool not_agreed_event(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (uint32_t i = 0; finding && i < evidence->events; i++) {
+        if (evidence->event[i].kind != EVIDENCE_EVENT_PFC_NOT_AGREED || evidence->event[i].object != port) continue;
+        finding_event(diagnose, finding, &evidence->event[i]);
+        return true;
+    }
+    return false;
 }
 
 static void report(struct diagnose *diagnose, const struct drop *drop)
@@ -162,6 +181,7 @@ static void report(struct diagnose *diagnose, const struct drop *drop)
     if (told && told != from && told->grown) finding_counter(diagnose, finding, told, 0);
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
     finding_weak_unless(finding, finding && finding->evidences > 1 && why != NOT_KNOWN);
+    if (why == OWN_OFF && not_agreed_event(diagnose, finding, drop->port)) finding->now = true;
     /* Memory fills where queues stand still: what made them stand is the cause. */
     struct share pausing = share_pausing(diagnose, drop->port, drop->priority);
     bool stands = pausing.value > diagnose->limits.standing_share && !(pausing.bound && finding && finding->victims);
@@ -296,7 +316,9 @@ static void not_agreed(struct diagnose *diagnose, uint32_t port)
     finding_counter(diagnose, finding, frames, 0);
     finding_resenders(diagnose, finding, port);
     finding_weak_unless(finding, false);
-    if (finding && !finding->victims) finding->severity = DIAGNOSE_WARNING;
+    if (!finding) return;
+    if (!finding->victims) finding->severity = DIAGNOSE_WARNING;
+    if (not_agreed_event(diagnose, finding, port)) finding->now = true;
 }
 
 static bool something_dropped(const struct diagnose *diagnose)
@@ -330,6 +352,6 @@ void rule_D08(struct diagnose *diagnose)
     bool paused = false;
     for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++)
         paused |= diagnose->total[frames[i]] != 0;
-    if (!paused) return;
-    EACH_PORT(evidence, device, port) not_agreed(diagnose, port);
+    if (paused) EACH_PORT(evidence, device, port) not_agreed(diagnose, port);
+    lossless_seen(diagnose);
 }

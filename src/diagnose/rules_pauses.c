@@ -255,6 +255,7 @@ static void nics_found(struct diagnose *diagnose, bool storms, void (*found)(str
 void rule_D02(struct diagnose *diagnose)
 {
     nics_found(diagnose, true, storm_found);
+    storms_seen(diagnose);
 }
 
 /* NICs stand still for good, and switches that count no time of pauses do not say for whom. */

@@ -235,15 +235,21 @@ static bool times(struct reading *in, uint32_t port, const char *line)
     return true;
 }
 
+struct interface {
+    uint32_t port;
+    bool in, out; /* what came in, and what went wrong on the way out, was said */
+};
+
 static bool interface_line(struct reading *in, const char *line)
 {
-    uint32_t *port = (uint32_t *)in->state;
+    struct interface *state = (struct interface *)in->state;
+    uint32_t *port = &state->port;
     struct text_field word[3];
     uint64_t number;
 
     if (interface_head(line)) {
         bool of_port = field_split(line, word, 3) >= 3 && line_begins(line, "Ethernet") && field_is_port(&word[0]);
-        *port = EVIDENCE_NONE;
+        *state = (struct interface){.port = EVIDENCE_NONE};
         if (of_port) {
             reading_system(in, line_has(line, "line protocol") ? "eos" : "nxos", FABRIC_ROLE_SWITCH);
             *port = reading_port(in, &word[0]);
@@ -253,6 +259,8 @@ static bool interface_line(struct reading *in, const char *line)
     }
     if (*port == EVIDENCE_NONE) return *line == ' ' || *line == '\t' || line_begins(line, "admin state");
     if (times(in, *port, line)) return true;
+    state->in |= line_has(line, " input packets") || line_has(line, " packets input,");
+    state->out |= line_has(line, " output error") || line_has(line, " output discard");
     if (line_begins(line, "Description: ")) {
         struct text_field text = field_of(strchr(line, ':') + 2);
         reading_description(in, *port, &text);
@@ -270,8 +278,17 @@ static bool interface_line(struct reading *in, const char *line)
     }
     return true;
 }
+/* Whoever copied the text stopped inside of a port: what was not copied acquits nobody. */
+static void interface_end(struct reading *in)
+{
+    const struct interface *state = (struct interface *)in->state;
+
+    if (state->port != EVIDENCE_NONE && state->in && !state->out)
+        evidence_unknown(in->evidence, &in->source, "nxos-interface",
+                         "the text ends before what the port dropped on the way out", false);
+}
 const struct text_reader reader_nxos_interface = {"nxos-interface", "NX-OS: show interface; EOS: show interfaces",
-                                                  interface_head, interface_line, NULL};
+                                                  interface_head, interface_line, interface_end};
 
 /* --- show interface brief --- */
 
