@@ -199,8 +199,9 @@ struct config_emit {
     bool mixed;    /* other switches are written as their own systems have it */
 };
 
-struct config_can; /* unsupported.h: what a system has words for */
-struct fix;        /* fix.h */
+enum mend_form { MEND_NONE, MEND_BLOCKS, MEND_SET, MEND_NV }; /* mend.h: commands in blocks; `set`; `nv set` */
+struct config_can;                                            /* unsupported.h: what a system has words for */
+struct fix;                                                   /* fix.h */
 
 struct config_format {
     const char *name;    /* of --nos and --from */
@@ -230,8 +231,9 @@ struct config_format {
     /* Commands that bring a device back (fix.h): 0, -EINVAL (a text is not of the system, or it is refused).
      * NULL: none are written. */
     int (*fix)(const struct fix *fix);
-    const char *fix_how; /* how they are to be loaded, in a few words */
-    bool fix_document;   /* they are one document: nothing stands before it, and nothing of another device after it */
+    enum mend_form mends; /* in its own words, line by line */
+    const char *fix_how;  /* how they are to be loaded, in a few words */
+    bool fix_document;    /* they are one document: nothing stands before it, and nothing of another device after it */
 };
 extern const struct config_format config_nxos, config_eos, config_sonic, config_nvue, config_nvue_set, config_host,
     config_clab, config_lldp, config_junos, config_junos_set;
