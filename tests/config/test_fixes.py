@@ -14,9 +14,23 @@ import fixes
 HELD = (
     ("nxos", "pod3-leaf2.cfg", "interface Ethernet1/5\nshutdown\n"),
     ("nxos", "pod3-leaf2.cfg", "interface Ethernet1/31\nno priority-flow-control watch-dog-interval on\n"),
-    ("nxos", "edge-a1.cfg", "interface Ethernet1/1\nshutdown\n"),
+    ("nxos", "pod3-leaf2.cfg", "interface Ethernet1/5\nno service-policy type qos input CLASSIFY\n"),
+    ("nxos", "pod3-leaf2.cfg", "class-map type qos match-any ROCE\nmatch dscp 25\n"),
+    ("nxos", "edge-a1.cfg", "interface Ethernet1/1\nno priority-flow-control mode\n"),
+    ("nxos", "edge-a1.cfg", "policy-map type network-qos SYS\nclass type network-qos nq-render\nno pause pfc-cos 4\n"),
     ("eos", "row7-leaf1.cfg", "interface Ethernet6/1\nmtu 1500\n"), ("eos", "deep3.cfg", "interface Ethernet5/1\nshutdown\n"),
+    ("eos", "row7-leaf1.cfg", "qos profile RDMA-PORT\npriority-flow-control priority 4 no-drop\n"),
+    ("eos", "row7-leaf1.cfg", "interface Ethernet6/1\nno service-profile RDMA-PORT\n"),
+    ("eos", "deep3.cfg", "qos profile HOSTS\ntx-queue 3\nrandom-detect ecn minimum-threshold 256 kbytes maximum-threshold 2048 kbytes "
+     "max-mark-probability 20 weight 0\n"),
+    ("eos", "deep3.cfg", "qos map dscp 24 to traffic-class 0\n"),
     ("junos", "q5240-4.txt", "set interfaces et-0/0/0 disable\n"), ("junos", "brace1.conf", "set interfaces et-0/0/3 disable\n"),
+    ("junos", "q5240-4.txt", "delete class-of-service schedulers S-RDMA explicit-congestion-notification\n"),
+    ("junos", "brace1.conf", "set interfaces et-0/0/2 mtu 1514\n"),
+    ("junos", "brace1.conf", "delete class-of-service interfaces et-0/0/1 congestion-notification-profile\n"),
+    ("nvue", "explicit.txt", "nv set qos congestion-control roce traffic-class 3 min-threshold 200000\n"),
+    ("nvue", "roce.txt", "nv set interface swp3 link mtu 1500\n"), ("nvue", "sn-9.txt", "nv unset interface swp4 qos pfc profile\n"),
+    ("nvue", "sn-9.txt", "nv set qos pfc-watchdog robustness 6\n"),
     ("sonic", "leaf1.json", "config interface mtu Ethernet8 4200\n"), ("sonic", "tor-12.json", "config interface shutdown Ethernet16\n"),
 )
 

@@ -122,7 +122,8 @@ static int run(struct settings *settings, char **operand, int operands, FILE *ou
                                     .from = settings->from,
                                     .links = &settings->links,
                                     .given = &settings->given};
-        struct diff_list list = {.approved = &approved, .running = &running, .by = settings->by};
+        struct diff_list list = {
+            .approved = &approved, .running = &running, .given = &settings->given, .by = settings->by};
         arena_init_or_end(&list.arena, (size_t)1 << 32);
         if (cli_source_load(&approved, &one) && cli_source_load(&running, &others))
             answer = compare(settings, &list, out);

@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "cli/plan/config.h"
+#include "cli/plan/diff_mend.h"
 #include "config/fix.h"
 #include "fabric/fabric.h"
 
@@ -90,13 +91,14 @@ static bool good_names(const struct diff_list *list, const char *device)
 }
 
 /* 0 or a negative error number. */
-static int write_commands(struct fix *fix, FILE *out)
+static int write_commands(const struct fixing *fixing, const char *path, struct fix *fix, FILE *out)
 {
     char *text = NULL;
     size_t length = 0;
 
     fix->to = open_memstream(&text, &length);
-    int result = fix->format->fix(fix);
+    int result = diff_mend(fixing->list, fixing->device, path, fix);
+    if (result == -ENOENT) result = fix->format->fix(fix);
     fclose(fix->to);
     if (result == 0) text_outside_lines(out, &(struct text_style){.utf8 = true}, text); /* commands quote what runs */
     free(text);
@@ -130,7 +132,7 @@ static bool write_one(const struct fixing *fixing, FILE *out)
     bool good = seen && cli_read_file(set->path[set->device[device].at.source], CONFIG_TEXT_MAX_BYTES, &text, &length);
     struct fix_refused refused = {0};
     struct fix fix = {fixing->format, approved, seen, text, fixing->families, NULL, &refused};
-    int result = good ? write_commands(&fix, out) : 0;
+    int result = good ? write_commands(fixing, set->path[set->device[device].at.source], &fix, out) : 0;
 
     if (result != 0) tell_refused(fixing, set->path[set->device[device].at.source], result, &refused);
     free(names);

@@ -17,8 +17,9 @@ struct diff_list {
     const struct cli_source *approved, *running;
     struct drift *drift;
     uint32_t count, room;
-    struct arena arena; /* of texts that do not outlive the call */
-    const char *by;     /* who changes it; NULL: nobody is named */
+    struct arena arena;      /* of texts that do not outlive the call */
+    struct cli_given *given; /* what was added to RUNNING; NULL: nothing */
+    const char *by;          /* who changes it; NULL: nobody is named */
 };
 /* It is a change that is not for whoever makes it. */
 bool diff_refused(const struct diff_list *list, const struct drift *drift);

@@ -101,5 +101,6 @@ const struct config_format config_eos = {
     .emit = eos_emit,
     .port_name = port_name,
     .fix = fix_lines,
+    .mends = MEND_BLOCKS,
     .fix_how = "in `configure session`",
 };

@@ -188,6 +188,7 @@ const struct config_format config_junos = {
     .commands = &config_junos_set,
     .same_marking = junos_same_marking,
     .fix = junos_fix,
+    .mends = MEND_SET,
     .fix_how = "with `load set terminal`, then `commit`",
 };
 

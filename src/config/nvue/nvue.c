@@ -86,6 +86,7 @@ const struct config_format config_nvue = {
     .commands = &config_nvue_set,
     .mtu_over = NVUE_MTU_OVER,
     .fix = nvue_fix,
+    .mends = MEND_NV,
     .fix_how = "then `nv config apply`",
 };
 

@@ -90,5 +90,6 @@ const struct config_format config_nxos = {
     .emit = nxos_emit,
     .port_name = port_name,
     .fix = fix_lines,
+    .mends = MEND_BLOCKS,
     .fix_how = "in `configure terminal`",
 };

@@ -58,6 +58,7 @@ GRAMMAR = {
         value(r"shape rate .*", "shape rate"), value(r"scheduler profile .*", "scheduler profile"),
     ],
 }
+DEFAULT = {dscp: {0: 1, 1: 0}.get(dscp >> 3, dscp >> 3) for dscp in range(64)}  # the class of each DSCP
 ECN = re.compile(r"random-detect ecn minimum-threshold (\d+) (\w+) maximum-threshold (\d+) (\w+)"
                  r"(?: max-mark-probability (\d+))?(?: weight (\d+))?")
 
@@ -108,20 +109,21 @@ class Eos(LineDevice):
     # in force
 
     def effective(self):
-        state = {}
+        state, said = {}, {}
         for one in self.root.below:
             words = one.text.split()
             if one.text.startswith(("qos map dscp", "qos map cos")):
                 for number in numbers(" ".join(words[3:words.index("to")])):
-                    state[words[2], "to class", number] = words[-1]
+                    said[words[2], number] = words[-1]
             elif one.text.startswith("qos map traffic-class"):
                 at = words.index("to")
                 for number in words[3:at]:
                     state["class", f"to {words[at + 1]}", int(number)] = words[-1]
             elif one.rule and one.text.startswith(("priority-flow-control", "qos random-detect", "hardware counter", "queue-monitor")):
                 state["global", " ".join(words[:-1])] = words[-1]
-        default = {dscp: {0: 1, 1: 0}.get(dscp >> 3, dscp >> 3) for dscp in range(64)}
-        dscps = {dscp: str(state.get(("dscp", "to class", dscp), default[dscp])) for dscp in range(64)}
+        dscps = {dscp: str(said.get(("dscp", dscp), DEFAULT[dscp])) for dscp in range(64)}  # where nothing is said, by itself
+        state.update({("device", "dscp", dscp): to for dscp, to in dscps.items()})
+        state.update({("device", *key): to for key, to in said.items() if key[0] == "cos"})
         for port in self.blocks("interface "):
             name = PORT.match(port.text)
             if name:
@@ -183,7 +185,8 @@ class Eos(LineDevice):
             if one.text.startswith("qos map dscp"):
                 number = words[3]
                 found += [("dscp map", f"qos map dscp {number} to traffic-class {to}\n") for to in ("0", "5") if to != words[-1]]
-                found.append(("dscp map", f"no qos map dscp {number}\n"))
+                if words[-1] != str(DEFAULT[int(number)]):
+                    found.append(("dscp map", f"no qos map dscp {number}\n"))
             elif one.text.startswith("priority-flow-control pause watchdog default timeout"):
                 found.append(("watchdog", " ".join([*words[:-1], "0.80"]) + "\n"))
         if any(one.text.startswith("priority-flow-control pause watchdog action drop") for one in self.root.below):

@@ -53,6 +53,18 @@ def spread(words):
     return [one for word in words[at + 1:end] for one in spread([*words[:at], word, *words[end + 1:]])]
 
 
+def parted(path):
+    """A forwarding class may have its settings in one line."""
+    if path[:3] != ("class-of-service", "forwarding-classes", "class") or len(path) < 6:
+        return [path]
+    found, at = [], 4
+    while at < len(path):
+        size = 1 if path[at] == "no-loss" else 2
+        found.append((*path[:4], *path[at:at + size]))
+        at += size
+    return found
+
+
 def braces(text):
     """Statements of the form with braces as paths."""
     text = re.sub(r"/\*.*?\*/|(?m:^[ \t]*#[^\n]*)|##[^\n]*", "", text, flags=re.S)
@@ -79,7 +91,7 @@ class Junos(Device):
             found = [one for line in text.splitlines() if line.startswith("set ") for one in spread(words_of(line)[1:])]
         else:
             found = list(braces(text))
-        self.paths = list(dict.fromkeys(found))
+        self.paths = list(dict.fromkeys(one for path in found for one in parted(path)))
 
     def text(self):
         return "".join("set " + " ".join(path) + "\n" for path in self.paths)
@@ -89,7 +101,7 @@ class Junos(Device):
         words = words_of(command)
         if words[0] not in ("set", "delete") or len(words) < 3 or words[0] == "set" and "[" in words and "]" not in words:
             raise Refused("invalid", command, "neither set nor delete")
-        for path in spread(words[1:]):
+        for path in (one for whole in spread(words[1:]) for one in (parted(whole) if words[0] == "set" else [whole])):
             if words[0] == "delete":
                 self.paths = [one for one in self.paths if one[:len(path)] != path]
                 continue
@@ -248,6 +260,9 @@ class Junos(Device):
             else:
                 state["watchdog",] = state.get(("watchdog",)) or path[0] == "pfc-watchdog" or None
                 state[path[:-1]] = path[-1]
+        if state.get(("watchdog",)):
+            for word, value in (("poll-interval", "100"), ("detection", "2"), ("recovery", "200")):
+                state.setdefault(("pfc-watchdog", word), value)
         return state
 
     def others(self):
