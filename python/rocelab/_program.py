@@ -31,6 +31,11 @@ class Report:
         return Table._of_dicts("findings", self.json["findings"])
 
     @property
+    def answer(self) -> str:
+        """"cause", "clear" or "not-enough"; of diagnose."""
+        return str(self.json["answer"])
+
+    @property
     def devices(self) -> Dict[str, str]:
         """The configurations by device; of config."""
         return {device["device"]: device["text"] for device in self.json["devices"]}

@@ -152,6 +152,16 @@ class Answer(Case):
         self.assertIn("not understood", document["because"])
         self.assertIn('counters.txt:3: "rows of another release"', text)
 
+    def test_a_program_that_fills_its_line(self):
+        """With the link's rate; without it a number says nothing."""
+        perftest = "                    RDMA_Write BW Test\n Dual-port       : OFF          Device         : mlx5_0\n" \
+                   " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      5000             0.00               {}              0.1\n"
+        self.answer(perftest.format(91.2), device="h0", name="ib_write_bw.txt", status=NOT_ENOUGH)
+        settings = "Settings for eth0:\n\tSpeed: 100000Mb/s\n\tLink detected: yes\n"
+        document, _ = self.answer(settings, device="h0", name="ethtool_eth0.txt", status=CLEAR)
+        self.assertIn("91% of the line", document["because"])
+        self.answer(perftest.format(51.2), device="h0", name="ib_write_bw.txt", status=NOT_ENOUGH)
+
     def test_a_device_that_shows_nothing(self):
         """One of two devices has nothing but its status: the other's counters do not clear it."""
         self.answer({"packets": 10}, status=CLEAR)

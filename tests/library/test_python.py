@@ -502,7 +502,11 @@ class Verbs(Case):
         path = self.file("run.json", result.json_text)
         causes = [row.id for row in result.findings if re.match(r"D\d\d", row.id)]
         self.assertGreater(len(causes), 0)
-        self.assertEqual(rocelab.diagnose(path).findings["rule"], causes)
+        report = rocelab.diagnose(path)
+        self.assertEqual(report.findings["rule"], causes)
+        self.assertEqual(report.answer, "clear" if report.ok else "cause")
+        report = rocelab.diagnose(self.file("h0.prom", 'node_infiniband_local_ack_timeout_errors_total{device="mlx5_0",port="1"} 7\n'))
+        self.assertEqual((report.answer, report.ok), ("not-enough", False))
 
 
 if __name__ == "__main__":

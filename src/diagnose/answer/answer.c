@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "diagnose/answer/standing.h"
 #include "diagnose/nics_int.h"
@@ -105,8 +106,42 @@ static bool is_spoilt(struct diagnose *diagnose)
     return true;
 }
 
-/* A job that is not slow by a good run of its own, or one that is slow for reasons inside of hosts, is clear without
- * any counter of the network. */
+/* The highest rate of a host's links, bytes a second; 0: nobody says it. */
+static double host_rate(const struct evidence *evidence, uint32_t host)
+{
+    double most = 0;
+
+    if (host == EVIDENCE_NONE) return 0;
+    EVIDENCE_EACH_PORT(evidence, evidence_device_of(evidence, host), port)
+    {
+        double rate = (double)port_get(evidence, port, EVIDENCE_RATE) / 8;
+        if (rate > most) most = rate;
+    }
+    return most;
+}
+
+/* perftest between two hosts fills the line, as the host's own text says of it.  Of nccl-tests it would say nothing:
+ * many adapters have a part in it. */
+static bool fills_its_line(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    double least = 2;
+
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        const struct evidence_value *speed = port_find(evidence, job, EVIDENCE_BUSBW);
+        const char *program = evidence->object[job].program;
+        double rate = host_rate(evidence, evidence->object[job].host);
+        if (!speed || rate <= 0 || !program || strncmp(program, "ib_", 3) != 0) return false;
+        if (speed->real / rate < least) least = speed->real / rate;
+    }
+    if (least > 1 || least < diagnose->limits.line_share) return false;
+    because(diagnose, "%.0f%% of the line's rate is reached", least * 100);
+    return true;
+}
+
+/* A job that is not slow by a good run of its own, one that fills its line, or one that is slow for reasons inside of
+ * hosts, is clear without any counter of the network. */
 static bool work_is_clear(struct diagnose *diagnose)
 {
     uint32_t good = 0;
@@ -115,6 +150,7 @@ static bool work_is_clear(struct diagnose *diagnose)
         because(diagnose, "a job is slow, and it is not the network");
         return true;
     }
+    if (fills_its_line(diagnose)) return true;
     for (uint32_t i = 0; i < diagnose->trainings; i++) {
         const struct diagnose_training *training = &diagnose->training[i];
         if (training->slow != DIAGNOSE_NO || training->base_is_ideal) return false;
@@ -138,7 +174,7 @@ static bool a_slow_job_is_unexplained(const struct diagnose *diagnose)
  * - every device that was read has counters that would have shown loss: its drops, what its NIC counts as lost, or,
  *   where it carried no packet or none are counted, its wrong bits.  Two looks: none of them grew.  One: they are 0
  *   since they were cleared.  Pauses alone are none: 0 is what a port counts on which PFC is off;
- * - a job is as fast as its baseline, or slow for reasons inside of hosts.
+ * - a job is as fast as its baseline, fills a line whose rate is known, or is slow for reasons inside of hosts.
  *
  * Not: a rate of a job without a baseline, settings, neighbours, times.  That a counter is not there acquits nobody.
  */

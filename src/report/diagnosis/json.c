@@ -88,6 +88,25 @@ static void json_ask(struct jout *jout, const struct diagnose_ask *ask)
     jout_close(jout);
 }
 
+/* Sentences: of what rules lack, then of what would decide. */
+static void json_missing(struct jout *jout, const struct diagnose *diagnose)
+{
+    char text[1024];
+
+    jout_open(jout, "missing", '[');
+    if (diagnose->answer == DIAGNOSE_NOT_ENOUGH) jout_text(jout, NULL, diagnose->because);
+    for (uint32_t i = 0; i < diagnose->missings; i++)
+        jout_text(jout, NULL, diagnose->missing[i]);
+    for (uint32_t i = 0; i < diagnose->asks; i++) {
+        const struct diagnose_ask *ask = &diagnose->ask[i];
+        snprintf(text, sizeof text, "%s%s: %s%s%s", ask->device ? "of " : "",
+                 ask->device ? ask->device : "where the job runs", ask->command ? ask->command : "",
+                 ask->command ? ": " : "", ask->why);
+        jout_text(jout, NULL, text);
+    }
+    jout_close(jout);
+}
+
 static void json_training(struct jout *jout, const struct evidence *evidence, const struct diagnose_training *training)
 {
     static const char *const word[] = {"unknown", "no", "yes"};
