@@ -251,7 +251,7 @@ uint64_t cable_lost(const struct diagnose *diagnose, uint32_t port)
     if (evidence->exact || !way.known || !nics_resend(diagnose)) return 0; /* a run says itself what a line lost */
     struct way back = way_to(evidence, peer);
     double pauses = (double)port_sum(evidence, peer, EVIDENCE_TX_PAUSE_FRAMES); /* of which only one end may count */
-    if (!pauses) pauses = (double)port_get(evidence, peer, EVIDENCE_PORT_TX_PAUSE_FRAMES);
+    if (!(pauses > 0)) pauses = (double)port_get(evidence, peer, EVIDENCE_PORT_TX_PAUSE_FRAMES);
     double most = ABOVE_OTHERS * diagnose->graph->cables_lack * way.sent + under_way(diagnose, port, &way);
     if (way.lacks < diagnose->limits.resent_share * way.sent || way.lacks <= most || way.lacks <= pauses ||
         read_later(&way, &back))
