@@ -18,6 +18,13 @@ void bytes_from(struct bytes_in *bytes, ssize_t (*more)(void *of, char *to, size
     *bytes = (struct bytes_in){.more = more, .of = of};
 }
 
+const char *bytes_why(int error)
+{
+    return error == -EFBIG     ? "it unpacks to more than 1 GB, or than 100 times its size"
+           : error == -EBADMSG ? "it is damaged, or cut"
+                               : strerror(-error);
+}
+
 void bytes_release(struct bytes_in *bytes)
 {
     if (!bytes->borrowed) free(bytes->held);
@@ -150,7 +157,7 @@ static void know_width(struct bytes_in *bytes)
 
 bool bytes_fill(struct bytes_in *bytes, size_t want)
 {
-    bool first = !bytes->from && !bytes->wide;
+    bool first = !bytes->begun;
 
     if (want == SIZE_MAX && bytes->expected && !bytes->ended && !bytes->wide) { /* all, in one piece */
         char *grown = realloc(bytes->held, bytes->used + bytes->expected + 2 * PIECE);
@@ -159,7 +166,8 @@ bool bytes_fill(struct bytes_in *bytes, size_t want)
     }
     while (!bytes->ended && bytes_left(bytes) < want)
         if (!more(bytes)) break;
-    if (first && bytes->used >= 2) {
+    bytes->begun = true;
+    if (first && !bytes->from && bytes->used >= 2) {
         const uint8_t *mark = (const uint8_t *)bytes->held;
         bool little = mark[0] == 0xff && mark[1] == 0xfe, big = mark[0] == 0xfe && mark[1] == 0xff;
         if (little || big) {

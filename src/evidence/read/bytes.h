@@ -21,6 +21,7 @@ struct bytes_in {
     size_t expected;         /* bytes of all of it, where that is known */
     bool ended, wide, big;   /* wide: UTF-16, `big` end first */
     bool borrowed;           /* held is somebody else's */
+    bool begun;              /* whether it has a mark of UTF-16 is known */
     int error;               /* -errno */
     char *line;              /* a line that was cut; NULL: none was */
     uint8_t odd[4];          /* of UTF-16: bytes of a character whose rest has not come */
@@ -31,6 +32,8 @@ void bytes_from(struct bytes_in *bytes, ssize_t (*more)(void *of, char *to, size
 void bytes_release(struct bytes_in *bytes);
 /* Until that many are there, or all.  False: there is no memory, or reading failed, and `error` says it. */
 bool bytes_fill(struct bytes_in *bytes, size_t want);
+/* What is wrong, for a person. */
+const char *bytes_why(int error);
 static inline const char *bytes_at(const struct bytes_in *bytes)
 {
     return bytes->held + bytes->from;
