@@ -17,6 +17,7 @@
 #define SEEN 65536   /* commands and beginnings of outputs that are known again, of a text */
 #define ORDER_S 1e-3 /* between looks of which nobody says when: they are in order, and no more */
 #define NAME 64
+#define AHEAD 4096 /* bytes behind a line, by which JSON is known */
 
 struct seen {
     uint64_t key; /* 0: free */
@@ -768,6 +769,7 @@ bool text_lines(struct evidence *evidence, const struct text_of *of, uint32_t fi
         }
         memcpy(copy, line, length);
         text.line++;
+        if (*copy == '{' || *copy == '[' || *copy == ' ') bytes_fill(bytes, AHEAD); /* it may be JSON's beginning */
         take_line(&text, shown_line(&text.shown, copy, length), bytes_at(bytes), bytes_left(bytes));
     }
     finish(&text);

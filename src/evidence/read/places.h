@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "evidence/evidence.h"
+#include "evidence/read/reader.h"
 #include "evidence/read/text_name.h"
 
 struct place {
@@ -26,6 +26,7 @@ struct place {
 struct places {
     struct place *place;
     uint32_t places;
+    uint32_t top; /* bytes of each path before the folders of looks */
     bool archive; /* its top folder may be the archive's own */
 };
 /* False: there is no memory. */
@@ -33,6 +34,9 @@ bool places_add(struct places *places, const char *path);
 /* Finds device and time of each, and puts them in the order in which they are read.  `root`: what is said in remarks;
  * `called`: the root's own name. */
 void places_arrange(struct places *places, struct evidence *evidence, const char *root, const char *called);
+/* What is known of a text by where it stands; `name` and `device` hold what `of` points to. */
+void place_text(struct text_of *of, const struct place *place, const char *called, struct text_name *name, char *device,
+                size_t size);
 void places_release(struct places *places);
 
 #endif

@@ -297,7 +297,7 @@ bool evidence_read_bytes(struct evidence *evidence, const struct text_of *of, st
     reader_hint(of->file, in->hint, sizeof in->hint);
     bool known = read_bytes(evidence, of, in, bytes);
     if (bytes->error)
-        evidence_unread(evidence, of->file, strerror(-bytes->error));
+        evidence_unread(evidence, of->file, bytes_why(bytes->error));
     else if (!known)
         evidence_remark(evidence, in->source.file, 0, "no reader knows anything in it (--list lists what is known)");
     free(in);

@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "base/reads.h"
+#include "evidence/read/archive.h"
 #include "evidence/read/bytes.h"
+#include "evidence/read/pack.h"
 #include "evidence/read/places.h"
 #include "evidence/read/reader.h"
 #include "evidence/read/text_name.h"
@@ -118,7 +120,7 @@ static ssize_t more_of(void *of, char *to, size_t room)
     return got < 0 ? -errno : got;
 }
 
-static void read_text(struct evidence *evidence, const struct text_of *of, struct bytes_in *bytes)
+void read_placed_text(struct evidence *evidence, const struct text_of *of, struct bytes_in *bytes)
 {
     bytes_fill(bytes, 128);
     bool alone = bytes->ended && !bytes->error && of->device;
@@ -126,12 +128,47 @@ static void read_text(struct evidence *evidence, const struct text_of *of, struc
     evidence_read_bytes(evidence, of, bytes);
 }
 
+/* Begins again, for an archive whose looks are not in order. */
+static void again(void *of, struct bytes_in *bytes)
+{
+    if (lseek(*(const int *)of, 0, SEEK_SET) == 0) bytes_from(bytes, more_of, of);
+}
+
+static void again_in_memory(void *of, struct bytes_in *bytes)
+{
+    const struct bytes_in *all = of;
+    bytes_of(bytes, bytes_at(all), bytes_left(all));
+}
+
+/* `size`: of the file; 0: it is a pipe. */
+static int read_open(struct evidence *evidence, const struct text_of *of, int fd, size_t size)
+{
+    struct pack_from from = {of, size, again, &fd};
+    struct bytes_in bytes;
+
+    bytes_from(&bytes, more_of, &fd);
+    bytes.expected = size;
+    bool packed = archive_kind(&bytes) != ARCHIVE_NONE;
+    if (packed && !size) {
+        bytes_fill(&bytes, (size_t)READER_JSON + 1);
+        from = (struct pack_from){of, bytes_left(&bytes), again_in_memory, &bytes};
+    }
+    if (packed && from.size > READER_JSON && !size)
+        evidence_unread(evidence, of->file, "an archive of more than 256 MB through a pipe: write it to a file first");
+    else if (packed)
+        pack_read(evidence, &from);
+    else
+        read_placed_text(evidence, of, &bytes);
+    int error = bytes.used || !bytes.error ? 0 : bytes.error; /* said already where a part of it was read */
+    bytes_release(&bytes);
+    return error;
+}
+
 /* 0, or -errno: it cannot be opened; -EINVAL: it is no file. */
 static int read_one(struct evidence *evidence, const struct text_of *of)
 {
     int fd = open(of->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = 0;
     uint32_t before = evidence->values;
-    struct bytes_in bytes;
     struct stat info;
 
     if (fd < 0) return -errno;
@@ -140,11 +177,7 @@ static int read_one(struct evidence *evidence, const struct text_of *of)
     else if (!S_ISREG(info.st_mode))
         error = -EINVAL;
     if (!error && info.st_size) {
-        bytes_from(&bytes, more_of, &fd);
-        bytes.expected = (size_t)info.st_size;
-        read_text(evidence, of, &bytes);
-        error = bytes.used || !bytes.error ? 0 : bytes.error; /* said already where a part of it was read */
-        bytes_release(&bytes);
+        error = read_open(evidence, of, fd, (size_t)info.st_size);
         if (of->device || evidence->values > before) reads_note(fd, of->file); /* a page beside may be made again */
     }
     close(fd);
@@ -214,20 +247,6 @@ static void name_of_root(const char *path, char *buf, size_t size)
     free(whole);
 }
 
-/* What is known of a file by where it stands. */
-static void text_at(struct text_of *of, const struct place *place, const char *called, struct text_name *name,
-                    char device[PATH])
-{
-    text_name(name, place->path);
-    *of = (struct text_of){.at_s = place->at_s, .timed = place->timed, .command = name->command};
-    if (place->bytes) {
-        snprintf(device, PATH, "%.*s", (int)place->bytes, place->path + place->device);
-        of->device = device;
-    } else {
-        of->called = name->commands ? called : name->device;
-    }
-}
-
 static void read_places(struct folder *folder, const char *from, const char *called)
 {
     struct places *places = &folder->places;
@@ -238,7 +257,7 @@ static void read_places(struct folder *folder, const char *from, const char *cal
     places_arrange(places, folder->evidence, folder->root, called);
     for (uint32_t i = 0; i < places->places && !folder->evidence->full; i++) {
         if (places->place[i].left_out) continue;
-        text_at(&of, &places->place[i], called, &name, device);
+        place_text(&of, &places->place[i], called, &name, device, sizeof device);
         snprintf(at, sizeof at, "%s/%s", folder->root, places->place[i].path);
         of.file = at;
         of.from = from;
@@ -282,16 +301,12 @@ static bool read_stream(struct evidence *evidence, const char *path, const char 
     bool standard = !strcmp(path, "-");
     int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     struct text_of of = {.file = standard ? "standard input" : path, .called = "standard input", .from = from};
-    struct bytes_in bytes;
 
     if (fd >= 0) {
-        bytes_from(&bytes, more_of, &fd);
-        read_text(evidence, &of, &bytes);
-        if (bytes.error) errno = -bytes.error;
-        bool done = !bytes.error;
-        bytes_release(&bytes);
+        int error = read_open(evidence, &of, fd, 0);
         close(fd);
-        if (done) return true;
+        if (!error) return true;
+        errno = -error;
     }
     snprintf(why, size, "%s", strerror(errno));
     return false;
