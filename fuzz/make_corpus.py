@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the stored seed corpora fuzz/corpus/{frame,rewrite,cm,cmflow,capfile,capture,nic,naks,live,switch,attach,trace,fabric,evidence} from tests/data and gen_capture's `mixed`.
+"""Makes the stored seed corpora fuzz/corpus/{frame,rewrite,cm,cmflow,capfile,capture,nic,naks,live,switch,attach,trace,fabric,evidence,paste} from tests/data and gen_capture's `mixed`.
 
 usage: fuzz/make_corpus.py GEN_CAPTURE
 
@@ -14,15 +14,20 @@ nic, naks, live, switch: scripts of tests/nic/hostile.c, of fuzz_live.c and of f
 fabric: the examples, and pieces of what they do not say.
 trace: a byte that says the format, then a trace of tests/data/traces, or a graph of three nodes.
 evidence: two bytes that choose the reader and how often the text is read, then a sample of tests/data/evidence.
+paste: two bytes that say what is known of the text and in which pieces it comes, then sessions and archives made here.
 Files are named by their content's hash, so that a second run changes nothing.
 """
+import gzip
 import hashlib
+import io
 import os
 import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
+import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PCAPS = os.path.join(HERE, "..", "tests", "data", "pcaps")
@@ -255,6 +260,46 @@ EVIDENCE_PIECES = (
 )
 
 
+PASTE_TABLE = ("  Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PFC7\n---------  ------  ------  ------  ------  ------  ------  ------  ------\n"
+               "Ethernet0       0       0       0       7       0       0       0       0\n")
+PASTE_NIC = "NIC statistics:\n     rx_prio3_pause: 5\n     rx_packets_phy: 9\n"
+PASTE_JSON = '{"interfaces": {"Ethernet1": {"interfaceStatus": "connected", "mtu": 9214},\n "Ethernet2": {"mtu": 9000}}}\n'
+PASTES = (
+    f"leaf1# show pfc counters\n{PASTE_TABLE}leaf1# show pfc counters\n{PASTE_TABLE}", f"admin@leaf1:~$ show pfc counters\n{PASTE_TABLE}[root@h0 ~]# ethtool -S eth0\n{PASTE_NIC}",
+    f"Thu Nov 19 10:00:00 UTC 2026\n===== leaf1 =====\n{PASTE_TABLE}=== 2026-11-19 10:01:00 ===\n{PASTE_TABLE}leaf2 | CHANGED | rc=0 >>\n{PASTE_TABLE}",
+    "".join(f"leaf1: {line}\nleaf2: {line}\n" for line in PASTE_TABLE.strip("\n").split("\n")), f"leaf1# show interfaces | json\n{PASTE_JSON}leaf1# show clock\n",
+    f"leaf1# show interfaces | json\n{PASTE_JSON[:60]}\nleaf1# show pfc counters\n{PASTE_TABLE}", "".join(f"{i + 1:5}\t{line}\n" for i, line in enumerate(PASTE_NIC.split("\n"))),
+    "".join(f"&gt; {line}\n" for line in PASTE_TABLE.split("\n")), f"It says:\n```\n{PASTE_NIC}```\n", "[   12.5] mlx5_core 0000:3b:00.0 eth0: Link down\n[rank3]: up\n", f"{{master:0}}\nuser@h0> show\n--More--\b\b \n{PASTE_NIC}",
+    "$ ethtool -S eth0 | grep prio\n rx_prio3_pause: 5\n$ date +%s\n1795082400\n==> h1_ethtool_-S_eth1 <==\n--- eth0 ---\n=== after ===\n")
+
+
+def paste_archives():
+    looks = [(f"{time}/{leaf}/pfc.txt", PASTE_TABLE.replace("7 ", f"{7 + time} ", 1).encode()) for time in (60, 0) for leaf in ("leaf1", "leaf2")]
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, data in [*looks, ("a" * 120 + "/../x", b"")]:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    yield out.getvalue()
+    yield gzip.compress(out.getvalue(), mtime=0)
+    for how in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", how) as archive:
+            for name, data in looks:
+                archive.writestr(zipfile.ZipInfo(name), data, how)
+            archive.writestr(zipfile.ZipInfo("a.gz"), gzip.compress(PASTE_NIC.encode(), mtime=0), how)
+        yield out.getvalue()
+
+
+def paste_seeds():
+    for number, text in enumerate(PASTES):
+        yield bytes([number * 7 % 32, 255 - number % 3 * 100]) + text.encode()
+    yield b"\x02\xff" + PASTES[0].encode("utf-16")
+    for number, archive in enumerate(paste_archives()):
+        yield bytes([number % 3, 255]) + archive
+
+
 def switch_seeds():
     """A configuration takes about 500 bytes: random ones are mostly refused, so most of it is sparse."""
     for i, seed in enumerate(script_seeds()):
@@ -324,6 +369,7 @@ def main():
         store("trace", trace_seeds())
         store("fabric", fabric_seeds())
         store("evidence", evidence_seeds())
+        store("paste", paste_seeds())
 
 
 main()
