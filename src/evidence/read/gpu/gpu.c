@@ -25,6 +25,7 @@ static bool is_the_device(struct reading *in, const struct text_field *name)
 
 static uint32_t known_host(const struct evidence *evidence, const struct text_field *name)
 {
+    if (!name->length) return EVIDENCE_NONE;
     const char *dot = memchr(name->at, '.', name->length);
     uint32_t host = evidence_device_find(evidence, name->at, name->length);
 
