@@ -7,10 +7,13 @@
  * whose timers run out have in common.  The last two only where nothing else that was seen explains it.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "diagnose/nics_int.h"
 
+#define LINK_TEXT 300
+#define TIMERS_TEXT 120
 #define COMMON_LISTED 4 /* NICs of those that have a hop in common */
 
 struct lost {
@@ -58,22 +61,56 @@ static uint32_t worse_end(const struct evidence *evidence, uint32_t port)
     return up && !up->last ? port : peer;
 }
 
+/* Packets were dropped for want of a way there to the last: of a run whose routes stay; else by the last two looks. */
+static bool still_led_there(const struct evidence *evidence, uint32_t port)
+{
+    const struct evidence_value *drops = port_find(evidence, port, EVIDENCE_ROUTE_DROPS);
+
+    if (evidence->exact) return !evidence->follows;
+    return drops && drops->looks > 1 && drops->last > drops->before;
+}
+
+/* By both ends, where both are known. */
+static const char *link_text(const struct diagnose *diagnose, uint32_t port, char into[LINK_TEXT])
+{
+    uint32_t peer = diagnose->evidence->object[port].peer;
+
+    if (peer == EVIDENCE_NONE)
+        snprintf(into, LINK_TEXT, "at %s", name_of(diagnose, port));
+    else
+        snprintf(into, LINK_TEXT, "between %s and %s", name_of(diagnose, port), name_of(diagnose, peer));
+    return into;
+}
+
+/* What such a loss costs: nobody tells of it but the sender's timer. */
+static const char *timers_text(const struct lost *lost, char into[TIMERS_TEXT])
+{
+    *into = 0;
+    if (lost->timeouts)
+        snprintf(into, TIMERS_TEXT, "; it cost retransmission timeouts: NICs' timers ran out %" PRIu64 " times",
+                 lost->timeouts);
+    return into;
+}
+
 static void link_lost(struct diagnose *diagnose, struct lost *lost, uint32_t port)
 {
     const struct evidence *evidence = diagnose->evidence;
     uint32_t culprit = worse_end(evidence, port);
     uint64_t drops = route_drops(evidence, port);
+    bool still = still_led_there(evidence, culprit);
+    char link[LINK_TEXT], timers[TIMERS_TEXT];
     struct diagnose_finding *finding =
         drops ? finding_new(diagnose, DIAGNOSE_D14, culprit, EVIDENCE_NO_PRIORITY,
-                            "the link at %s is down, routes still lead there, and %" PRIu64 " packets were dropped",
-                            name_of(diagnose, culprit), drops)
+                            "the link %s is down, %s%" PRIu64 " packets %swere dropped%s",
+                            link_text(diagnose, culprit, link), still ? "routes still lead there, and " : "and ", drops,
+                            still ? "" : "that routes led there ", timers_text(lost, timers))
         : lost->stuck && !lost->timeouts
             ? finding_new(diagnose, DIAGNOSE_D14, culprit, EVIDENCE_NO_PRIORITY,
-                          "the link at %s is down, and no timer tells those who wait for what was lost there",
-                          name_of(diagnose, culprit))
+                          "the link %s is down, and no timer tells those who wait for what was lost there",
+                          link_text(diagnose, culprit, link))
             : finding_new(diagnose, DIAGNOSE_D14, culprit, EVIDENCE_NO_PRIORITY,
-                          "the link at %s is down, and NICs' timers ran out %" PRIu64 " times",
-                          name_of(diagnose, culprit), lost->timeouts);
+                          "the link %s is down, and NICs' timers ran out %" PRIu64 " times",
+                          link_text(diagnose, culprit, link), lost->timeouts);
     add_ends(diagnose, finding, culprit);
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
     finding_weak_unless(finding, lost->timeouts || lost->stuck);

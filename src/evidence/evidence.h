@@ -195,6 +195,7 @@ struct evidence {
     double clock_s; /* the first date that a text has, from where their times count; NaN: none has one */
     uint32_t looks; /* times at which somebody looked: 1: since boot */
     bool exact;     /* a simulation's own document: pause[] has the causes */
+    bool follows;   /* its routes change after a failure */
     bool tied;      /* ports are tied to each other: by the fabric, the document or neighbours */
     const char *broken; /* what is wrong with a simulation's own document; NULL: it is whole */
     uint32_t broken_line;

@@ -89,6 +89,15 @@ class Findings(unittest.TestCase):
         self.assertEqual(one["alias"], "V-LINK-DOWN")
         self.assertTrue(one["victims"])
 
+    def test_a_link_that_stays_down(self):
+        """By both of its ends; routes lead there still only where they stay; the cost is what timers took."""
+        text = SPINE % (4, 4, "100G") + "nics: {timeout: 8}\njobs: [{permutation: 4, size: 16MB}]\nfaults: [{down: 'leaf0:5', at: 200us}]\n"
+        for more, still in (("", True), ("converge: {detect: 6ms, step: 100us}\n", False)):
+            one = self.expect(text + more, "D14", "critical", "spine1:0", others=("failed",))
+            self.assertRegex(one["what"], r"^the link between spine1:0 and leaf0:5 is down, .*dropped; it cost retransmission timeouts: NICs' timers ran out \d+ times$")
+            self.assertEqual("routes still lead there" in one["what"], still)
+            self.assertEqual("packets that routes led there were dropped" in one["what"], not still)
+
     def test_a_link_that_was_down_before_anything_was_sent(self):
         """Nobody is a victim; of a link that nobody would have used nothing is said."""
         text = SPINE % (2, 4, "100G") + "jobs: [{name: late, at: 5ms, flows: [%s]}]\n" % flows([(0, 4)])

@@ -607,6 +607,7 @@ bool run_evidence(struct evidence *evidence, const struct sim_report *report)
         f.begin.file = f.end.file = evidence_file(evidence, "this run");
         f.end.at_s = (double)report->result->virtual_ps / 1e12;
         evidence->exact = true;
+        evidence->follows = fabric->converge.on;
         fill(&f);
     }
     free(f.port);

@@ -319,8 +319,24 @@ static const struct {
     {"thresholds", document_thresholds, NULL},
 };
 
+/* What of the model the run had. */
+static void read_modelled(struct document *document)
+{
+    enum json_token token;
+
+    while (document_member(document, &token)) {
+        if (token == JSON_VALUE && json_key_is(&document->json, "routes_converge"))
+            document->evidence->follows = document->json.type == JSON_TRUE;
+        document_pass(document, token);
+    }
+}
+
 static void read_list(struct document *document)
 {
+    if (document->json.type == JSON_OBJECT && json_key_is(&document->json, "modelled")) {
+        read_modelled(document);
+        return;
+    }
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         if (document->json.type != JSON_ARRAY || !json_key_is(&document->json, lists[i].key)) continue;
         if (lists[i].list)
