@@ -27,7 +27,7 @@ static void links_come_and_go(void **state)
         double every_s;
     } rows[] = {
         {"dudud", "went down 3 times and came up 2 times within 4 minutes, the last time without", 60},
-        {"uuuu", "went down 0 times and came up 4 times within 42 s", 14},
+        {"uuuu", "came up 4 times within 42 s, so that it went down in between", 14},
         {"du", "went down and came up again after 5 s", 5},
         {"d", "went down, and nothing says that it came up again", 60},
         {"dd", "went down 2 times and came up 0 times within 60 s, the last time without", 60},
@@ -109,12 +109,34 @@ static void adapters_and_hosts(void **state)
     }
 }
 
+/* Of a port whose peer is known the peer is named; once, however often it was said. */
+static void storms(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    bed_open(&bed);
+    for (unsigned i = 0; i < 3; i++)
+        evidence_add_event(&bed.evidence, &(struct evidence_event){.kind = EVIDENCE_EVENT_STORM_BEGAN,
+                                                                   .priority = 3,
+                                                                   .object = bed.leaf[0][1],
+                                                                   .first_s = i,
+                                                                   .last_s = i,
+                                                                   .file = bed.file,
+                                                                   .line = 7});
+    bed_run(&bed);
+    assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D02), bed.host[1]);
+    assert_non_null(strstr(bed_found(&bed, DIAGNOSE_D02)->what, "3 times and gave it back 0 times"));
+    bed_close(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(links_come_and_go),
         cmocka_unit_test(both_ends),
         cmocka_unit_test(adapters_and_hosts),
+        cmocka_unit_test(storms),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

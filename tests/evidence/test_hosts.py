@@ -42,6 +42,18 @@ class Hosts(unittest.TestCase):
                     "show_counters_mlx50.txt")
         self.values("out_of_sequence: 4\npacket_seq_err: 2\nresp_cqe_error: 0\n", {("NIC", "out_of_sequence"): 4, ("NIC", "packet_seq_err"): 2})
 
+    def test_what_runbooks_tell_people_to_type(self):
+        """Greps of docs/runbooks leave pieces: one name and number a line, below the link's name or without it."""
+        self.values("link mlx5_0/1\nout_of_sequence 4\npacket_seq_err 7\nlink mlx5_1/1\nout_of_sequence 9\n",
+                    {("mlx5_0", "out_of_sequence"): 4, ("mlx5_0", "packet_seq_err"): 7, ("mlx5_1", "out_of_sequence"): 9})
+        self.values("np_cnp_sent 31\nrp_cnp_handled 29\n", {("NIC", "np_cnp_sent"): 31, ("NIC", "rp_cnp_handled"): 29})
+        self.values("ens2f0           UP             02:00:00:00:00:07 <BROADCAST,MULTICAST,UP,LOWER_UP>\nens2f1           DOWN           02:00:00:00:00:08 <NO-CARRIER,BROADCAST,MULTICAST,UP>\n",
+                    {("ens2f0", "link_up"): 1, ("ens2f1", "link_up"): 0})
+        self.read("/sys/class/net/ens2f0/ecn/roce_rp/rpg_time_reset:300\n/sys/class/net/ens2f0/ecn/roce_rp/enable/3:1\n")
+        self.read("\t\tLnkCap:\tPort #0, Speed 32GT/s, Width x16, ASPM not supported\n\t\tLnkSta:\tSpeed 32GT/s, Width x16\n\t\t\tMaxPayload 512 bytes, MaxReadReq 4096 bytes\n"
+                  "\t\tACSCtl:\tSrcValid- TransBlk- ReqRedir- CmpltRedir-\n")
+        self.read("Field Name          | Data       \n==================================\nroce_adp_retrans_en | 0x00000001\nroce_tx_window_en   | 0x00000000\n")
+
     def test_settings(self):
         self.values("Settings for ens2f0:\n\tSupported ports: [ FIBRE ]\n\tSupported link modes:   25000baseCR/Full\n\t                        100000baseCR4/Full\n"
                     "\tSpeed: 25000Mb/s\n\tLink detected: no (No cable)\n", {("ens2f0", "rate"): 25000000000, ("ens2f0", "link_up"): 0})
@@ -73,6 +85,11 @@ class Hosts(unittest.TestCase):
         self.assertEqual([("n3:mlx5_bond_0/2", "port_down", "-")], self.events(shown))
         self.values("mlx5_0 port 1 ==> ens2f0 (Up)\n0000:3b:00.1 mlx5_1 (MT4129 - X1) CX7 fw 28.39.1002 port 1 (DOWN  ) ==> ens2f1 (Down)\n",
                     {("ens2f0", "link_up"): 1, ("ens2f1", "link_up"): 0})
+
+    def test_ip_over_infiniband(self):
+        """Interfaces of InfiniBand that are all down say that nobody uses IP there."""
+        self.assertEqual([], self.read("mlx5_0 port 1 ==> ib0 (Down)\nmlx5_1 port 1 ==> ib1 (Down)\nmlx5_2 port 1 ==> ens2f0 (Up)\n").event)
+        self.assertEqual([("n3:ib0", "port_down", "-")], self.events(self.read("mlx5_0 port 1 ==> ib0 (Down)\nmlx5_1 port 1 ==> ib1 (Up)\n")))
 
     def test_gids(self):
         head = "DEV     PORT    INDEX   GID                                     IPv4            VER     DEV\n---     ----    -----   ---                                     ------------    ---     ---\n"

@@ -5,6 +5,8 @@
 
 #include "diagnose/nics_int.h"
 
+/* Part of D02, by logs. */
+void storms_said(struct diagnose *diagnose);
 /* Parts of D03, D14, D15 and D28. */
 void hosts_look(struct diagnose *diagnose);
 

@@ -72,6 +72,9 @@ static bool link_told(char *text, size_t size, const char *name, const struct sa
     else if (more->times == 1 && back && timed)
         snprintf(text, size, "the link at %s went down and came up again after %s", name,
                  span_text(last - first, span));
+    else if (!down->times)
+        snprintf(text, size, "the link at %s came up %u times%s%s, so that it went down in between", name, up->times,
+                 timed ? " within " : "", timed ? span_text(last - first, span) : "");
     else
         snprintf(text, size, "the link at %s went down %u time%s and came up %u time%s%s%s%s", name, down->times,
                  down->times == 1 ? "" : "s", up->times, up->times == 1 ? "" : "s", timed ? " within " : "",
@@ -195,6 +198,30 @@ void rule_said(struct diagnose *diagnose, enum diagnose_rule_id rule)
     }
 }
 
+/* A watchdog cut a queue off: who is at the other end of the cable paused it without end. */
+void storms_said(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (uint32_t i = 0; i < evidence->events; i++) {
+        const struct evidence_event *event = &evidence->event[i];
+        if (event->kind != EVIDENCE_EVENT_STORM_BEGAN || event->object == EVIDENCE_NONE) continue;
+        if (evidence->object[event->object].scope != EVIDENCE_PORT) continue;
+        if (diagnose->found[DIAGNOSE_D01] || rule_found(diagnose, DIAGNOSE_D02, event->object)) continue;
+        uint32_t peer = evidence->object[event->object].peer;
+        struct said ended = said_of(evidence, event->object, EVIDENCE_EVENT_STORM_ENDED);
+        struct diagnose_finding *finding = finding_new(
+            diagnose, DIAGNOSE_D02, peer != EVIDENCE_NONE ? peer : event->object, event->priority,
+            "the pause watchdog cut a queue of %s off %u time%s and gave it back %u time%s: what is at the other end "
+            "of its cable paused it without end",
+            name_of(diagnose, event->object), event->count, event->count == 1 ? "" : "s", ended.times,
+            ended.times == 1 ? "" : "s");
+        finding_event(diagnose, finding, event);
+        finding_event(diagnose, finding, ended.first);
+        finding_weak_unless(finding, false);
+    }
+}
+
 /* That a queue of it stood still says that it was paused, or that it failed: the pauses decide. */
 static void stuck_said(struct diagnose *diagnose)
 {
@@ -217,5 +244,6 @@ void rule_D32(struct diagnose *diagnose)
 void rule_D33(struct diagnose *diagnose)
 {
     rule_said(diagnose, DIAGNOSE_D33);
+    storms_said(diagnose);
     hosts_look(diagnose); /* after the rules that it has parts of */
 }

@@ -147,6 +147,14 @@ const struct text_reader reader_ibv_devinfo = {"ibv-devinfo", "hosts: ibv_devinf
 
 /* --- ibdev2netdev --- */
 
+/* Interfaces of InfiniBand (ib0) are down where nobody uses IP over it, and their ports work: one that is down counts
+ * where another is up. */
+struct netdevs {
+    uint32_t down[32], downs;
+    bool some_up;
+};
+_Static_assert(sizeof(struct netdevs) <= READER_STATE, "a reader's state");
+
 /* "mlx5_0 port 1 ==> ib0 (Down)", with a PCI address before it where -v is said. */
 static bool netdev_head(const char *line)
 {
@@ -172,11 +180,27 @@ static bool netdev_line(struct reading *in, const char *line)
     host_tie(in, of, &to[0]);
     if (words < 2 || to[1].length < 3) return true;
     to[1] = (struct text_field){to[1].at + 1, to[1].length - 2};
-    if (field_state(&to[1], &up)) host_port_state(in, of, up, NULL);
+    struct netdevs *state = (struct netdevs *)in->state;
+    if (!field_state(&to[1], &up)) return true;
+    bool infiniband = host_begins(&to[0], "ib");
+    if (infiniband && !up) {
+        if (state->downs < sizeof state->down / sizeof state->down[0]) state->down[state->downs++] = of;
+        return true;
+    }
+    state->some_up |= infiniband;
+    host_port_state(in, of, up, NULL);
     return true;
 }
+
+static void netdev_end(struct reading *in)
+{
+    const struct netdevs *state = (const struct netdevs *)in->state;
+
+    for (uint32_t i = 0; state->some_up && i < state->downs; i++)
+        host_port_state(in, state->down[i], false, NULL);
+}
 const struct text_reader reader_ibdev2netdev = {"ibdev2netdev", "hosts: ibdev2netdev, also -v", netdev_head,
-                                                netdev_line, NULL};
+                                                netdev_line, netdev_end};
 
 /* --- show_gids --- */
 

@@ -28,7 +28,7 @@ static size_t pci_address(const char *line)
 static bool lspci_head(const char *line)
 {
     if (pci_address(line)) return strchr(line + 8, ':') != NULL;
-    return line_begins(line, "LnkSta:") || line_begins(line, "LnkCap:");
+    return line_begins(line, "LnkSta:") || line_begins(line, "LnkCap:") || line_begins(line, "ACSCtl:");
 }
 
 static bool lspci_line(struct reading *in, const char *line)
@@ -59,6 +59,7 @@ const struct text_reader reader_lspci = {"lspci", "hosts: lspci -vv, also its Ln
 
 static bool mlxlink_head(const char *line)
 {
+    if (*line == 'F' && line_words(line, "Field Name |")) return true; /* mlxreg's table */
     return !strncmp(line, "Operational Info", 16) || !strncmp(line, "Physical Counters and BER Info", 30) ||
            !strncmp(line, "Troubleshooting Info", 20);
 }
@@ -83,7 +84,7 @@ static bool mlxlink_line(struct reading *in, const char *line)
     double real;
     uint64_t number;
 
-    if (mlxlink_head(line) || line[strspn(line, " \t-=")] == 0) return true;
+    if (mlxlink_head(line) || line[strspn(line, " \t-=")] == 0 || strstr(line, " | 0x")) return true;
     if (!host_label(line, &label, &value)) return strstr(line, " Info") != NULL;
     uint32_t port = host_hinted_port(in);
     if (port == EVIDENCE_NONE) return false;

@@ -255,8 +255,21 @@ struct ip_link {
     bool known, receives, sends; /* the line before names what is received, sent */
 };
 
+/* "eth0  UP  02:00:00:00:00:07 <BROADCAST,MULTICAST,UP,LOWER_UP>" */
+static bool is_brief(const char *line, struct text_field word[5])
+{
+    uint64_t up;
+
+    if (!strchr(line, '<') || line[0] == ' ') return false;
+    return field_split(line, word, 5) == 4 && *word[3].at == '<' &&
+           (field_state(&word[1], &up) || field_is(&word[1], "UNKNOWN"));
+}
+
 static bool ip_head(const char *line)
 {
+    struct text_field word[5];
+
+    if (is_brief(line, word)) return true;
     if (*line < '0' || *line > '9') return false;
     const char *at = line + strspn(line, "0123456789");
 
@@ -287,6 +300,14 @@ static bool ip_line(struct reading *in, const char *line)
     size_t words = field_split(line, word, READER_FIELDS);
     uint64_t number;
 
+    if (is_brief(line, word)) {
+        struct text_field name = {word[0].at, strcspn(word[0].at, "@ ")};
+        *state = (struct ip_link){.port = EVIDENCE_NONE};
+        if (field_is_port(&name) && field_state(&word[1], &number) &&
+            (state->port = reading_port(in, &name)) != EVIDENCE_NONE)
+            evidence_offer(in->evidence, state->port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP, number, &in->source);
+        return true;
+    }
     if (ip_head(line)) {
         struct text_field name = {word[1].at, strcspn(word[1].at, ":@ ")};
         *state = (struct ip_link){.port = EVIDENCE_NONE};
@@ -307,4 +328,4 @@ static bool ip_line(struct reading *in, const char *line)
     state->sends = words > 2 && field_is(&word[0], "TX:") && field_is(&word[1], "bytes");
     return true;
 }
-const struct text_reader reader_ip_link = {"ip-link", "hosts: ip -s link", ip_head, ip_line, NULL};
+const struct text_reader reader_ip_link = {"ip-link", "hosts: ip -s link, ip -br link", ip_head, ip_line, NULL};

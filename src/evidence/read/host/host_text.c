@@ -191,7 +191,9 @@ static bool rdma_statistic_line(struct reading *in, const char *line)
         rdma_pairs(in, *port, word[1].at + word[1].length);
         return true;
     }
-    if (*line != ' ' && *line != '\t') return false;
+    /* Under its link, or one a line after `grep -o`. */
+    bool piece = *line != ' ' && *line != '\t';
+    if (piece && (field_split(line, word, 3) != 2 || !host_has_name(host_rdma_names, &word[0]))) return false;
     rdma_pairs(in, *port, line);
     return true;
 }
@@ -212,8 +214,9 @@ static const char *sysfs_ports(const char *line)
 
 static bool sysfs_head(const char *line)
 {
-    const char *ports = sysfs_ports(line);
+    const char *ports = sysfs_ports(line), *ecn = strstr(line, "/ecn/roce_");
 
+    if (ecn) return strchr(ecn, ':') != NULL; /* settings of congestion control: known, and not needed */
     return ports && strchr(ports, ':') &&
            (strstr(ports, "counters/") || strstr(ports, "/state:") || strstr(ports, "/rate:") ||
             strstr(ports, "/gid_attrs/ndevs/0:"));
@@ -243,6 +246,7 @@ static bool sysfs_line(struct reading *in, const char *line)
     const char *ports = sysfs_ports(line), *rest, *colon;
     uint64_t number;
 
+    if (!ports && sysfs_head(line)) return true;
     if (!ports || !sysfs_head(line)) return false;
     uint32_t port = sysfs_port(in, line, ports, &rest);
     colon = strchr(rest, ':');

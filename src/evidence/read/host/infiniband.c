@@ -179,3 +179,18 @@ static bool hw_counters_line(struct reading *in, const char *line)
 }
 const struct text_reader reader_hw_counters = {"hw-counters", "hosts: show_counters, hw_counters as NAME: VALUE",
                                                hw_counters_head, hw_counters_line, NULL};
+
+/* "np_cnp_sent 31": what `grep -o` left of `rdma statistic`, without the line of its link. */
+static bool piece_row(struct reading *in, const char *line)
+{
+    struct text_field word[3];
+    uint64_t number;
+
+    if (field_split(line, word, 3) != 2 || !field_number(&word[1], &number)) return false;
+    if (!memchr(word[0].at, '_', word[0].length) || !host_has_name(host_rdma_names, &word[0])) return false;
+    uint32_t port = host_hinted_port(in);
+    if (port == EVIDENCE_NONE) return false;
+    reading_system(in, "host", FABRIC_ROLE_HOST);
+    return reading_named(in, host_rdma_names, port, EVIDENCE_NO_PRIORITY, &word[0], &word[1]);
+}
+const struct row_reader reader_rdma_row = {"hw-counters", piece_row};
