@@ -112,9 +112,9 @@ static bool log_line(struct reading *in, const char *line)
     job_line_init(&of, in, line, &(struct text_field){line, 0});
     counted(&of);
     bool known = version(in, of.host, nccl);
-    known |= uses(in, of.host, nccl);
-    known |= joins(in, of.host, nccl);
-    return known | job_line_read(in, line) || !warn;
+    known = uses(in, of.host, nccl) || known;
+    known = joins(in, of.host, nccl) || known;
+    return job_line_read(in, line) || known || !warn;
 }
 
 const struct text_reader reader_nccl_log = {

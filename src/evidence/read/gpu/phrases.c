@@ -45,7 +45,8 @@ enum phrase_what phrase_find(const char *line, struct text_field *ret_phrase)
         if (inside || letter >= LETTERS || first[letter] == first[letter + 1]) continue;
         size_t best = PHRASES;
         for (size_t i = first[letter]; i < first[letter + 1]; i++)
-            if (!strncmp(phrases[i].text, at, phrases[i].length)) best = i; /* sorted: the longest comes last */
+            if (phrases[i].text[1] == at[1] && !strncmp(phrases[i].text, at, phrases[i].length))
+                best = i; /* sorted: the longest comes last */
         if (best == PHRASES) continue;
         *ret_phrase = (struct text_field){at, phrases[best].length};
         return (enum phrase_what)phrases[best].what;
