@@ -189,7 +189,8 @@ static unsigned indent_of(const char *text, const char *end)
         while (text + blanks < stop && blanks < least && text[blanks] == ' ')
             blanks++;
         const char *first = text + blanks;
-        if (first < stop && *first != '\r' && blanks < least && strncmp(first, "```", 3)) least = blanks;
+        bool fence = stop - first >= 3 && !memcmp(first, "```", 3);
+        if (first < stop && *first != '\r' && blanks < least && !fence) least = blanks;
         text = stop < end ? stop + 1 : end;
     }
     return least < 64 ? least : 0;

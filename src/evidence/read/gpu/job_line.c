@@ -99,7 +99,7 @@ static struct text_field first_of(const char *line, const char *const *before)
     for (; *before; before++) {
         struct text_field word = word_behind(line, *before);
         address_trim(&word);
-        if (word.length && word.length < 64) return word;
+        if (word.length && word.length < 64 && !field_is(&word, "with")) return word;
     }
     return field_of("");
 }
@@ -161,8 +161,9 @@ void job_line_init(struct job_line *of, struct reading *in, const char *line, co
     *of = (struct job_line){.in = in, .line = line, .phrase = *phrase, .port = EVIDENCE_NONE};
     struct text_field name = mpi_host(line, &of->peer);
     if (!name.length) name = process_host(line);
-    in->clock_s = log_begins(line, &log) ? log.clock_s : NAN;
-    if (!name.length && !isnan(in->clock_s)) name = log.host;
+    bool begins = log_begins(line, &log);
+    in->clock_s = begins ? log.clock_s : NAN;
+    if (!name.length && begins && log.host.length) name = log.host;
     of->host = gpu_host(in, &name);
     of->from = local_gid(line);
     of->to = first_of(line, remote);
@@ -170,8 +171,7 @@ void job_line_init(struct job_line *of, struct reading *in, const char *line, co
     of->port = adapter_of(of);
 }
 
-/* Where nobody says whose a text is, it is a job by the file's name. */
-static uint32_t whose(const struct job_line *of)
+uint32_t job_line_whose(const struct job_line *of)
 {
     const struct reading *in = of->in;
     uint32_t object = job_line_object(of);
@@ -195,7 +195,7 @@ void job_line_event(const struct job_line *of, enum evidence_event_kind kind, co
         memcpy(both + 5, of->peer.at, room);
         more.length = 5 + room;
     }
-    reading_event(of->in, kind, whose(of), EVIDENCE_NO_PRIORITY, of->from.length ? &of->from : NULL, to,
+    reading_event(of->in, kind, job_line_whose(of), EVIDENCE_NO_PRIORITY, of->from.length ? &of->from : NULL, to,
                   detail        ? &text
                   : more.length ? &more
                                 : NULL);

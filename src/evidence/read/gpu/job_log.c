@@ -157,7 +157,7 @@ static void pending_keep(const struct job_line *of, enum evidence_event_kind kin
 
     pending_flush(of->in, NULL);
     *kept = (struct job_log){
-        .pending = true, .kind = (uint8_t)kind, .object = job_line_object(of), .line = of->in->source.line};
+        .pending = true, .kind = (uint8_t)kind, .object = job_line_whose(of), .line = of->in->source.line};
     process_of(of->line, kept->process);
 }
 
@@ -238,6 +238,7 @@ static const struct {
               {"Resource temporarily unavailable", 11},
               {"No such file or directory", 2},
               {"Input/output error", 5},
+              {"Remote I/O error", 121},
               {"Device or resource busy", 16},
               {"Software caused connection abort", 103},
               {"timed out", 110}};

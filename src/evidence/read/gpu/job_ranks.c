@@ -86,6 +86,7 @@ bool ranks_store(const struct job_line *of)
     }
     store.peer = word_behind(of->line, "connect to (");
     if (!store.peer.length) store.peer = word_behind(of->line, "connect to [");
+    if (!store.peer.length) store.peer = word_behind(of->line, "connect to ");
     if (strstr(of->line, "refused"))
         job_line_event(&store, EVIDENCE_EVENT_REJECTED, "the store of the ranks' addresses: nobody listens");
     else

@@ -65,6 +65,8 @@ static inline uint32_t job_line_object(const struct job_line *of)
 {
     return of->port != EVIDENCE_NONE ? of->port : of->host;
 }
+/* The same; where nobody says whose a text is, a job by the file's name. */
+uint32_t job_line_whose(const struct job_line *of);
 void job_line_event(const struct job_line *of, enum evidence_event_kind kind, const char *detail);
 
 /* The word behind a text in a line, without what ends sentences; empty: the text is not there. */
