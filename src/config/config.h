@@ -199,9 +199,9 @@ struct config_emit {
     bool mixed;    /* other switches are written as their own systems have it */
 };
 
-enum mend_form { MEND_NONE, MEND_BLOCKS, MEND_SET, MEND_NV }; /* mend.h: commands in blocks; `set`; `nv set` */
-struct config_can;                                            /* unsupported.h: what a system has words for */
-struct fix;                                                   /* fix.h */
+enum mend_form { MEND_NONE, MEND_BLOCKS, MEND_SET, MEND_NV, MEND_ROWS }; /* mend.h: blocks; `set`; `nv set`; JSON */
+struct config_can; /* unsupported.h: what a system has words for */
+struct fix;        /* fix.h */
 
 struct config_format {
     const char *name;    /* of --nos and --from */

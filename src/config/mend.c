@@ -95,7 +95,7 @@ const char *mend_list(uint64_t bits, const char *between, char buf[MEND_LIST])
 
 /* --- reading --- */
 
-static void add_line(struct mend_text *io, const char *line, size_t length, uint32_t number)
+void mend_line(struct mend_text *io, const char *line, size_t length, uint32_t number)
 {
     uint32_t room = io->room;
 
@@ -134,13 +134,13 @@ static void add_set(struct mend_text *io, const char *line, size_t length, uint3
     const char *list = memmem(line, length, " [ ", 3);
 
     if (!list || line[length - 1] != ']') {
-        add_line(io, line, length, number);
+        mend_line(io, line, length, number);
         return;
     }
     for (const char *word = list + 3; word < line + length - 1;) {
         size_t size = strcspn(word, " ]");
         int used = snprintf(one, sizeof(one), "%.*s %.*s", (int)(list - line), line, (int)size, word);
-        if (size && used > 0 && (size_t)used < sizeof(one)) add_line(io, one, (size_t)used, number);
+        if (size && used > 0 && (size_t)used < sizeof(one)) mend_line(io, one, (size_t)used, number);
         word += size + 1;
     }
 }
@@ -199,15 +199,16 @@ bool mend_read(struct mend_text *ret, enum mend_form form, const char *text, str
 {
     uint32_t number = 1, sets = 0;
 
-    if (has_controls(text)) return false;
     *ret = (struct mend_text){.arena = arena, .form = form};
+    if (has_controls(text)) return false;
+    if (form == MEND_ROWS) return mend_read_rows(ret, text);
     for (const char *line = text; *line; number++) {
         size_t length = strcspn(line, "\n");
         sets += strncmp(line, form == MEND_NV ? "nv set " : "set ", form == MEND_NV ? 7 : 4) == 0;
         if (form == MEND_SET)
             add_set(ret, line, length, number);
         else
-            add_line(ret, line, length, number);
+            mend_line(ret, line, length, number);
         line += length + (line[length] == '\n');
     }
     if (form == MEND_NV) return sets > 0;
@@ -230,9 +231,33 @@ static size_t names(const char *line)
     return line[length] ? length + 1 + strcspn(line + length + 1, " ") : length;
 }
 
-bool mend_is_ours(const char *seen, const char *running)
+static bool has_row(const struct mend_text *text, const char *line, size_t row)
+{
+    for (uint32_t l = 0; l < text->count; l++)
+        if (strncmp(text->line[l], line, row) == 0 && strchr("/ ", text->line[l][row])) return true;
+    return false;
+}
+
+static bool has_rows(const char *seen, const char *running)
+{
+    struct mend_text ours, theirs;
+    struct arena arena;
+
+    arena_init_or_end(&arena, (size_t)1 << 30);
+    bool all = mend_read(&theirs, MEND_ROWS, running, &arena) && mend_read(&ours, MEND_ROWS, seen, &arena);
+    for (uint32_t l = 0; all && l < ours.count; l++)
+        if (strstr(ours.line[l], "_MAP/") || strstr(ours.line[l], "WRED_PROFILE/") ||
+            strstr(ours.line[l], "SCHEDULER/"))
+            all = has_row(&theirs, ours.line[l], mend_row(ours.line[l]));
+    arena_release(&arena);
+    return all;
+}
+
+bool mend_is_ours(enum mend_form form, const char *seen, const char *running)
 {
     bool any = false;
+
+    if (form == MEND_ROWS) return has_rows(seen, running);
 
     for (const char *line = seen; *line; line += *line == '\n') {
         size_t end = strcspn(line, "\n"), length = names(line);
@@ -253,10 +278,20 @@ char *mend_whole(const struct mend_text *text)
     size_t length = 0;
     FILE *to = open_memstream(&whole, &length);
 
-    for (uint32_t l = 0; l < text->count; l++)
+    if (text->form == MEND_ROWS) mend_whole_rows(text, to);
+    for (uint32_t l = 0; text->form != MEND_ROWS && l < text->count; l++)
         fprintf(to, "%s\n", text->line[l]);
     fclose(to);
     return whole;
+}
+
+static void insert(struct mend_text *io, uint32_t at, const char *line)
+{
+    mend_line(io, "", 0, 0);
+    memmove(&io->line[at + 1], &io->line[at], (io->count - 1 - at) * sizeof(*io->line));
+    memmove(&io->number[at + 1], &io->number[at], (io->count - 1 - at) * sizeof(*io->number));
+    io->line[at] = line;
+    io->number[at] = 0;
 }
 
 void mend_apply(struct mend_text *io, const struct mend_edit *edit)
@@ -270,11 +305,11 @@ void mend_apply(struct mend_text *io, const struct mend_edit *edit)
         memmove(&io->line[at], &io->line[at + 1], (io->count - at) * sizeof(*io->line));
         memmove(&io->number[at], &io->number[at + 1], (io->count - at) * sizeof(*io->number));
     } else {
-        add_line(io, "", 0, 0);
-        memmove(&io->line[at + 2], &io->line[at + 1], (io->count - 2 - at) * sizeof(*io->line));
-        memmove(&io->number[at + 2], &io->number[at + 1], (io->count - 2 - at) * sizeof(*io->number));
-        io->line[at + 1] = edit->text;
-        io->number[at + 1] = 0;
+        for (const char *line = edit->text; *line;) {
+            size_t end = strcspn(line, "\n");
+            insert(io, ++at, arena_strndup(io->arena, line, end));
+            line += end + (line[end] == '\n');
+        }
     }
 }
 
@@ -370,9 +405,16 @@ static void print_nv_edit(const struct mend_text *text, const struct mend_edit *
     if (edit->how != MEND_REMOVE) fprintf(to, "%s\n", edit->text);
 }
 
-void mend_print(const struct mend_text *text, const struct mend_edit *edit, FILE *to)
+void mend_close(const struct mend_text *text, FILE *to)
 {
-    if (text->form == MEND_BLOCKS)
+    if (text->form == MEND_ROWS) fputs(text->printed ? "\n]\n" : "[]\n", to);
+}
+
+void mend_print(struct mend_text *text, const struct mend_edit *edit, FILE *to)
+{
+    if (text->form == MEND_ROWS)
+        mend_print_rows(text, edit, text->printed++ == 0, to);
+    else if (text->form == MEND_BLOCKS)
         print_block_edit(text, edit, to);
     else if (text->form == MEND_SET)
         print_set_edit(text, edit, to);

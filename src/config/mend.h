@@ -20,12 +20,13 @@ struct mend_text {
     const char **line; /* Junos in braces becomes `set` lines */
     uint32_t *number;  /* of each line in the text that was read; 0: added */
     uint32_t count, room;
+    uint32_t printed; /* edits, of a document that is all of them */
 };
 
 struct mend_edit {
     uint32_t at; /* a line's index */
     enum mend_how { MEND_REPLACE, MEND_BEHIND, MEND_REMOVE } how;
-    const char *text; /* the whole line */
+    const char *text; /* the whole line; of a row that is not there all its lines */
 };
 
 struct mend_edits {
@@ -42,16 +43,24 @@ struct mend_wish {                               /* a drift */
 /* False: a text of another form than is mended. */
 bool mend_read(struct mend_text *ret, enum mend_form form, const char *text, struct arena *arena);
 /* Has this text all names that we would give?  Then it is of our making. */
-bool mend_is_ours(const char *seen, const char *running);
+bool mend_is_ours(enum mend_form form, const char *seen, const char *running);
 char *mend_whole(const struct mend_text *text); /* to be freed */
 void mend_apply(struct mend_text *io, const struct mend_edit *edit);
 /* The commands of an edit that is not applied yet. */
-void mend_print(const struct mend_text *text, const struct mend_edit *edit, FILE *to);
+void mend_print(struct mend_text *text, const struct mend_edit *edit, FILE *to);
+/* After the last one. */
+void mend_close(const struct mend_text *text, FILE *to);
 /* Adds what may mend it, the likely ones first. */
 void mend_guess(const struct mend_text *text, const struct mend_wish *wish, struct mend_edits *io);
 
-/* --- between mend.c and mend_guess.c --- */
+/* --- between mend.c, mend_guess.c and mend_rows.c --- */
 #define MEND_LIST 256
+#define MEND_PATH 4096
+void mend_line(struct mend_text *io, const char *line, size_t length, uint32_t number);
+bool mend_read_rows(struct mend_text *io, const char *text);
+void mend_whole_rows(const struct mend_text *text, FILE *to);
+void mend_print_rows(const struct mend_text *text, const struct mend_edit *edit, bool first, FILE *to);
+size_t mend_row(const char *line);                  /* the length of `/TABLE/ROW` */
 const char *mend_words(const char *line);           /* without what it is indented by */
 uint32_t mend_indent(const char *line);             /* in characters */
 bool mend_says(const char *line, const char *with); /* begins with these words */

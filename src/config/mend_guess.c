@@ -11,7 +11,7 @@
 #include "config/mend.h"
 
 #define MANY 4096 /* guesses for one drift */
-#define LINE 1024
+#define LINE 8192
 
 struct guess {
     const struct mend_text *text;
@@ -44,7 +44,8 @@ static struct value value_of(const char *text)
     struct value value = {.shown = strtod(text, &end)};
 
     for (size_t u = 0; end != text && u < sizeof(units) / sizeof(units[0]); u++) {
-        if (strcmp(end, units[u].unit) != 0) continue;
+        size_t length = strlen(units[u].unit); /* `9198 (frames of 9216)` */
+        if (strncmp(end, units[u].unit, length) != 0 || !strchr(" ", end[length])) continue;
         value.base = value.shown * units[u].factor;
         value.good = true;
     }
@@ -78,34 +79,36 @@ static void offer(const struct guess *guess, uint32_t at, enum mend_how how, con
 static bool is_about(const char *key, const char *statement)
 {
     static const struct {
-        const char *part, *words[10];
+        const char *part, *words[16];
     } about[] = {
-        {"dscp-map", {"dscp", "match", "code-point", "classifier", "mapping", "trust", "service-po", "service-pr"}},
-        {"trust", {"trust", "dscp", "mapping", "service-pr"}},
+        {"dscp-map",
+         {"dscp", "match", "code-point", "classifier", "mapping", "trust", "service-po", "service-pr", "DSCP_TO_TC",
+          "PORT_QOS_MAP"}},
+        {"trust", {"trust", "dscp", "mapping", "service-pr", "dscp_to_tc_map"}},
         {"ecn",
          {"ecn", "random-detect", "congestion-control", "explicit", "drop-profile", "fill-level", "scheduler-map",
-          "service-pr", "service-policy type queuing"}},
+          "service-pr", "service-policy type queuing", "WRED", "wred"}},
         {"share",
-         {"bandwidth", "transmit-rate", "bw-percent", "scheduler", "mode", "service-pr",
-          "service-policy type queuing"}},
-        {"strict", {"priority", "mode", "scheduler", "service-pr", "service-policy type queuing"}},
-        {"watch", {"watchdog", "watch-dog", "restore", "congestion-notification", "service-pr"}},
+         {"bandwidth", "transmit-rate", "bw-percent", "scheduler", "mode", "service-pr", "service-policy type queuing",
+          "SCHEDULER/"}},
+        {"strict", {"priority", "mode", "scheduler", "service-pr", "service-policy type queuing", "SCHEDULER/"}},
+        {"watch", {"watchdog", "watch-dog", "restore", "congestion-notification", "service-pr", "PFC_WD", "pfcwd"}},
         {"mtu", {"mtu"}},
-        {"up", {"shutdown", "disable", "link state"}},
+        {"up", {"shutdown", "disable", "link state", "admin_status"}},
         {"rate", {"speed"}},
         {"pfc",
          {"priority-flow-control", "pfc", "pause", "no-loss", "flow-control", "congestion-notification", "service-pr",
-          "network-qos"}},
+          "network-qos", "PORT_QOS_MAP"}},
         {"lossless",
          {"priority-flow-control", "pfc", "pause", "no-loss", "no-drop", "congestion-notification", "service-pr",
-          "network-qos"}},
-        {"", {"pause", "buffer", "cable-length", "pfc", "profile", "pool", "partition"}},
+          "network-qos", "BUFFER_PG", "PORT_QOS_MAP"}},
+        {"", {"pause", "buffer", "cable-length", "pfc", "profile", "pool", "partition", "BUFFER", "CABLE"}},
     };
     size_t k = 0;
 
     while (!strstr(key, about[k].part))
         k++;
-    for (int w = 0; w < 10 && about[k].words[w]; w++)
+    for (int w = 0; w < 16 && about[k].words[w]; w++)
         if (strstr(statement, about[k].words[w])) return true;
     return false;
 }
@@ -421,11 +424,120 @@ static void offer_ours_named(const struct guess *guess, const struct mend_text *
     }
 }
 
+/* --- rows --- */
+
+/* The config updater lets no other fields of buffers be changed. */
+static bool may_change(const char *line)
+{
+    if (strncmp(line, "/BUFFER_POOL/", 13) == 0) return false;
+    return strncmp(line, "/BUFFER_PROFILE/", 16) != 0 || strstr(line, "/xoff ") || strstr(line, "/dynamic_th ");
+}
+
+static void offer_value(const struct guess *guess, uint32_t at, const char *value)
+{
+    const char *was = guess->text->line[at];
+    char line[LINE];
+
+    if ((size_t)snprintf(line, sizeof(line), "%.*s \"%s\"", (int)strcspn(was, " "), was, value) < sizeof(line))
+        offer(guess, at, MEND_REPLACE, line);
+}
+
+/* Another value of a field: a number, a word, the approved list. */
+static void offer_field(const struct guess *guess, uint32_t at)
+{
+    static const char *const pairs[][2] = {
+        {"true", "false"}, {"up", "down"}, {"ecn_all", "ecn_none"}, {"DWRR", "STRICT"}};
+    const char *was = guess->text->line[at], *value = strchr(was, ' ') + 1;
+    char text[64], *to = text;
+
+    if (*value != '"' || !may_change(was)) return;
+    if (strspn(value + 1, "0123456789") + 1 == strlen(value) - 1)
+        offer_numbers(guess, at, (size_t)(value - was) + 1, strlen(was) - 1);
+    for (size_t p = 0; p < 2 * sizeof(pairs) / sizeof(pairs[0]); p++) {
+        size_t length = strlen(pairs[p / 2][p % 2]);
+        if (strncmp(value + 1, pairs[p / 2][p % 2], length) == 0 && value[length + 1] == '"')
+            offer_value(guess, at, pairs[p / 2][!(p % 2)]);
+    }
+    for (const char *c = guess->wish->approved; *c && to < text + sizeof(text) - 1; c++)
+        if (!strchr("[] ", *c)) *to++ = *c;
+    *to = 0;
+    if (guess->wish->approved[0] == '[') offer_value(guess, at, text);
+    for (int th = -8; th < 8 && strstr(was, "/dynamic_th "); th++) {
+        snprintf(text, sizeof(text), "%d", th);
+        offer_value(guess, at, text);
+    }
+}
+
+/* A row of another port with this one's name, as far as it is not there; `at`: its first line. */
+static void offer_row(const struct guess *guess, uint32_t at, size_t table, size_t port)
+{
+    const struct mend_text *text = guess->text;
+    size_t row = mend_row(text->line[at]);
+    char key[LINE], line[LINE], whole[4 * LINE] = "";
+    size_t used = 0;
+    uint32_t last = UINT32_MAX, end = at;
+
+    snprintf(key, sizeof(key), "%.*s/%s%.*s", (int)table, text->line[at], guess->wish->port, (int)(row - port),
+             text->line[at] + port);
+    for (uint32_t l = 0; l < text->count; l++)
+        if (strncmp(text->line[l], key, strlen(key)) == 0 && strchr("/ ", text->line[l][strlen(key)])) last = l;
+    for (;
+         end < text->count && strncmp(text->line[end], text->line[at], row) == 0 && strchr("/ ", text->line[end][row]);
+         end++) {
+        const char *rest = text->line[end] + row;
+        bool there = false;
+        snprintf(line, sizeof(line), "%s%s", key, rest);
+        for (uint32_t l = 0; l < text->count; l++) {
+            size_t path = strcspn(line, " ") + 1;
+            if (strncmp(text->line[l], line, path) != 0) continue;
+            there = true;
+            if (is_about(guess->wish->key, line)) offer(guess, l, MEND_REPLACE, line);
+        }
+        if (!there && last != UINT32_MAX && is_about(guess->wish->key, line)) offer(guess, last, MEND_BEHIND, line);
+        if (used + strlen(line) + 2 < sizeof(whole))
+            used += (size_t)snprintf(whole + used, sizeof(whole) - used, "%s%s", used ? "\n" : "", line);
+    }
+    if (last == UINT32_MAX && is_about(guess->wish->key, whole)) offer(guess, end - 1, MEND_BEHIND, whole);
+}
+
+static void offer_rows(const struct guess *guess)
+{
+    const struct mend_text *text = guess->text;
+    const char *name = guess->wish->port ? guess->wish->port : "";
+    size_t kind = strcspn(name, "0123456789"), length = strlen(name);
+
+    for (uint32_t l = 0; *name && l < text->count; l++) {
+        const char *line = text->line[l];
+        size_t table = 1 + strcspn(line + 1, "/ "),
+               port = table + 1 + strcspn(line + table + (line[table] != 0), "|/ ,");
+        bool first = l == 0 || strncmp(text->line[l - 1], line, mend_row(line)) != 0;
+        if (line[table] != '/' || strncmp(line + table + 1, name, kind) != 0) continue;
+        if (first && (port - table - 1 != length || strncmp(line + table + 1, name, length) != 0))
+            offer_row(guess, l, table, port);
+    }
+    for (uint32_t l = 0; l < text->count; l++)
+        if (guess->wish->number && text->number[l] == guess->wish->number) offer_field(guess, l);
+    for (uint32_t l = 0; l < text->count; l++) {
+        const char *line = text->line[l], *field = line + mend_row(line);
+        bool map = strncmp(line, "/DSCP_TO_TC_MAP/", 16) == 0 && strncmp(guess->wish->key, "dscp-map.", 9) == 0;
+        size_t digits = strcspn(field + (*field == '/'), " ");
+        if (map && *field == '/' && strlen(guess->wish->key + 9) == digits &&
+            strncmp(field + 1, guess->wish->key + 9, digits) == 0)
+            offer_value(guess, l, guess->wish->approved);
+        else if (!map && !strstr(line, "Ethernet") && is_about(guess->wish->key, line))
+            offer_field(guess, l);
+    }
+}
+
 void mend_guess(const struct mend_text *text, const struct mend_wish *wish, struct mend_edits *io)
 {
     struct guess guess = {text, wish, io};
     struct mend_text ours;
 
+    if (text->form == MEND_ROWS) {
+        offer_rows(&guess);
+        return;
+    }
     if (wish->port && text->form == MEND_BLOCKS) offer_siblings(&guess);
     if (wish->port && text->form != MEND_BLOCKS) offer_named(&guess);
     if (strncmp(wish->key, "dscp-map.", 9) == 0) offer_dscp(&guess); /* one of them, not where its whole class goes */

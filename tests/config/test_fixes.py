@@ -31,7 +31,11 @@ HELD = (
     ("nvue", "explicit.txt", "nv set qos congestion-control roce traffic-class 3 min-threshold 200000\n"),
     ("nvue", "roce.txt", "nv set interface swp3 link mtu 1500\n"), ("nvue", "sn-9.txt", "nv unset interface swp4 qos pfc profile\n"),
     ("nvue", "sn-9.txt", "nv set qos pfc-watchdog robustness 6\n"),
-    ("sonic", "leaf1.json", "config interface mtu Ethernet8 4200\n"), ("sonic", "tor-12.json", "config interface shutdown Ethernet16\n"),
+    ("sonic", "leaf1.json", "config interface mtu Ethernet8 4200\n"), ("sonic", "leaf1.json", "pfcwd stop Ethernet4\n"),
+    ("sonic", "leaf1.json", "config interface pfc priority Ethernet16 5 on\n"),
+    ("sonic", "leaf1.json", '[{"op": "replace", "path": "/WRED_PROFILE/MARK/green_min_threshold", "value": "125000"}]\n'),
+    ("sonic", "tor-12.json", '[{"op": "remove", "path": "/QUEUE/Ethernet8|3-4/wred_profile"}]\n'),
+    ("sonic", "tor-12.json", '[{"op": "replace", "path": "/BUFFER_PROFILE/short/xoff", "value": "100000"}]\n'), ("sonic", "tor-12.json", "config interface shutdown Ethernet16\n"),
 )
 
 

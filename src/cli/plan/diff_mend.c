@@ -177,7 +177,10 @@ static int mended(struct mending *mending, struct mend_text *text)
         free(whole);
         now = after;
     }
-    if (!now.count) return 0;
+    if (!now.count) {
+        mend_close(text, mending->fix->to);
+        return 0;
+    }
     const struct left *left = &now.left[0];
     return fix_refuse(mending->fix, left->line,
                       "%s%s%s is %s, approved is %s: no single statement of this device's own was found that sets it; "
@@ -190,7 +193,7 @@ int diff_mend(const struct diff_list *list, const char *device, const char *path
     struct mending mending = {.list = list, .device = device, .path = path, .fix = fix};
     struct mend_text text;
 
-    if (fix->format->mends == MEND_NONE || mend_is_ours(fix->seen, fix->running)) return -ENOENT;
+    if (fix->format->mends == MEND_NONE || mend_is_ours(fix->format->mends, fix->seen, fix->running)) return -ENOENT;
     arena_init_or_end(&mending.arena, (size_t)1 << 32);
     bool good = mend_read(&text, fix->format->mends, fix->running, &mending.arena);
     int result = good ? mended(&mending, &text) : -ENOENT;

@@ -113,6 +113,7 @@ const struct config_format config_sonic = {
     .port_name = sonic_port_name,
     .mtu_over = SONIC_MTU_OVER,
     .fix = sonic_fix,
+    .mends = MEND_ROWS,
     .fix_how = "with `config apply-patch`",
     .fix_document = true,
 };

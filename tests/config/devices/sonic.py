@@ -175,6 +175,7 @@ class Sonic(Device):
         for port, rest, row in self.rows("QUEUE"):
             for queue in numbers(rest):
                 self.queue(state, port, queue, row)
+        self.shared(state)
         for table, kind in (("BUFFER_PG", "group"), ("BUFFER_QUEUE", "queue buffer")):
             for port, rest, row in self.rows(table):
                 for number in numbers(rest):
@@ -183,6 +184,15 @@ class Sonic(Device):
                     if kind == "group" and isinstance(profile, tuple) and "xoff" in dict(profile):
                         state[port, "no-drop", number] = True
         return state
+
+    @staticmethod
+    def shared(state):
+        """Weights mean what they are of all weights of a port: 30 of 60 is 40 of 80."""
+        total = {}
+        weights = {key: float(value) for key, value in state.items() if len(key) == 4 and key[1] == "scheduler" and key[3] == "weight"}
+        for key, weight in weights.items():
+            total[key[0]] = total.get(key[0], 0) + weight
+        state.update({key: round(weight / total[key[0]], 3) for key, weight in weights.items() if total[key[0]]})
 
     def mapped(self, state, port, row):
         for field, value in row.items():
