@@ -165,6 +165,21 @@ class Text(Sim):
                              [(flow["acked_bytes"], flow["goodput_bps"]) for flow in flows])
 
 
+class Missed(Sim):
+    def test_a_fault_after_the_end(self):
+        """A warning with its place, once for one that repeats, and a problem for --strict; none of one that had begun."""
+        text = HEAD + "topology: {single: {hosts: 3}}\n" + LINKS + "jobs: [{incast: 2, size: 64KB}]\nfaults:\n  - {%s}\n"
+        late = self.file("late.yaml", (text % "down: 'h0:0', at: 1s, for: 1us").encode())
+        result = rocelab("sim", late)
+        self.assertRegex(result.stderr, r"late\.yaml:\d+:5: warning: at 1s: down h0:0 at 1s for 1us: never happened: the run ended at \S+\n$")
+        self.assertEqual((result.returncode, result.stderr.count("\n"), rocelab("sim", "--strict", late).returncode), (0, 1, 1))
+        self.assertEqual(rocelab("sim", "--until", "1us", late).stderr, "")  # whoever cuts the run short knows
+        flaps = self.file("flaps.yaml", (text % "flap: 'h0:0', at: 1s, every: 1ms, down: 1us, times: 3").encode())
+        self.assertEqual(rocelab("sim", flaps).stderr.count("never happened"), 1)
+        early = self.file("early.yaml", (text % "flap: 'h0:0', at: 1us, every: 1s, down: 1us, times: 3").encode())
+        self.assertEqual(rocelab("sim", early).stderr, "")
+
+
 class Json(Sim):
     def test_keys_of_the_issue(self):
         document = self.document(SMALL)

@@ -21,6 +21,7 @@
 #include "cli/expect.h"
 #include "cli/html.h"
 #include "cli/memory.h"
+#include "cli/missed.h"
 #include "cli/outputs.h"
 #include "cli/programs/serving.h"
 #include "cli/programs/up_answer.h"
@@ -244,7 +245,6 @@ static int judge(const struct sim_report *report, const struct cli_expect *expec
 /* Warns of faults whose time was after the end of the run: a test would test nothing. */
 static bool faults_missed(const char *path, const struct up_script *script, const struct fabric *fabric, ps_t end)
 {
-    char at[TEXT_COUNT], ended[TEXT_COUNT];
     bool missed = false;
 
     for (uint32_t i = 0; i < script->faults; i++) {
@@ -252,8 +252,7 @@ static bool faults_missed(const char *path, const struct up_script *script, cons
         ps_t first = fabric->fault[fault->first].at;
         if (first <= end) continue;
         missed = true;
-        fprintf(stderr, "%s:%u:1: warning: at %s: %s: never happened: the run ended at %s\n", path, fault->line,
-                text_ps(first, at), fault->text, text_ps(end, ended));
+        cli_fault_missed(path, fault->line, 1, first, fault->text, end);
     }
     return missed;
 }

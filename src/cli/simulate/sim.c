@@ -19,6 +19,7 @@
 #include "cli/expect.h"
 #include "cli/html.h"
 #include "cli/metrics.h"
+#include "cli/missed.h"
 #include "cli/outputs.h"
 #include "cli/programs/serving.h"
 #include "cli/simulate/dump.h"
@@ -211,6 +212,23 @@ static bool deadlocked(const struct sim_result *result)
     return result->deadlocks && result->deadlock[result->deadlocks - 1].ended == PS_NEVER;
 }
 
+/* Warns of faults of the file that had not begun; one that repeats stands there once for each time. */
+static bool faults_missed(const struct fabric *fabric, ps_t ended)
+{
+    const struct fabric_fault *before = NULL;
+    bool missed = false;
+
+    for (uint32_t f = 0; f < fabric->faults; f++) {
+        const struct fabric_fault *fault = &fabric->fault[f];
+        bool again = before && before->where.line == fault->where.line && before->where.column == fault->where.column;
+        before = fault;
+        if (again || !fault->where.line || fault->at <= ended) continue;
+        cli_fault_missed(fabric->path, fault->where.line, fault->where.column, fault->at, fault->text, ended);
+        missed = true;
+    }
+    return missed;
+}
+
 static int report_run(struct settings *settings, const struct sim_report *report, FILE *out)
 {
     int status = print_run(settings, report, out);
@@ -228,7 +246,10 @@ static int report_run(struct settings *settings, const struct sim_report *report
                                deadlocked(report->result) || report->result->work_failed))
         status = CLI_PROBLEMS;
     if (cli_expect_says_state(&settings->expect) && status == CLI_PROBLEMS) status = CLI_DONE;
-    if (status == CLI_DONE && settings->common.strict && sim_verdict_warns(report)) status = CLI_PROBLEMS;
+    fflush(out);
+    bool cut = report->result->state == SIM_RUNNING || report->result->state == SIM_UNTIL; /* by whoever runs it */
+    bool missed = !cut && faults_missed(report->fabric, report->result->virtual_ps);
+    if (status == CLI_DONE && settings->common.strict && (missed || sim_verdict_warns(report))) status = CLI_PROBLEMS;
     return cli_expect_end(&settings->expect, report, settings->common.quiet, status);
 }
 
