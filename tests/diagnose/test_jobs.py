@@ -43,7 +43,9 @@ class Jobs(unittest.TestCase):
                 ([("ws4", "10.9.0.2", "172.20.8.3", "172.20.8.9", "mlx5_4"), ("ws5", "10.9.0.3", "172.20.8.4", "172.20.8.8", "mlx5_4")], "of mlx5_4 of several hosts"),
                 ([("ws4", "10.9.0.2", "172.20.8.3", "172.20.8.9", "mlx5_4"), ("ws4", "10.9.0.3", "172.20.7.3", "172.20.7.8", "mlx5_3")], "the log is its own"),
                 ([("ws4", "10.9.0.2", "172.20.8.3", "172.20.8.9", "mlx5_4"), ("ws5", "10.9.0.3", "172.20.7.3", "172.20.7.8", "mlx5_3")], "no end in common")):
-            self.assertIn(words, self.cause("".join(RETRY.format(*line) for line in lines), "D14")["what"])
+            one = self.cause("".join(RETRY.format(*line) for line in lines), "D14")
+            self.assertIn(words, one["what"])
+            self.assertEqual("ws4 and 10.9.0.2" if "two hosts" in words else "", one["between"])
 
     def test_what_follows(self):
         """A link that went down is the cause of timeouts, and flushes are of nothing."""

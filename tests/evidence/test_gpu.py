@@ -109,6 +109,12 @@ class Gpu(unittest.TestCase):
         seen = Evidence(GPU / "nccl-old.log")
         self.assertEqual((2, 1), (seen.get("node7:mlx5_2", "retry_exceeded"), seen.get("node7:mlx5_2", "rnr_nak_retry_err")))
 
+    def test_job_log(self):
+        """Lines of several programs and hosts in one log."""
+        kinds = [event[1] for event in Evidence(GPU / "job.log").event]
+        self.assertEqual(["link_went_down", "retry_exhausted", "flushed", "unreachable", "retry_exhausted", "gid_wrong", "rnr_exhausted", "collective_timeout", "collective_timeout", "unreachable",
+                          "program_failed"], kinds)
+
     def test_ras(self):
         seen = Evidence(GPU / "ras.txt")
         operations = [seen.get(f"comm 27a079b828ff1a75/rank {r}", "rank_last_operation") for r in range(32)]

@@ -70,6 +70,10 @@ class Nccl(unittest.TestCase):
         self.assertEqual(["memory_limit"], [e[0] for e in events("ws4:61:90 [0] NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory")])
         self.assertEqual(["no_rdma"], [e[0] for e in events("ws4:61:90 [0] NCCL INFO NET/IB : No device found.")])
 
+    def test_tags_of_mpirun(self):
+        for tag in ("2019-06-02T16:13:44.884Z: [1,12]<stdout>:", "Mon Feb 26 12:09:38 2018[1,564]<stderr>:", "(Worker pid=581, ip=10.9.0.4) ", "12: "):
+            self.assertEqual([("link_went_down", "ws4")], [e[:2] for e in events(f"x\n{tag}ws4:61:90 [0] transport/net_ib.cu:80 NCCL WARN NET/IB : Got async event : port error")], tag)
+
     def test_hosts_of_a_folder(self):
         """The first name is the folder's device, another is another host."""
         line = "{}:61:90 [0] NCCL WARN NET/IB : Got async event : port error\n"

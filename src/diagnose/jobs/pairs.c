@@ -122,16 +122,30 @@ void pairs_common(const struct diagnose *diagnose, const struct pairs *pairs, ch
                  pairs->pairs);
 }
 
+/* Of one pair its ends; of several between two hosts these. */
+static void name_ends(struct diagnose *diagnose, struct diagnose_finding *finding, const struct pairs *pairs)
+{
+    const struct evidence_event *first = pairs->first;
+    const char *name = first->object == EVIDENCE_NONE ? NULL : name_of(diagnose, first->object);
+    const char *near = first->from ? first->from : name, *far = first->to;
+    char between[2 * PAIR_END];
+
+    if (pairs->pairs > 1 && !(pairs->to && pairs->adapter)) {
+        uint32_t host = near_host(diagnose->evidence, first->object);
+        near = pairs->host && pairs->peer && host != EVIDENCE_NONE ? name_of(diagnose, host) : NULL;
+        far = far_host(first);
+    }
+    if (!near || !far) return;
+    snprintf(between, sizeof between, "%.150s and %.150s", near, far);
+    finding->between = diagnose_keep(diagnose, between);
+}
+
 void finding_pairs(struct diagnose *diagnose, struct diagnose_finding *finding, const struct pairs *pairs)
 {
     const struct evidence *evidence = diagnose->evidence;
-    char between[2 * PAIR_END];
 
     if (!finding) return;
-    if (pairs->first->from && pairs->first->to && (pairs->pairs == 1 || pairs->to)) {
-        snprintf(between, sizeof between, "%s and %s", pairs->first->from, pairs->first->to);
-        finding->between = diagnose_keep(diagnose, between);
-    }
+    name_ends(diagnose, finding, pairs);
     for (uint32_t i = 0; i < evidence->events; i++)
         if (evidence->event[i].kind == pairs->first->kind) finding_event(diagnose, finding, &evidence->event[i]);
 }

@@ -15,6 +15,7 @@
 #include "diagnose/ranks_int.h"
 
 #define LISTED 8            /* ranks that a sentence names */
+#define GROUPS_ASKED 4      /* process groups of which the ranks that are not shown are asked for */
 #define RANKS_COMPARED 1024 /* for what they wait in: each is looked for among all events */
 
 /* --- D35 --- */
@@ -164,7 +165,7 @@ static bool operations_differ(struct diagnose *diagnose, uint32_t job, const str
 }
 
 /* Ranks of a group wait in collectives of different numbers. */
-static void stuck_apart(struct diagnose *diagnose, uint32_t job)
+static void stuck_apart(struct diagnose *diagnose, uint32_t job, uint32_t *asked)
 {
     const struct evidence *evidence = diagnose->evidence;
     struct numbers ranks = ranks_of(diagnose, job, EVIDENCE_RANK_STUCK_OP);
@@ -178,7 +179,7 @@ static void stuck_apart(struct diagnose *diagnose, uint32_t job)
     uint32_t least = numbers_most(&ranks, true), most = numbers_most(&ranks, false);
     if (ranks.value[least] == ranks.value[most]) {
         if (operations_differ(diagnose, job, &ranks, EVIDENCE_RANK_STUCK_OP)) return;
-        ask_for_ranks(diagnose, job, &ranks);
+        if ((*asked)++ < GROUPS_ASKED) ask_for_ranks(diagnose, job, &ranks);
         return;
     }
     if (network_found(diagnose)) return; /* then they stand where it stopped them */
@@ -278,11 +279,12 @@ static void on_one_host(struct diagnose *diagnose)
 void rule_D36(struct diagnose *diagnose)
 {
     bool said = some_group_is_said(diagnose);
+    uint32_t asked = 0;
 
     EVIDENCE_EACH(diagnose->evidence, EVIDENCE_JOB, job)
     {
         if (!said || strcmp(diagnose->evidence->object[job].name, EVIDENCE_GROUP_UNSAID) != 0)
-            stuck_apart(diagnose, job);
+            stuck_apart(diagnose, job, &asked);
     }
     said_of_ranks(diagnose, EVIDENCE_EVENT_RANK_MISSING,
                   "a process of the job is gone or does not answer: look at its "

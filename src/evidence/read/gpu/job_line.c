@@ -44,6 +44,21 @@ static bool is_source(const struct text_field *name)
     return false;
 }
 
+/* mpirun --tag-output: "[1,12]<stdout>:name:4100:4177". */
+static const char *behind_stream(const struct text_field *word)
+{
+    const char *stream = memmem(word->at, word->length, "<std", 4);
+    const char *colon = stream ? memchr(stream, ':', (size_t)(word->at + word->length - stream)) : NULL;
+
+    return colon ? colon + 1 : word->at;
+}
+
+/* "2019-06-02T16:13:44": no host. */
+static bool is_date(const char *at)
+{
+    return strspn(at, "0123456789") == 4 && at[4] == '-' && strspn(at + 5, "0123456789") == 2 && at[7] == '-';
+}
+
 /* "name:4100:4177" before "[0]", "[name:24113:0:24113]", "[name:7391 :0]", "name:XXXXXX [5]": the name. */
 static struct text_field process_host(const char *line)
 {
@@ -51,15 +66,16 @@ static struct text_field process_host(const char *line)
     size_t count = field_split(line, word, 12);
 
     for (size_t i = 0; i < count && i < 12; i++) {
-        const char *at = word[i].at + (*word[i].at == '[');
+        const char *begin = behind_stream(&word[i]), *at = begin + (*begin == '[');
         size_t name = strcspn(at, ": ]"), letters = 0;
         while (letters < name && !isalpha((unsigned char)at[letters]))
             letters++;
-        if (!name || letters == name || at[name] != ':' || at + name >= word[i].at + word[i].length) continue;
+        if (!name || letters == name || is_date(at) || at[name] != ':' || at + name >= word[i].at + word[i].length)
+            continue;
         size_t pid = strspn(at + name + 1, "0123456789X");
         if (!pid) continue;
         const char *end = at + name + 1 + pid;
-        bool bracket = *word[i].at == '[' && (*end == ':' || *end == ' '); /* UCX */
+        bool bracket = *begin == '[' && (*end == ':' || *end == ' '); /* UCX */
         bool thread = *end == ':' && isdigit((unsigned char)end[1]) && strchr(end, '[') != NULL;
         if (bracket || thread || !strncmp(end, " [", 2)) {
             struct text_field found = {at, name};
