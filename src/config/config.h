@@ -199,7 +199,8 @@ struct config_emit {
     bool mixed;    /* other switches are written as their own systems have it */
 };
 
-enum mend_form { MEND_NONE, MEND_BLOCKS, MEND_SET, MEND_NV, MEND_ROWS }; /* mend.h: blocks; `set`; `nv set`; JSON */
+/* mend.h: commands in blocks; `set`; `nv set`; JSON; a script. */
+enum mend_form { MEND_NONE, MEND_BLOCKS, MEND_SET, MEND_NV, MEND_ROWS, MEND_SCRIPT };
 struct config_can; /* unsupported.h: what a system has words for */
 struct fix;        /* fix.h */
 

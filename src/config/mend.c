@@ -202,6 +202,7 @@ bool mend_read(struct mend_text *ret, enum mend_form form, const char *text, str
     *ret = (struct mend_text){.arena = arena, .form = form};
     if (has_controls(text)) return false;
     if (form == MEND_ROWS) return mend_read_rows(ret, text);
+    if (form == MEND_SCRIPT && strncmp(text, "#!", 2) != 0) return false;
     for (const char *line = text; *line; number++) {
         size_t length = strcspn(line, "\n");
         sets += strncmp(line, form == MEND_NV ? "nv set " : "set ", form == MEND_NV ? 7 : 4) == 0;
@@ -212,7 +213,7 @@ bool mend_read(struct mend_text *ret, enum mend_form form, const char *text, str
         line += length + (line[length] == '\n');
     }
     if (form == MEND_NV) return sets > 0;
-    if (form != MEND_SET || sets || !strchr(text, '{')) return form == MEND_BLOCKS || sets;
+    if (form != MEND_SET || sets || !strchr(text, '{')) return form != MEND_SET || sets;
     ret->count = 0;
     return read_braces(ret, text);
 }
@@ -258,6 +259,7 @@ bool mend_is_ours(enum mend_form form, const char *seen, const char *running)
     bool any = false;
 
     if (form == MEND_ROWS) return has_rows(seen, running);
+    if (form == MEND_SCRIPT) return strstr(running, "case \"${1-set}\" in") != NULL;
 
     for (const char *line = seen; *line; line += *line == '\n') {
         size_t end = strcspn(line, "\n"), length = names(line);
@@ -416,6 +418,8 @@ void mend_print(struct mend_text *text, const struct mend_edit *edit, FILE *to)
         mend_print_rows(text, edit, text->printed++ == 0, to);
     else if (text->form == MEND_BLOCKS)
         print_block_edit(text, edit, to);
+    else if (text->form == MEND_SCRIPT)
+        fprintf(to, "%s\n", edit->text);
     else if (text->form == MEND_SET)
         print_set_edit(text, edit, to);
     else

@@ -529,15 +529,70 @@ static void offer_rows(const struct guess *guess)
     }
 }
 
+/* --- scripts --- */
+
+/* A command as it was given before, with what its variables may stand for in their place; `digit` after `_`. */
+static void put_in(char line[LINE], const char *command, const char *name, int digit)
+{
+    size_t used = 0;
+
+    for (const char *c = command; *c && used + strlen(name) + 2 < LINE;) {
+        if (*c != '$') {
+            line[used++] = *c++;
+            continue;
+        }
+        bool number = used && line[used - 1] == '_';
+        used += (size_t)(number ? snprintf(line + used, LINE - used, "%d", digit)
+                                : snprintf(line + used, LINE - used, "%s", name));
+        c += 1 + (c[1] == '{');
+        c += strspn(c, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+        c += *c == '}';
+    }
+    line[used] = 0;
+}
+
+static bool is_command(const char *line)
+{
+    static const char *const commands[] = {"mlnx_qos ", "ip ",   "echo ",   "cma_roce_tos ", "mlxconfig ", "dcb ",
+                                           "ethtool ",  "sudo ", "sysctl ", "ifconfig ",     NULL};
+
+    for (int c = 0; commands[c]; c++)
+        if (mend_says(line, commands[c])) return true;
+    return false;
+}
+
+/* Behind the last line: its commands again, and ours. */
+static void offer_commands(const struct guess *guess)
+{
+    const struct mend_text *text = guess->text;
+    const char *port = guess->wish->port ? guess->wish->port : "";
+    struct mend_text ours;
+    char line[LINE];
+
+    for (uint32_t l = 0; l < text->count; l++)
+        for (int digit = 0; digit < 16 && is_command(text->line[l]); digit++) {
+            put_in(line, mend_words(text->line[l]), port, digit);
+            offer(guess, text->count - 1, MEND_BEHIND, line);
+        }
+    if (strncmp(guess->wish->key, "dscp-map.", 9) == 0) {
+        snprintf(line, sizeof(line), "mlnx_qos -i %s --dscp2prio set,%s,%s", port, guess->wish->key + 9,
+                 guess->wish->approved);
+        offer(guess, text->count - 1, MEND_BEHIND, line);
+    }
+    if (!mend_read(&ours, MEND_BLOCKS, guess->wish->ours, text->arena)) return;
+    for (uint32_t o = 0; o < ours.count; o++)
+        if (is_command(ours.line[o]) && strstr(ours.line[o], port) && !strstr(ours.line[o], " -d os "))
+            offer(guess, text->count - 1, MEND_BEHIND, mend_words(ours.line[o]));
+}
+
 void mend_guess(const struct mend_text *text, const struct mend_wish *wish, struct mend_edits *io)
 {
     struct guess guess = {text, wish, io};
     struct mend_text ours;
 
-    if (text->form == MEND_ROWS) {
-        offer_rows(&guess);
-        return;
-    }
+    if (text->form == MEND_ROWS) offer_rows(&guess);
+    if (text->form == MEND_SCRIPT && text->count) offer_commands(&guess);
+    if (text->form == MEND_ROWS || text->form == MEND_SCRIPT) return;
     if (wish->port && text->form == MEND_BLOCKS) offer_siblings(&guess);
     if (wish->port && text->form != MEND_BLOCKS) offer_named(&guess);
     if (strncmp(wish->key, "dscp-map.", 9) == 0) offer_dscp(&guess); /* one of them, not where its whole class goes */

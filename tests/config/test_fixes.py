@@ -36,6 +36,9 @@ HELD = (
     ("sonic", "leaf1.json", '[{"op": "replace", "path": "/WRED_PROFILE/MARK/green_min_threshold", "value": "125000"}]\n'),
     ("sonic", "tor-12.json", '[{"op": "remove", "path": "/QUEUE/Ethernet8|3-4/wred_profile"}]\n'),
     ("sonic", "tor-12.json", '[{"op": "replace", "path": "/BUFFER_PROFILE/short/xoff", "value": "100000"}]\n'), ("sonic", "tor-12.json", "config interface shutdown Ethernet16\n"),
+    ("host", "loops.sh", "ip link set dev eth2 mtu 1500\n"), ("host", "loops.sh", "mlnx_qos -i eth1 --trust pcp\n"),
+    ("host", "loops.sh", "mlnx_qos -i eth0 --pfc 0,0,0,0,1,0,0,0\n"), ("host", "loops.sh", "mlnx_qos -i eth3 --dscp2prio set,26,5\n"),
+    ("host", "plain.sh", "echo 0 > /sys/class/net/ens0f0np0/ecn/roce_np/enable/3\n"),
 )
 
 

@@ -84,5 +84,6 @@ const struct config_format config_host = {
     .emit = host_emit,
     .port_name = port_name,
     .fix = fix_whole,
+    .mends = MEND_SCRIPT,
     .fix_how = "as root; it sets all it speaks of",
 };
