@@ -35,7 +35,8 @@ class Logs(unittest.TestCase):
                           ("<6>Nov 19 10:57:07 n7 kernel: ", leap), ("2026-11-19T10:57:07.500000+00:00 n7 kernel: ", year + 0.5),
                           ("2026-11-19T11:57:07+0100 n7.example kernel: ", year), ("<6>1 2026-11-19T10:57:07Z n7 kernel - - - ", year),
                           ("[Thu Nov 19 10:57:07 2026] ", year), ("[2026-11-19T10:57:07,500000+00:00] ", year + 0.5), ("[ 1234.500000] ", 1234.5),
-                          ("<4>[ 1234.500000] ", 1234.5), ("kern  :info  : [ 1234.500000] ", 1234.5), ("kernel: ", None), ("", None)):
+                          ("<4>[ 1234.500000] ", 1234.5), ("kern  :info  : [ 1234.500000] ", 1234.5), ("[ 1234.500000][    C0] ", 1234.5),
+                          ("6,9921,1234500000,-;", 1234.5), ("Thu Nov 19 10:57:07 2026 kern.info kernel: [ 1234.500000] ", year), ("kernel: ", None), ("", None)):
             name, kind, _, _, first = self.one(begin + said)
             self.assertEqual(("r7:ens3f0np0", "link_went_down"), (name, kind), begin)
             if at is None:

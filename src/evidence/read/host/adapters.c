@@ -171,7 +171,8 @@ static bool netdev_line(struct reading *in, const char *line)
     if (line[4] == ':') line += strcspn(line, " ") + 1; /* its PCI address */
     if (line > port) return false;
     device = (struct text_field){line, strcspn(line, " \t")};
-    number_word = (struct text_field){port + 6, strspn(port + 6, "0123456789")};
+    port += 6 + strspn(port + 6, " "); /* after `column -t` */
+    number_word = (struct text_field){port, strspn(port, "0123456789")};
     size_t words = field_split(arrow + 5, to, 2);
     if (!field_number(&number_word, &number) || !words) return false;
     uint32_t of = host_rdma_numbered(in, &device, number);

@@ -319,7 +319,7 @@ static bool log_head(const char *line)
 
     line += strspn(line, " \t");
     if (!isalnum((unsigned char)*line) && !strchr("[<*", *line)) return false;
-    return bare(line) || log_begins(line, &parts);
+    return bare(line) || log_begins(line, &parts) || strstr(line, "NVRM: Xid (");
 }
 
 static bool log_line(struct reading *in, const char *line)
@@ -333,8 +333,8 @@ static bool log_line(struct reading *in, const char *line)
         in->clock_s = parts.clock_s;
         reading_device(in, &parts.host);
         line = parts.rest;
-    } else if (!bare(line)) {
-        return !strncmp(line, "-- ", 3); /* of journalctl, about itself */
+    } else if (!bare(line) && !strstr(line, "NVRM: Xid (")) { /* which health checks quote */
+        return !strncmp(line, "-- ", 3);                      /* of journalctl, about itself */
     }
     bool taken = message(in, line, &known);
     in->clock_s = NAN;

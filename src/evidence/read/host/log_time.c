@@ -196,6 +196,23 @@ static bool kernel_time(const char **at, double *clock_s)
     return true;
 }
 
+/* "4,9921,9370042162,-;": of /dev/kmsg, in microseconds. */
+static bool kmsg_time(const char **at, double *clock_s)
+{
+    const char *next = *at;
+    int value;
+    double us = 0;
+
+    if (!digits(&next, 1, 4, &value) || !letter(&next, ',') || !digits(&next, 1, 9, &value) || !letter(&next, ','))
+        return false;
+    for (const char *begin = next; isdigit((unsigned char)*next) && next < begin + 16; next++)
+        us = 10 * us + (*next - '0');
+    if (*next != ',' || strcspn(next, ";") > 32 || next[strcspn(next, ";")] != ';') return false;
+    *clock_s = us / 1e6;
+    *at = next + strcspn(next, ";") + 1;
+    return true;
+}
+
 /* "<165>1 ", "<6>", "kern  :warn  : ": a priority before the time. */
 static const char *priority(const char *at, bool *is_new)
 {
@@ -302,6 +319,11 @@ bool log_begins(const char *text, struct log_line *line)
         line->rest = at + strspn(at, " \t");
         line->is_kernel = true;
         return *line->rest != 0 && (line->rest != at || *at == 0);
+    }
+    if (kmsg_time(&at, &line->clock_s)) {
+        line->rest = at;
+        line->is_kernel = true;
+        return *at != 0;
     }
     bool is_iso = false;
     if (at != text && at[0] == ':' && at[1] == ' ') at += 2; /* "<189>: 2026 Nov 19 10:57:07 UTC: %…" */
