@@ -17,8 +17,9 @@
  * are.  With several algorithms in the sweep it may be one of another. */
 static bool no_such_key(const struct sweep *sweep, const struct fabric_error *error)
 {
-    static const char key[] = "unknown key '", parameter[] = "congestion: '";
-    bool of_congestion = strncmp(error->text, parameter, sizeof parameter - 1) == 0;
+    static const char key[] = "unknown key '", parameter[] = "congestion: '", none[] = "congestion control has no par";
+    bool of_congestion =
+        strncmp(error->text, parameter, sizeof parameter - 1) == 0 || strncmp(error->text, none, sizeof none - 1) == 0;
     uint32_t algorithms = 0;
 
     if (!of_congestion && strncmp(error->text, key, sizeof key - 1) != 0) return false;

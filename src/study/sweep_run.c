@@ -5,6 +5,7 @@
  * A point is loaded in its own process: a hundred thousand of them are never in memory together, and what the loader
  * says of a combination is its row.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,21 @@ static bool make_row(const void *context, FILE *to)
     return row_simulate(making->fabric, &making->options, making->sweep->small, to);
 }
 
+/* A value that the file does not have is refused at its beginning, where nothing is wrong: the option says it. */
+static void name_option(const struct sweep *sweep, uint32_t point, struct fabric_errors *errors)
+{
+    struct fabric_error *error = &errors->error[0], at = *error;
+
+    if (!errors->count || error->at.line != 1 || error->at.column != 1) return;
+    for (uint32_t i = 0; i < sweep->grid.axes; i++) {
+        if (!strstr(error->text, sweep_value(&sweep->grid, i, point))) continue;
+        error->at.line = 0;
+        snprintf(error->text, sizeof error->text, "--%s %s: %.200s", sweep->grid.axis[i].with ? "with" : "vary",
+                 sweep->grid.axis[i].path, at.text);
+        return;
+    }
+}
+
 static void run_point(const void *context, uint32_t index, FILE *to)
 {
     const struct sweep *sweep = context;
@@ -77,6 +93,7 @@ static void run_point(const void *context, uint32_t index, FILE *to)
 
     if (sweep_load(sweep, point, &fabric, &errors) != 0) {
         fputc('0' + CACHE_MADE, to);
+        name_option(sweep, point, &errors);
         row_print_error(to, &errors);
         return;
     }

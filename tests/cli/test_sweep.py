@@ -213,10 +213,16 @@ class Sweep(Case):
         self.assertEqual([point["error"] is None for point in points], [True, False, False, False])
         self.assertIn("nics.congestion: '{use: [}': not YAML", points[2]["error"])
 
+    def test_a_value_that_the_file_does_not_have_is_the_options(self):
+        bare = self.file("bare.yaml", b"rocelab: 1\ntopology: {single: {hosts: 3}}\nlinks: {host: {rate: 100G, cable: 3m}}\njobs: [{incast: 2, size: 64KB}]\n")
+        result = rocelab("sweep", bare, "--vary", "nics.congestion=dcqcn/pap,none")
+        self.assertIn("(1) --vary nics.congestion: no congestion control is called 'dcqcn/pap'; did you mean 'dcqcn/paper'?\n", result.stdout)
+
     def test_wrong(self):
         for arguments, words in (
                 (("--vary", "classes.rdna.ecn.min=1KB"), ("classes.rdna.ecn.min", "did you mean 'rdma'?")),
                 (("--vary", "classes.rdma.ecn.mni=1KB"), ("unknown key 'mni'", "did you mean 'min'?")),
+                (("--vary", "nics.congestion.rpg_xx=1"), ("--vary nics.congestion.rpg_xx: congestion control has no parameter 'rpg_xx'",)),
                 (("--vary", "switchs.model=generic"), ("did you mean 'switches'?",)),
                 (("--vary", "jobs.2.size=1KB"), ("'2' is not in jobs, which has 2",)),
                 (("--vary", "jobs.0.size.x=1KB"), ("there is no 'x' in '256KB'",)),
