@@ -14,6 +14,9 @@ import sys
 
 FILES = {"FILE", "FABRIC", "PORT=FILE"}
 DIRECTORIES = {"DIR", "FOLDER"}
+NO_FABRIC = {"capture", "import", "init", "diagnose"}  # these take files, and no example: of what is installed the program says
+LISTED = "help examples 2>/dev/null | sed -n 's/^  example:\\([^ ]*\\).*/\\1/p'"
+FISH_LISTED = r"(rocelab help examples 2>/dev/null | string replace -rf '^  (example:\S+).*' '\$1')"
 TOPICS = {"suggest": ["ecn", "headroom", "buffers", "watchdog", "all"]}  # the first operand of these
 
 
@@ -32,6 +35,10 @@ def short(option):
 
 def takes_files(verb):
     return re.search(r"FILE|FABRIC|INPUT|RUNNING", verb["operands"]) is not None
+
+
+def takes_examples(name, verb):
+    return takes_files(verb) and name not in NO_FABRIC
 
 
 def values_of(option, files, directories, listed):
@@ -69,7 +76,12 @@ def bash(verbs, common, topics):
               '    if [ -z "$how" ]; then', "        case $cur in", '        -*) how="-W \'$own $common\'" ;;',
               "        *) how=$words ;;", "        esac", "    fi", '    case $how in', "    none) return ;;",
               "    -f | -d) compopt -o filenames ;;", "    esac",
-              '    mapfile -t COMPREPLY < <(eval "compgen $how" -- \'"$cur"\')', "}", "", "complete -F _rocelab rocelab"]
+              "    case ${COMP_WORDS[1]} in", "    " + " | ".join(name for name, verb in verbs.items() if takes_examples(name, verb)) + ")",
+              '        if [ "$cur" = : ] || [ "$prev" = : ]; then  # a colon divides words', '            cur=${cur#:}',
+              '            mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]}" ' + LISTED + ')" -- "$cur")', "            return", "        fi ;;", "    esac",
+              '    mapfile -t COMPREPLY < <(eval "compgen $how" -- \'"$cur"\')',
+              "    case ${COMP_WORDS[1]}:$how in", "    " + " | ".join(f"{name}:-f" for name, verb in verbs.items() if takes_examples(name, verb)) + ")",
+              "        case example: in", '        "$cur"*) COMPREPLY+=(example:); [ ${#COMPREPLY[@]} -gt 1 ] || compopt -o nospace ;;', "        esac ;;", "    esac", "}", "", "complete -F _rocelab rocelab"]
     return lines
 
 
@@ -86,7 +98,8 @@ def zsh(verbs, common, topics):
         many = "*" if "may be repeated" in option["help"] or option["name"] in ("vary", "with") else ""
         return quoted(f"{many}--{option['name']}[{text}]{value}")
 
-    lines = ["#compdef rocelab", "# zsh completion for rocelab: made by completions/make.py", "_rocelab() {",
+    lines = ["#compdef rocelab", "# zsh completion for rocelab: made by completions/make.py", "_rocelab_fabrics() {", "    local -a examples",
+             '    examples=("example:"${^${(f)"$(rocelab ' + LISTED + ')"}})', "    _files", "    compadd -a examples", "}", "_rocelab() {",
              "    local -a verbs common", "    verbs=("]
     lines += [f"        '{name}:{quoted(verb['help'])}'" for name, verb in verbs.items()]
     lines += ["    )", "    common=("] + [f"        '{option_line(option)}'" for option in common]
@@ -102,7 +115,7 @@ def zsh(verbs, common, topics):
         elif name == "help":
             arguments.append(f"'1:verb:({' '.join([*verbs, *topics])})'")
         elif takes_files(verb):
-            arguments.append("'*:file:_files'")
+            arguments.append("'*:file:" + ("_rocelab_fabrics'" if takes_examples(name, verb) else "_files'"))
         lines += [f"    {name})"] + [" \\\n            ".join(["        _arguments $common"] + arguments), "        ;;"]
     return lines + ["    esac", "}", "", '_rocelab "$@"']
 
@@ -129,6 +142,8 @@ def fish(verbs, common, topics):
         seen = f"__fish_seen_subcommand_from {name}"
         if takes_files(verb) or name == "run":
             lines.append(f'complete -c rocelab -n "{seen}" -F')
+        if takes_examples(name, verb):
+            lines.append(f'complete -c rocelab -n "{seen}" -a "{FISH_LISTED}"')
         if name in TOPICS:
             lines.append(f'complete -c rocelab -n "{seen}" -a \'{" ".join(TOPICS[name])}\'')
         lines += [option_line(seen, option) for option in verb["own"]]

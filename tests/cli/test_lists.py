@@ -208,6 +208,18 @@ class Lists(Case):
         self.assertEqual(self.bash("rocelab", "sim", "som"), ["some.yaml"])
         self.assertEqual(self.bash("rocelab", "help", "ver"), ["version"])
 
+    def test_examples_are_completed(self):
+        """By the names that the program lists; bash divides words at colons."""
+        self.assertEqual(self.bash(PROGRAM, "sim", "exa"), ["example:"])
+        self.assertEqual(self.bash(PROGRAM, "capture", "exa"), [])
+        names = re.findall(r"(?m)^  example:(\S+)", rocelab("help", "examples").stdout)
+        self.assertGreater(len(names), 10)
+        for verb in ("sim", "check", "sweep", "up"):
+            self.assertEqual(sorted(self.bash(PROGRAM, verb, "example", ":")), sorted(names))
+            self.assertEqual(self.bash(PROGRAM, verb, "example", ":", "incas"), ["incast"])
+        for name in ("_rocelab", "rocelab.fish"):
+            self.assertIn("rocelab help examples", (self.completions / name).read_text())
+
 
 if __name__ == "__main__":
     unittest.main()
