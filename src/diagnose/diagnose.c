@@ -335,6 +335,14 @@ static bool stays(struct diagnose *diagnose, struct diagnose_finding *finding)
     return true;
 }
 
+/* Logs alone, and what jobs say: a second look at them would say the same. */
+static bool only_said(const struct evidence *evidence)
+{
+    for (uint32_t i = 0; i < evidence->values; i++)
+        if (evidence_counters[evidence->value[i].counter].scope < EVIDENCE_JOB) return false;
+    return evidence->events != 0;
+}
+
 /* Of one look no rate is known: what a counter says may be years old, and is a finding only where it is a large share
  * of all that was ever sent. */
 static void leave_out_old(struct diagnose *diagnose)
@@ -343,7 +351,8 @@ static void leave_out_old(struct diagnose *diagnose)
 
     for (uint32_t i = 0; i < diagnose->findings; i++)
         if (stays(diagnose, &diagnose->finding[i])) diagnose->finding[kept++] = diagnose->finding[i];
-    if (kept < diagnose->findings || (diagnose->evidence->looks < 2 && !diagnose->evidence->exact))
+    if (kept < diagnose->findings ||
+        (diagnose->evidence->looks < 2 && !diagnose->evidence->exact && !only_said(diagnose->evidence)))
         missing_add(diagnose,
                     "a second look, ten seconds later: one look gives no rates, and its counters may be years old");
     diagnose->findings = kept;

@@ -121,6 +121,13 @@ class Others(unittest.TestCase):
                 ("Failed to modify QP to RTR: Connection timed out", "unreachable", "-"), ("Couldn't allocate MR", "memory_limit", "-"),
                 ("srun: error: ws7: task 3: Out Of Memory", "killed", "-"), ("  exitcode  : -9 (pid: 812)", "program_failed", "-")):
             self.assertEqual([(kind, to)], [(e[0], e[3]) for e in events(line)], line)
+        for line, kind, to, detail in (
+                ("a/ibrc.cpp:422: non-zero status: 110 ibv_modify_qp failed", "unreachable", "-", "queue pair to RTR: Connection timed out"),
+                ("RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error, SO_ERROR: Connection refused, remote=[10.9.0.2]:331", "rejected", "10.9.0.2",
+                 "a socket: nobody listens at that address"),
+                ("RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.9.0.2]:1234", "disconnected", "10.9.0.2", "-"),
+                ("[launch.py:325:sigkill_handler] ['python', 'train.py'] exits with return code = -9", "program_failed", "-", "signal 9: killed, often for want of memory")):
+            self.assertEqual([(kind, to, detail)], [(e[0], e[3], e[4]) for e in events("x\n" + line)], line)
         for line in ("  exitcode  : 1 (pid: 812)", "exited on signal 15 (Terminated)", "connect to the store", "a log of something else"):
             self.assertEqual([], events(line), line)
 

@@ -169,8 +169,8 @@ static struct text_field local_gid(const char *line)
 void job_line_init(struct job_line *of, struct reading *in, const char *line, const struct text_field *phrase)
 {
     static const char *const remote[] = {"remoteGids", "remoteGid ", "remote GID ", "dgid=", "dgid ", NULL};
-    static const char *const peer[] = {"from peer ", "onnect to ", "remote peer ", "recv from ", "send to ",
-                                       "Peer: ",     "peer ",      "Peer ",        NULL};
+    static const char *const peer[] = {"from peer ", "onnect to ", "remote peer ", "recv from ", "send to ", "remote=[",
+                                       "by peer [",  "Peer: ",     "peer ",        "Peer ",      NULL};
 
     struct log_line log;
 

@@ -253,7 +253,7 @@ static const char *error_in(const char *line)
     if (!number_behind(line, "errno ", &number) && !number_behind(line, "errno: ", &number) &&
         !number_behind(line, "error -", &number) && !number_behind(line, "error: -", &number) &&
         !number_behind(line, "status = -", &number) && !number_behind(line, "status -", &number) &&
-        !number_behind(line, "errno=", &number))
+        !number_behind(line, "errno=", &number) && !number_behind(line, "non-zero status: ", &number))
         return NULL;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
         if (errors[i].number == number) return errors[i].text;
