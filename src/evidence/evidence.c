@@ -62,6 +62,7 @@ void evidence_release(struct evidence *evidence)
                      evidence->event,
                      evidence->remark,
                      evidence->unknown,
+                     evidence->suspect,
                      evidence->tables ? evidence->tables->objects.slot : NULL,
                      evidence->tables ? evidence->tables->page : NULL,
                      evidence->tables ? evidence->tables->cell : NULL,

@@ -160,6 +160,16 @@ struct evidence_unknown {
     const char *reader; /* kind of the reader whose layout they stand in: it knows the tool, but not them; NULL: none */
 };
 
+/* Counters of a device that no reader knows, by one name that speaks of a fault: all of its ports together. */
+struct evidence_suspect {
+    uint64_t key; /* private */
+    uint32_t device, file, line;
+    uint32_t looks;
+    uint64_t now, before; /* at the last look, and at the one before it */
+    double at_s;
+    const char *name;
+};
+
 struct evidence {
     struct arena arena;
     struct evidence_object *object;
@@ -186,6 +196,8 @@ struct evidence {
     uint32_t remarks, remarks_left_out;
     struct evidence_unknown *unknown; /* bounded: more are counted */
     uint32_t unknowns, unknowns_left_out;
+    struct evidence_suspect *suspect; /* bounded: those of the names met first */
+    uint32_t suspects;
     uint64_t lines_taken, lines_unknown; /* of all texts that are lines: those a reader took, those none did */
     const struct fabric *fabric;         /* NULL: none was given */
     double first_s, last_s;              /* of all looks */
@@ -268,6 +280,9 @@ __attribute__((format(printf, 4, 5))) void evidence_remark(struct evidence *evid
 /* A line that no reader took.  `more`: it belongs to the one before it, which was of the same reader. */
 void evidence_unknown(struct evidence *evidence, const struct evidence_source *source, const char *reader,
                       const char *text, bool more);
+/* A number above 0 of a counter that no reader knows. */
+void evidence_suspect(struct evidence *evidence, uint32_t device, const char *name, size_t length, uint64_t number,
+                      const struct evidence_source *source);
 /* A file or folder of the input that could not be read: a remark says why, and what is judged is not whole. */
 void evidence_unread(struct evidence *evidence, const char *path, const char *why);
 static inline bool evidence_is_whole(const struct evidence *evidence)

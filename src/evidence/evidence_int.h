@@ -34,6 +34,7 @@ struct evidence_place {      /* of a counter */
     uint8_t column, columns; /* cell in its page, of so many */
     bool by_priority, counts;
 };
+#define EVIDENCE_PUTS 32
 struct evidence_tables {
     struct evidence_table objects;
     struct hash_secret secret;   /* of names: where they stand in the table is never printed */
@@ -41,7 +42,10 @@ struct evidence_tables {
     uint32_t *cell, cells,
         cell_room; /* of pages: index of a value plus one; 0: nobody said it.  The first is nobody's */
     struct evidence_place place[EVIDENCE_COUNTERS];
-    uint32_t *event;            /* places of events by what they say: index plus one; NULL: there are none */
+    uint32_t *event;             /* places of events by what they say: index plus one; NULL: there are none */
+    uint64_t put[EVIDENCE_PUTS]; /* what was kept of the line in hand */
+    uint32_t puts;
+    uint32_t *suspect;          /* places of suspects by what they are of: index plus one; NULL: there are none */
     bool idle;                  /* the place of lines that nobody took began with one that says nothing */
     size_t held;                /* bytes of these tables and of all arrays of the evidence */
     struct evidence_name *name; /* of objects, and aliases */

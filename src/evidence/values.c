@@ -153,6 +153,7 @@ void evidence_put(struct evidence *evidence, uint32_t object, unsigned priority,
     if (priority != EVIDENCE_NO_PRIORITY && priority >= EVIDENCE_PRIORITIES) return;
     value = value_find(evidence, object, priority, counter);
     if (!value && !(value = value_new(evidence, object, priority, counter))) return;
+    if (evidence->tables->puts++ < EVIDENCE_PUTS) evidence->tables->put[evidence->tables->puts - 1] = number;
     evidence_noticed(evidence, object, source->at_s);
     if (!value->looks) {
         value->looks = 1;

@@ -4,6 +4,7 @@
 import functools
 import json
 import pathlib
+import shutil
 import tempfile
 import unittest
 
@@ -161,6 +162,22 @@ class Answer(Case):
         document, _ = self.answer(settings, device="h0", name="ethtool_eth0.txt", status=CLEAR)
         self.assertIn("91% of the line", document["because"])
         self.answer(perftest.format(51.2), device="h0", name="ib_write_bw.txt", status=NOT_ENOUGH)
+
+    def test_names_of_faults_that_nobody_knows(self):
+        """A new driver's, a column that a release has more of, words of a line whose other numbers are known."""
+        head = "IFACE STATE RX_OK RX_ERR RX_DRP RX_OVR TX_OK TX_ERR TX_DRP TX_OVR TRIM_DROP\nEthernet0 U 5 0 0 0 5 0 0 0 {}\n"
+        lines = "Ethernet1/7 is up\n  RX\n    5000 input packets  983000 bytes\n    0 runts  0 giants  0 CRC  0 no buffer\n" \
+                "    0 input error  0 short frame  {} overrun   0 underrun  0 ignored\n    0 input discard\n" \
+                "  TX\n    6000 output packets  99000 bytes\n    0 output error  0 collision\n    0 output discard\n"
+        names = ETHTOOL.format(**COUNTS) + "     rx_fifo_overrun_errors: {}\n     interrupts_rx: 12\n     rx_fec_corrected_errors: 99\n"
+        for number, text in enumerate((head, lines, names)):
+            device, name = f"d{number}", "ethtool_-S_swp1.txt" if text is names else "show.txt"
+            self.answer(text.format(0), device=device, name=name, status=CLEAR)
+            document, _ = self.answer(text.format(777), device=device, name=name, status=NOT_ENOUGH)
+            self.assertRegex(document["because"], rf"^{device}: .* of 777 \(\S+:\d+\) is a counter that nobody here knows")
+            self.answer(text.format(777), text.format(777), device=device, name=name, status=CLEAR)
+            self.answer(text.format(777), text.format(778), device=device, name=name, status=NOT_ENOUGH)
+            shutil.rmtree(self.folder / "dumps")
 
     def test_a_device_that_shows_nothing(self):
         """One of two devices has nothing but its status: the other's counters do not clear it."""

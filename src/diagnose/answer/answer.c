@@ -87,10 +87,20 @@ static void because_of(struct diagnose *diagnose, const struct diagnose_standing
                 standing->count, others, standing->grew ? "" : "; one look does not say when it grew");
 }
 
+/* A counter that no reader knows: it grew, or was read once. */
+static const struct evidence_suspect *find_suspect(const struct evidence *evidence)
+{
+    for (uint32_t i = 0; i < evidence->suspects; i++)
+        if (evidence->suspect[i].looks < 2 || evidence->suspect[i].now > evidence->suspect[i].before)
+            return &evidence->suspect[i];
+    return NULL;
+}
+
 /* Something keeps the answer from being "clear", whatever else was read: it is said. */
 static bool is_spoilt(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
+    const struct evidence_suspect *suspect = find_suspect(evidence);
     uint32_t stands = 0, unknown = evidence->unknowns + evidence->unknowns_left_out;
 
     for (uint32_t i = 0; i < diagnose->standings; i++)
@@ -99,6 +109,11 @@ static bool is_spoilt(struct diagnose *diagnose)
         because(diagnose, "not everything could be read");
     else if (stands) /* what counts stands first */
         because_of(diagnose, &diagnose->standing[0], stands - 1);
+    else if (suspect)
+        because(diagnose,
+                "%s: %s of %" PRIu64 " (%s:%" PRIu32 ") is a counter that nobody here knows, by its name of a fault",
+                evidence->object[suspect->device].name, suspect->name, suspect->now, evidence->file[suspect->file],
+                suspect->line);
     else if (unknown)
         because(diagnose, "lines in %" PRIu32 " place%s were not understood", unknown, plural(unknown));
     else

@@ -11,6 +11,7 @@
 #include "evidence/read/json_text.h"
 #include "evidence/read/session.h"
 #include "evidence/read/shown.h"
+#include "evidence/read/suspect.h"
 
 #define STREAMS 4096 /* devices of a text that are read side by side */
 #define SLOTS (2 * STREAMS)
@@ -554,7 +555,11 @@ static void take(struct text *text, const char *line)
     }
     if (!reader) notice_row(text, line);
     text->evidence->in_order = stream->in_order;
-    if (stream->current) taken |= stream->current->line(&stream->in, line);
+    text->evidence->tables->puts = 0;
+    if (stream->current && stream->current->line(&stream->in, line)) {
+        taken = true;
+        suspect_line(&stream->in, stream->current->kind, line);
+    }
     if (!taken) taken = take_row(text, line);
     count_line(text, aside && !taken ? aside : stream->current, line, taken);
 }

@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "evidence/read/suspect.h"
+
 #define NOT_KNOWN 0xff
 #define PAYLOAD 4096 /* bytes of the largest packet of RDMA */
 #define ROW 8192     /* bytes of a row: a longer line is none */
@@ -289,6 +291,16 @@ static bool gives_reasons(const struct text_table *table)
     return false;
 }
 
+/* A column that the layout does not have. */
+static void suspect_cell(struct reading *in, const struct text_table *table, size_t i, const struct text_field *cell)
+{
+    size_t from = table->column[i].from, to = table->column[i].to, length = strlen(table->titles);
+    uint64_t number;
+
+    if (to > length) to = length;
+    if (from < to && field_number(cell, &number)) suspect_number(in, number, table->titles + from, to - from);
+}
+
 bool table_line(struct reading *in, struct text_table *table, const char *line)
 {
     struct text_field name, cell;
@@ -318,7 +330,11 @@ bool table_line(struct reading *in, struct text_table *table, const char *line)
     if ((port = reading_port(in, &name)) == EVIDENCE_NONE) return true;
     for (size_t i = 0; i < table->columns; i++) {
         uint8_t is = table->column[i].is, own = table->column[i].priority;
-        if (is == NOT_KNOWN || i == key || !table_cell(table, line, i, &cell)) continue;
+        if (i == key || !table_cell(table, line, i, &cell)) continue;
+        if (is == NOT_KNOWN) {
+            suspect_cell(in, table, i, &cell);
+            continue;
+        }
         set_cell(in, port, own == EVIDENCE_NO_PRIORITY ? (unsigned)priority : own, &table->layout[is], &cell,
                  gives_reasons(table));
     }
