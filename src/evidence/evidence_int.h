@@ -44,11 +44,11 @@ struct evidence_tables {
     struct evidence_place place[EVIDENCE_COUNTERS];
     uint32_t *event;             /* places of events by what they say: index plus one; NULL: there are none */
     uint64_t put[EVIDENCE_PUTS]; /* what was kept of the line in hand */
-    uint32_t puts;
-    uint32_t *suspect;          /* places of suspects by what they are of: index plus one; NULL: there are none */
-    bool idle;                  /* the place of lines that nobody took began with one that says nothing */
-    size_t held;                /* bytes of these tables and of all arrays of the evidence */
-    struct evidence_name *name; /* of objects, and aliases */
+    uint32_t puts, block;        /* block: of all lines since one that is not set in */
+    uint32_t *suspect;           /* places of suspects by what they are of: index plus one; NULL: there are none */
+    bool idle;                   /* the place of lines that nobody took began with one that says nothing */
+    size_t held;                 /* bytes of these tables and of all arrays of the evidence */
+    struct evidence_name *name;  /* of objects, and aliases */
     uint32_t names;
 };
 

@@ -170,6 +170,9 @@ class Answer(Case):
                 "    0 input error  0 short frame  {} overrun   0 underrun  0 ignored\n    0 input discard\n" \
                 "  TX\n    6000 output packets  99000 bytes\n    0 output error  0 collision\n    0 output discard\n"
         names = ETHTOOL.format(**COUNTS) + "     rx_fifo_overrun_errors: {}\n     interrupts_rx: 12\n     rx_fec_corrected_errors: 99\n"
+        management = "mgmt0 is up\n" + lines[lines.index("  RX"):].format(777)  # of a port that is passed over
+        self.answer(lines.format(0) + management, device="d9", name="show.txt", status=CLEAR)
+        shutil.rmtree(self.folder / "dumps")
         for number, text in enumerate((head, lines, names)):
             device, name = f"d{number}", "ethtool_-S_swp1.txt" if text is names else "show.txt"
             self.answer(text.format(0), device=device, name=name, status=CLEAR)

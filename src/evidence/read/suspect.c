@@ -105,6 +105,13 @@ static bool is_kept(const struct evidence *evidence, uint64_t number, bool alone
     return tables->puts > EVIDENCE_PUTS;
 }
 
+/* In outputs that have a block of lines for each interface: of one that is passed over (a bundle, a port of management)
+ * nothing is kept. */
+static bool is_passed_over(const struct evidence *evidence, const char *kind)
+{
+    return (!strcmp(kind, "nxos-interface") || !strcmp(kind, "junos")) && !evidence->tables->block;
+}
+
 static bool is_of_names(const char *kind)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
@@ -129,8 +136,11 @@ void suspect_line(struct reading *in, const char *kind, const char *line)
     struct found found[FOUND_MOST];
     size_t count;
 
+    if (!isspace((unsigned char)*line)) in->evidence->tables->block = 0;
+    in->evidence->tables->block += in->evidence->tables->puts;
     if (in->device == EVIDENCE_NONE || !line[strcspn(line, "123456789")]) return;
     if (!speaks_of_fault(line, line + strlen(line)) || !is_of_names(kind)) return;
+    if (is_passed_over(in->evidence, kind)) return;
     count = find_numbers(line, found);
     for (size_t i = 0; i < count; i++)
         if (!is_kept(in->evidence, found[i].number, count == 1))
