@@ -12,7 +12,7 @@
 /* As large a share of the frames that came since counters were cleared as makes a finding of one look. */
 static bool is_large(const struct diagnose *diagnose, const struct evidence_value *crc, uint64_t frames)
 {
-    if (diagnose->evidence->looks > 1 || crc->last < diagnose->limits.old_least) return false;
+    if (diagnose->evidence->looks > 1 || (double)crc->last < diagnose->limits.old_least) return false;
     if (!frames) return (double)crc->last >= diagnose->limits.old_errors_least;
     return (double)crc->last >= diagnose->limits.old_errors * (double)(frames + crc->last);
 }

@@ -53,7 +53,7 @@ struct text_field field_of(const char *text)
     return text ? (struct text_field){text, strlen(text)} : (struct text_field){"", 0};
 }
 
-bool field_like(const struct text_field *field, const char *pattern, unsigned *number)
+bool field_like_all(const struct text_field *field, const char *pattern, unsigned *number)
 {
     const char *mark = strchr(pattern, '#');
     uint64_t value;
@@ -391,23 +391,13 @@ void reading_event(struct reading *in, enum evidence_event_kind kind, uint32_t o
                                      });
 }
 
-/* Whether a name can be of this pattern, by what stands before its '#': most are not. */
-static bool may_be_like(const struct text_field *name, const char *pattern)
-{
-    size_t i = 0;
-
-    while (i < name->length && pattern[i] == name->at[i])
-        i++;
-    return pattern[i] == '#' || (!pattern[i] && i == name->length);
-}
-
 bool reading_named(struct reading *in, const struct counter_name *list, uint32_t object, unsigned priority,
                    const struct text_field *name, const struct text_field *value)
 {
     unsigned own;
     uint64_t number;
 
-    while (list->pattern && !(may_be_like(name, list->pattern) && field_like(name, list->pattern, &own)))
+    while (list->pattern && !field_like(name, list->pattern, &own))
         list++;
     if (!list->pattern) return false;
     if (own == EVIDENCE_NO_PRIORITY && evidence_counters[list->counter].scope == EVIDENCE_PRIORITY) own = priority;

@@ -114,7 +114,16 @@ bool field_real(const struct text_field *field, double *value);
 int field_suffix(const struct text_field *field, const char *prefix);
 /* Whether it is a text in which '#' stands for a number: "PFC#", "rx_prio#_pause".  Without '#' *number is
  * EVIDENCE_NO_PRIORITY. */
-bool field_like(const struct text_field *field, const char *pattern, unsigned *number);
+bool field_like_all(const struct text_field *field, const char *pattern, unsigned *number);
+static inline bool field_like(const struct text_field *field, const char *pattern, unsigned *number)
+{
+    size_t i = 0;
+
+    *number = EVIDENCE_NO_PRIORITY; /* most names differ before the '#': lists of a hundred are asked of every line */
+    while (i < field->length && pattern[i] == field->at[i])
+        i++;
+    return (pattern[i] == '#' || (!pattern[i] && i == field->length)) && field_like_all(field, pattern, number);
+}
 /* Bits a second of 400G, 100Gb/s, 25000Mb/s, 100 Gb/sec, 40000 (Mb/s). */
 bool field_rate(const struct text_field *field, uint64_t *bps);
 /* "153.00 KB", "0 Bytes", "16.02 MB", "4096"; KB is 1024. */
