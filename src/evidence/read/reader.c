@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "evidence/read/json_text.h"
 #include "evidence/read/lines.h"
 #include "evidence/read/text_name.h"
@@ -57,10 +58,36 @@ static bool wanted(const char *from, const char *kind)
 
 /* --- lines --- */
 
+enum {
+#define TEXT_READER(id) READER_##id,
+#include "evidence/read/readers.def"
+};
+
+/* Whether a head of a reader can begin with this letter. */
+static bool may_begin(size_t reader, char letter)
+{
+    static const char *const first[] = {
+#define FIRST(id, letters) [READER_##id] = letters,
+#include "evidence/read/readers.def"
+    };
+    const char *at = reader < sizeof first / sizeof first[0] ? first[reader] : NULL;
+
+    if (!at) return true;
+    while (*at && *at != letter)
+        at++;
+    return *at;
+}
+
 const struct text_reader *reader_of_head(const char *from, const char *line, size_t *after)
 {
+    char letter = *line_text(line);
+
     for (size_t k = *after; text_readers[k]; k++) {
-        if (!wanted(from, text_readers[k]->kind) || !text_readers[k]->head(line)) continue;
+        bool may = may_begin(k, letter);
+#ifndef __OPTIMIZE__
+        CHECK(may || !text_readers[k]->head(line)); /* FIRST of readers.def lacks a letter */
+#endif
+        if (!may || !wanted(from, text_readers[k]->kind) || !text_readers[k]->head(line)) continue;
         *after = k + 1;
         return text_readers[k];
     }
