@@ -248,7 +248,27 @@ static void row_port_step(struct rocelab_table *table, const struct fabric *fabr
 /* The columns of a queue pair in the series, as far as they have been read. */
 struct qp_columns {
     struct series_cursor rate, window, alpha;
+    uint32_t flow, next; /* its last and the one after, into sim_result.flow; UINT32_MAX: none yet */
 };
+
+static uint32_t next_flow(const struct sim_result *result, uint32_t qp, uint32_t from)
+{
+    while (from < result->flows && result->flow[from].connection != qp)
+        from++;
+    return from;
+}
+
+/* Flows of a connection go in their order: the last that had begun, but for those that still wait behind another. */
+static uint64_t flow_on(const struct sim_result *result, uint32_t qp, ps_t at, struct qp_columns *from)
+{
+    while (from->next < result->flows && result->flow[from->next].start < at) {
+        const struct sim_flow *flow = from->flow == UINT32_MAX ? NULL : &result->flow[from->flow];
+        if (flow && (flow->fct_ps == PS_NEVER || flow->start + flow->fct_ps >= at)) break;
+        from->flow = from->next;
+        from->next = next_flow(result, qp, from->next + 1);
+    }
+    return from->flow == UINT32_MAX ? ROCELAB_NONE : result->flow[from->flow].id;
+}
 
 static void row_qp_step(struct rocelab_table *table, const struct sim_report *report, uint32_t qp, ps_t at,
                         struct qp_columns *from)
@@ -256,7 +276,7 @@ static void row_qp_step(struct rocelab_table *table, const struct sim_report *re
     const struct fabric *fabric = report->fabric;
     const struct sim_connection_sample *ends = &report->series_connection[qp];
     uint64_t rate_bps = series_cursor_next(&from->rate), window_bytes = series_cursor_next(&from->window);
-    uint64_t alpha_ppm = series_cursor_next(&from->alpha);
+    uint64_t alpha_ppm = series_cursor_next(&from->alpha), flow = flow_on(report->result, qp, at, from);
     char src[FABRIC_NAME], dst[FABRIC_NAME];
 
     columns_row(table);
@@ -339,6 +359,8 @@ static void fill_qp_steps(struct rocelab_table *table, const struct sim_report *
             .rate = series_cursor(series, sim_series_metric(series, object, "rate"), i, 0),
             .window = series_cursor(series, sim_series_metric(series, object, "window"), i, 0),
             .alpha = series_cursor(series, sim_series_metric(series, object, "alpha"), i, 0),
+            .flow = UINT32_MAX,
+            .next = next_flow(report->result, i, 0),
         };
     for (uint32_t step = 0; step < steps && !table->failed; step++)
         for (uint32_t i = 0; i < qps; i++)

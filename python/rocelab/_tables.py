@@ -43,12 +43,24 @@ class Table(Sequence[Any]):
         """The names of the columns."""
         return [column[0] for column in self._columns]
 
-    def help(self, column: str) -> str:
-        """What a column is, in a sentence."""
-        number = self._number(column)
-        while number > 0 and not self._columns[number][1]:
-            number -= 1  # it is said together with the one before
-        return self._columns[number][1]
+    def help(self, column: Optional[str] = None) -> str:
+        """What a column is, in a sentence; without one a line for each column, or for those that are said together."""
+        groups: List[List[str]] = []  # each begins with the column that has the sentence
+        texts: List[str] = []
+        for name, text, *_ in self._columns:
+            if text or not groups:
+                groups.append([name])
+                texts.append(text)
+            else:
+                groups[-1].append(name)
+        if column is None:
+            return "\n".join(f"{', '.join(names)}: {text}" for names, text in zip(groups, texts))
+        self._number(column)
+        names, text = next(pair for pair in zip(groups, texts) if column in pair[0])
+        parts = text.split("; ")
+        if len(parts) == len(names):
+            return parts[names.index(column)]
+        return text if len(names) == 1 else f"{', '.join(names)}: {text}"
 
     def _number(self, column: str) -> int:
         names = self.columns

@@ -207,6 +207,7 @@ static int read_flows(const struct sim *sim, struct sim_result *ret)
         ret->flow[i] = (struct sim_flow){.id = i,
                                          .src = connection->src,
                                          .dst = connection->dst,
+                                         .connection = transfer->connection,
                                          .job = workload_instance(sim->workload, transfer->instance)->job,
                                          .bytes = transfer->bytes,
                                          .start = transfer->start,

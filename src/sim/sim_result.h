@@ -80,6 +80,7 @@ struct sim_training { /* steps of compute and communication */
 struct sim_flow {
     uint32_t id, src, dst; /* endpoints */
     uint32_t job;
+    uint32_t connection; /* flows of one number go in order */
     uint64_t bytes;
     ps_t start, fct_ps;      /* PS_NEVER: not reached */
     ps_t ideal_ps;           /* alone in the fabric */

@@ -126,6 +126,8 @@ class Runs(Case):
             self.assertEqual([round(row.alpha * 1e6) for row in rows], data["alpha"])
             self.assertEqual([row.time_ps for row in rows], [50_000_000 * (1 + i) for i in range(theirs["steps"])])
             self.assertLess(min(data["rate"]), max(data["rate"]))
+            carried = [flow.id for flow in result.flows if (flow.src, flow.dst) == (rows[0].src, rows[0].dst)]
+            self.assertEqual(sorted({row.flow for row in rows if row.flow is not None}), carried)
         self.assertEqual(len(rocelab.run(self.fabric, sample="50us", qps=0).flows.rates_over_time), 0)
 
     def test_what_is_varied(self):
@@ -184,7 +186,11 @@ class Runs(Case):
         self.assertEqual(flows.dicts()[2]["src"], flows[2].src)
         self.assertIs(flows[0].failed, False)
         self.assertIn("alone", flows.help("ideal_ps"))
-        self.assertTrue(flows.help("dst"))  # said with src
+        self.assertEqual(flows.help("dst"), "src, dst: adapters")  # said together
+        self.assertEqual([flows.help(one) for one in ("start_ps", "fct_ps")], ["when it began", "from then to the sender's completion"])
+        lines = flows.help().splitlines()
+        self.assertEqual([name for line in lines for name in line.split(": ")[0].split(", ")], flows.columns)
+        self.assertEqual(len(lines), len({line.split(": ", 1)[1] for line in lines}))
         self.assertEqual(flows._repr_html_().count("<tr>"), 13)
         with self.assertRaises(IndexError):
             flows[12]
