@@ -75,13 +75,14 @@ static void more_help(FILE *out)
     const struct text_style style = cli_style();
 
     text_wrap(out, &style, 0, 0,
-              "INPUT is a document of 'sim --json' or 'up --json', a file of Prometheus' metrics ('-': through a "
-              "pipe), a folder of dumps, DIR/TIME/DEVICE/*.txt: what switches and hosts print, at one time or at "
-              "several; or 'live': the "
+              "INPUT is a document of 'sim --json' or 'up --json', a file of Prometheus' metrics, a text that "
+              "switches, hosts or jobs printed, copied from a terminal as it is, a folder of such texts, "
+              "DIR/TIME/DEVICE/*.txt, or an archive of one (tar, gzip, zip); '-': through a pipe; or 'live': the "
               "programs that run under 'rocelab run' on this machine (a file of that name is './live').");
     fputs("\nExamples:\n"
           "  rocelab sim fabric.yaml --json > run.json; rocelab diagnose run.json\n"
           "  rocelab diagnose dumps --fabric fabric.yaml --html dumps.html\n"
+          "  rocelab diagnose session.txt; rocelab diagnose dumps.tgz\n"
           "  rocelab diagnose --explain D03\n"
           "\nExit status: 0 looked at enough, and nothing harms; 1 a cause was found; 2 wrong use, unreadable\n"
           "input, or memory ran out; 3 not enough was read for either: what would decide is printed.\n",
