@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_PIECE (1u << 14)
 #define PIECE (1u << 18)
 
 void bytes_of(struct bytes_in *bytes, const char *text, size_t length)
@@ -41,7 +42,7 @@ static bool make_room(struct bytes_in *bytes, size_t most)
         bytes->from = 0;
     }
     if (bytes->room - bytes->used >= most) return true;
-    size_t room = bytes->room ? 2 * bytes->room : 2 * PIECE;
+    size_t room = bytes->room ? 2 * bytes->room : most;
     while (room - bytes->used < most)
         room *= 2;
     char *grown = realloc(bytes->held, room);
@@ -115,7 +116,8 @@ static bool more(struct bytes_in *bytes)
     char raw[8192];
     ssize_t got;
 
-    if (!make_room(bytes, bytes->wide ? 2 * sizeof raw : PIECE)) {
+    size_t piece = bytes->room < PIECE ? FIRST_PIECE : PIECE; /* most entries of archives are small */
+    if (!make_room(bytes, bytes->wide ? 2 * sizeof raw : piece)) {
         bytes->error = -ENOMEM;
         bytes->ended = true;
         return false;
