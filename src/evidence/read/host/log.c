@@ -261,10 +261,9 @@ static void say_system(struct reading *in, const char *system)
 }
 
 /* Whether some pattern fits; *ret_known: whether it is of a source that is listed. */
-static bool message(struct reading *in, const char *text, bool *ret_known)
+static bool message(struct reading *in, const struct letters *letters, const char *text, bool *ret_known)
 {
     struct text_field part[PARTS];
-    struct letters letters;
     bool here = false;
     const char *system = "";
     struct log_state *state = (struct log_state *)in->state;
@@ -272,14 +271,13 @@ static bool message(struct reading *in, const char *text, bool *ret_known)
     for (size_t i = 0; !state->ready && i < PATTERNS; i++)
         state->letters[i] = patterns[i].text ? longest_of(patterns[i].text) : UINT16_MAX;
     state->ready = true;
-    letters_note(&letters, text);
     *ret_known = false;
     for (size_t i = 0; i < PATTERNS; i++) {
         if (!patterns[i].text) {
-            here = has_word(&letters, text, patterns[i].words);
+            here = has_word(letters, text, patterns[i].words);
             system = patterns[i].system;
             *ret_known |= here && !strcmp(system, "host");
-        } else if (here && (state->letters[i] == UINT16_MAX || letters_have(&letters, state->letters[i])) &&
+        } else if (here && (state->letters[i] == UINT16_MAX || letters_have(letters, state->letters[i])) &&
                    fits(text, patterns[i].text, part)) {
             say_system(in, system);
             if (patterns[i].event != NOTHING) say(in, &patterns[i], part);
@@ -291,14 +289,9 @@ static bool message(struct reading *in, const char *text, bool *ret_known)
 
 /* --- the reader --- */
 
-static bool tells_of_trouble(const char *line)
+static bool tells_of_trouble(const struct letters *letters, const char *line)
 {
-    static const char *const words[] = {"rror", "RROR", "ail", "AIL",  "atal", "FATAL", "arn",    "WARN", "down",
-                                        "Down", "DOWN", "ERR", "CRIT", "imeo", "storm", "orrupt", NULL};
-
-    for (size_t i = 0; words[i]; i++)
-        if (strstr(line, words[i])) return true;
-    return false;
+    return has_word(letters, line, "rror|RROR|ail|AIL|atal|FATAL|arn|WARN|down|Down|DOWN|ERR|CRIT|imeo|storm|orrupt");
 }
 
 /* What a kernel's line begins with where somebody left its time out. */
@@ -324,6 +317,7 @@ static bool log_head(const char *line)
 
 static bool log_line(struct reading *in, const char *line)
 {
+    struct letters letters;
     struct log_line parts;
     bool known;
 
@@ -336,9 +330,10 @@ static bool log_line(struct reading *in, const char *line)
     } else if (!bare(line) && !strstr(line, "NVRM: Xid (")) { /* which health checks quote */
         return !strncmp(line, "-- ", 3);                      /* of journalctl, about itself */
     }
-    bool taken = message(in, line, &known);
+    letters_note(&letters, line);
+    bool taken = message(in, &letters, line, &known);
     in->clock_s = NAN;
-    return taken || (!known && !tells_of_trouble(line));
+    return taken || (!known && !tells_of_trouble(&letters, line));
 }
 const struct text_reader reader_log = {"log", "logs: syslog, journalctl, dmesg; show logging of switches", log_head,
                                        log_line, NULL};

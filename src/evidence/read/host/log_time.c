@@ -69,8 +69,9 @@ static bool month_and_day(const char **at, struct tm *tm)
 {
     static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
+    if (**at < 'A' || **at > 'S') return false;
     for (tm->tm_mon = 0; tm->tm_mon < 12; tm->tm_mon++)
-        if (!strncmp(*at, names + 3 * tm->tm_mon, 3)) break;
+        if (**at == names[3 * tm->tm_mon] && !strncmp(*at, names + 3 * tm->tm_mon, 3)) break;
     if (tm->tm_mon == 12 || (*at)[3] != ' ') return false;
     *at += 3;
     *at += strspn(*at, " ");
@@ -95,7 +96,7 @@ static const char *behind_weekday(const char *at)
     static const char names[] = "Mon Tue Wed Thu Fri Sat Sun ";
 
     for (size_t i = 0; i < sizeof names - 1; i += 4)
-        if (!strncmp(at, names + i, 4)) return at + 4;
+        if (*at == names[i] && !strncmp(at, names + i, 4)) return at + 4;
     return at;
 }
 
