@@ -311,6 +311,7 @@ static bool is_large(const struct diagnose *diagnose, const struct diagnose_evid
         bool line = standing_info[c].family == STANDING_LINE;
         double share = value && value->looks < 2 ? standing_share(diagnose, value, value->last, false) : 0;
         if (share > 0 && (double)value->last < diagnose->limits.old_least) return false;
+        if (c == EVIDENCE_LINK_DOWN) return value && (double)value->last >= diagnose->limits.old_flaps;
         if (isnan(share)) return c == EVIDENCE_CRC_ERRORS && (double)value->last >= diagnose->limits.old_errors_least;
         return share >= (line ? diagnose->limits.old_errors : diagnose->limits.old_loss);
     }

@@ -146,6 +146,19 @@ class Answer(Case):
         self.answer(crc, status=CLEAR)
         self.answer(crc + "     rx_packets_phy: 5\n", status=NOT_ENOUGH)
 
+    def test_symbols_that_fec_put_right(self):
+        """Every fast line has them; they stand out where FEC could not help."""
+        fec = "IFACE STATE FEC_CORR FEC_UNCORR FEC_SYMBOL_ERR\nEthernet0 U 8,123 {lost} 8,127\n"
+        self.answer(fec.format(lost=0), name="fec.txt", status=CLEAR)
+        document, _ = self.answer(fec.format(lost=2), name="fec.txt", status=NOT_ENOUGH)
+        self.assertEqual({"symbol_errors", "fec_uncorrected"}, {one["counter"] for one in document["standing"]})
+
+    def test_flaps_of_one_look(self):
+        """So many that it does not matter when they were."""
+        self.answer({"downs": 99}, status=NOT_ENOUGH)
+        document, _ = self.answer({"downs": 2612}, status=CAUSE)
+        self.assertEqual([("D19", "weak", "leaf1:swp1")], [(one["rule"], one["confidence"], one["culprit"]) for one in document["findings"]])
+
     def test_lines_that_were_not_understood(self):
         zeros = "IFACE STATE RX_OK RX_ERR RX_DRP RX_OVR TX_OK TX_ERR TX_DRP TX_OVR\nEthernet0 U 5 0 0 0 5 0 0 0\n"
         self.answer(zeros, name="counters.txt", status=CLEAR)

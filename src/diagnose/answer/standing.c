@@ -71,13 +71,22 @@ static double cleared_s(const struct evidence *evidence, uint32_t object)
     return said ? (double)said->last : NAN;
 }
 
+/* Symbols that arrived wrong on a line with FEC, which put all of them right: every fast line has them. */
+static bool is_put_right(const struct evidence *evidence, const struct evidence_value *value)
+{
+    const struct evidence_value *lost =
+        value->counter == EVIDENCE_SYMBOL_ERRORS ? port_find(evidence, value->object, EVIDENCE_FEC_UNCORRECTED) : NULL;
+
+    return lost && !lost->last && port_find(evidence, value->object, EVIDENCE_FEC_CORRECTED);
+}
+
 static bool stands_out(const struct diagnose *diagnose, const struct evidence_value *value,
                        struct diagnose_standing *ret)
 {
     const struct standing_info *info = &standing_info[value->counter];
     bool twice = value->looks > 1, counts = evidence_counters[value->counter].kind == EVIDENCE_COUNT;
 
-    if (info->family == STANDING_NOT || !value->last) return false;
+    if (info->family == STANDING_NOT || !value->last || is_put_right(diagnose->evidence, value)) return false;
     bool grew = twice && counts && value->grown;
     uint64_t count = grew ? value->grown : value->last;
     if (!grew && count <= info->few) return false;
