@@ -144,11 +144,26 @@ bool field_state(const struct text_field *field, uint64_t *up)
     return *up || is_one_of(field, downs);
 }
 
+static const char *const other_interfaces[] = {
+    "PortChannel", "Port-Channel", "port-channel", "Po",     "Vlan",   "Loopback", "loopback",
+    "Lo",          "lo",           "Management",   "Ma",     "mgmt",   "cpu",      "CPU",
+    "Nve",         "nve",          "Vl",           "Tunnel", "docker", "Recirc",   "bond",
+    "irb",         "fxp",          "vme",          "ae",     "Vxlan",  "Vx",       NULL};
+
+bool field_is_interface(const struct text_field *field)
+{
+    size_t letters = 0;
+
+    while (letters < field->length && (isalpha((unsigned char)field->at[letters]) || field->at[letters] == '-'))
+        letters++;
+    for (size_t i = 0; other_interfaces[i]; i++)
+        if (strlen(other_interfaces[i]) == letters && !strncmp(other_interfaces[i], field->at, letters))
+            return letters < field->length && isdigit((unsigned char)field->at[letters]);
+    return field_is_port(field);
+}
+
 bool field_is_port(const struct text_field *field)
 {
-    static const char *const others[] = {"PortChannel", "port-channel", "Po",   "Vlan", "Loopback", "Lo",  "lo",
-                                         "Management",  "Ma",           "mgmt", "cpu",  "CPU",      "Nve", "docker",
-                                         "Recirc",      "bond",         "irb",  "fxp",  "vme",      "ae",  NULL};
     size_t letters = 0;
     bool digit = false;
 
@@ -160,8 +175,8 @@ bool field_is_port(const struct text_field *field)
         if (!isalnum((unsigned char)field->at[i]) && !strchr("/-._:|@", field->at[i])) return false;
     }
     if (!digit || memchr(field->at, '@', field->length)) return false;
-    for (size_t i = 0; others[i]; i++)
-        if (strlen(others[i]) == letters && !strncmp(others[i], field->at, letters)) return false;
+    for (size_t i = 0; other_interfaces[i]; i++)
+        if (strlen(other_interfaces[i]) == letters && !strncmp(other_interfaces[i], field->at, letters)) return false;
     return true;
 }
 

@@ -132,6 +132,8 @@ bool field_bytes(const struct text_field *field, uint64_t *bytes);
 bool field_state(const struct text_field *field, uint64_t *up);
 /* A name that a port of a device can have, and not one of a LAG, a VLAN or a management port. */
 bool field_is_port(const struct text_field *field);
+/* That, or the name of a LAG, a VLAN, a management port. */
+bool field_is_interface(const struct text_field *field);
 /* Heads ask this of every line, dozens of them: most differ in the first letter. */
 static inline const char *line_text(const char *line)
 {

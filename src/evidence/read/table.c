@@ -324,7 +324,7 @@ bool table_line(struct reading *in, struct text_table *table, const char *line)
         name = field_of(in->hint);
     else if (!table_cell(table, line, key, &name))
         return false;
-    if (!field_is_port(&name)) return false;
+    if (!field_is_port(&name)) return field_is_interface(&name);
     int priority = row_priority(table, line);
     if (priority < 0) return true;
     if ((port = reading_port(in, &name)) == EVIDENCE_NONE) return true;

@@ -99,14 +99,6 @@ static void state_anywhere(struct reading *in, uint32_t port, const char *line)
         if (word[--at].length > 4 && reading_state(in, port, &word[at])) return;
 }
 
-/* "Po49", "Ma1", "mgmt0", "Vlan7": no port, and known. */
-static bool is_interface(const struct text_field *name)
-{
-    char last = name->at[name->length - 1];
-
-    return name->at[0] >= 'A' && name->at[0] <= 'z' && last >= '0' && last <= '9';
-}
-
 /* Also `show interface status err-disabled`. */
 static bool status_head(const char *line)
 {
@@ -128,7 +120,7 @@ static bool status_line(struct reading *in, const char *line)
     bool taken = table_line(in, table, line);
     if (port && !evidence_find(in->evidence, reading_port(in, &name), EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP))
         state_anywhere(in, reading_port(in, &name), line);
-    return taken || (!port && is_interface(&name));
+    return taken || field_is_interface(&name);
 }
 const struct text_reader reader_eos_status = {"interface-status", "EOS, NX-OS: show interfaces status", status_head,
                                               status_line, NULL};

@@ -150,7 +150,8 @@ static bool extensive_line(struct reading *in, const char *line)
     if (line_begins(line, "Logical interface "))
         state->port = EVIDENCE_NONE; /* its counters are of a part of the port */
     /* What belongs to no port of interest is known, all the same. */
-    if (state->port == EVIDENCE_NONE) return *line == ' ' || *line == '\t';
+    if (state->port == EVIDENCE_NONE)
+        return *line == ' ' || *line == '\t' || line_has(line, ": ") || line_begins(line, "Logical interface ");
     if (last_cleared(in, state->port, line) || optics_junos_line(in, &state->optics, line)) return true;
     if (line_begins(line, "Input errors:") || line_begins(line, "Output errors:"))
         state->output = line_begins(line, "Output");
@@ -179,6 +180,37 @@ static void extensive_end(struct reading *in)
 }
 const struct text_reader reader_junos = {"junos", "Junos: show interfaces extensive, diagnostics optics",
                                          extensive_head, extensive_line, extensive_end};
+
+/* --- show interfaces descriptions --- */
+
+static bool descriptions_head(const char *line)
+{
+    return line_words(line, "Interface Admin Link Description");
+}
+
+/* "ge-0/0/0  up  down  to spine0 et-0/0/4": of the port, not of its units ("ge-0/0/0.0"). */
+static bool descriptions_line(struct reading *in, const char *line)
+{
+    struct text_field word[4];
+    size_t words = field_split(line, word, 4);
+    uint64_t admin, up;
+
+    if (descriptions_head(line)) return true;
+    if (words < 3 || !field_state(&word[1], &admin) || !field_state(&word[2], &up)) return false;
+    if (!is_port(&word[0]) || memchr(word[0].at, '.', word[0].length)) return true;
+    reading_system(in, "junos", FABRIC_ROLE_SWITCH);
+    uint32_t port = reading_port(in, &word[0]);
+    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP, up, &in->source);
+    if (!admin) reading_event(in, EVIDENCE_EVENT_PORT_SHUT, port, EVIDENCE_NO_PRIORITY, NULL, NULL, NULL);
+    if (words < 4) return true;
+    struct text_field text = field_of(word[3].at);
+    reading_description(in, port, &text);
+    return true;
+}
+const struct text_reader reader_junos_descriptions = {"junos-descriptions", "Junos: show interfaces descriptions",
+                                                      descriptions_head, descriptions_line, NULL};
+
+/* --- show lldp neighbors --- */
 
 static bool lldp_head(const char *line)
 {

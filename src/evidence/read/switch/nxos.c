@@ -153,7 +153,7 @@ static bool interface_head(const char *line)
     char last = word[0].at[word[0].length - 1];
     bool state = word[2].at[0] == 'u' || word[2].at[0] == 'd' || word[2].at[0] == 'a';
     if (!state || last < '0' || last > '9') return false;
-    return *line != ' ' && *line != '\t' ? true : line_begins(line, "Ethernet") && field_is_port(&word[0]);
+    return (*line != ' ' && *line != '\t') || field_is_interface(&word[0]);
 }
 
 /* "48034291 input packets  3680032221 bytes": a number before each name. */
@@ -294,7 +294,9 @@ const struct text_reader reader_nxos_interface = {"nxos-interface", "NX-OS: show
 
 static bool brief_head(const char *line)
 {
-    return line_words(line, "Ethernet VLAN Type Mode Status Reason");
+    return line_words(line, "Ethernet VLAN Type Mode Status Reason") ||
+           line_words(line, "Port VRF Status IP Address") ||
+           line_words(line, "Port-channel VLAN Type Mode Status Reason");
 }
 
 /* "Eth1/2  401  eth  access down  Link not connected  auto(D) --": the reason is some words. */
@@ -304,7 +306,10 @@ static bool brief_line(struct reading *in, const char *line)
     size_t words = field_split(line, word, 7);
     uint64_t up;
 
-    if (brief_head(line) || line_words(line, "Interface Ch #")) return true;
+    if (brief_head(line) || line_words(line, "Interface Ch #") || line_words(line, "Interface Status Description") ||
+        line_words(line, "Interface Secondary VLAN"))
+        return true;
+    if (words && !field_is_port(&word[0]) && field_is_interface(&word[0])) return true;
     if (words < 7 || !field_is_port(&word[0]) || !field_state(&word[4], &up)) return false;
     reading_system(in, "nxos", FABRIC_ROLE_SWITCH);
     uint32_t port = reading_port(in, &word[0]);

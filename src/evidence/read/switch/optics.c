@@ -14,7 +14,7 @@
 
 void optics_begin(struct optics *optics, uint32_t port)
 {
-    *optics = (struct optics){.port = port, .temperature = NAN, .hot_at = NAN, .cold_light_at = NAN};
+    *optics = (struct optics){.port = port, .begun = true, .temperature = NAN, .hot_at = NAN, .cold_light_at = NAN};
 }
 
 static void alarm(struct reading *in, uint32_t port, const char *text)
@@ -102,10 +102,17 @@ static bool number_at(const char *text, double *value)
 
 /* --- SONiC: show interfaces transceiver eeprom -d, status; sfputil show eeprom -d --- */
 
+/* "        Vendor PN: MFA1A00": also what versions are found by, which is not to end the port. */
+static bool is_part_number(const char *line)
+{
+    return *line == ' ' && line_begins(line, "Vendor PN: ");
+}
+
 static bool sonic_optics_head(const char *line)
 {
     struct text_field word[2];
 
+    if (is_part_number(line)) return true;
     if (strncmp(line, "Ethernet", 8) != 0) return false;
     size_t words = field_split(line, word, 2);
     if (!words || word[0].length < 10 || word[0].at[word[0].length - 1] != ':') return false;
@@ -155,6 +162,14 @@ static bool sonic_optics_line(struct reading *in, const char *line)
     struct text_field word[1];
     double value = NAN;
 
+    if (is_part_number(line)) {
+        field_split(strstr(line, "PN:") + 3, word, 1);
+        bool known = optics->begun && optics->port != EVIDENCE_NONE;
+        evidence_set_version(in->evidence, in->device, FABRIC_PART_OPTICS,
+                             known ? in->evidence->object[optics->port].local_name : in->hint, word[0].at,
+                             word[0].length, &in->source);
+        return true;
+    }
     if (sonic_optics_head(line)) {
         optics_end(in, optics);
         reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
@@ -163,7 +178,7 @@ static bool sonic_optics_line(struct reading *in, const char *line)
         optics_begin(optics, reading_port(in, &word[0]));
         return true;
     }
-    if (*line != ' ' && *line != '\t') return false;
+    if ((*line != ' ' && *line != '\t') || !optics->begun) return false;
     line += strspn(line, " \t");
     raised(in, optics->port, line);
     const char *colon = strchr(line, ':');

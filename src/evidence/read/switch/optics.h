@@ -16,6 +16,7 @@
 
 struct optics {
     uint32_t port;
+    bool begun;                               /* a port was named */
     bool seen;                                /* something of it */
     bool hot, weak_light;                     /* the text itself marks the value as beyond its alarm */
     bool from_zero;                           /* the system counts lanes from 0 */

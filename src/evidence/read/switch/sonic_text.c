@@ -339,9 +339,18 @@ static bool status_alone(struct reading *in, const struct text_field *word, size
 
 static bool sonic_row(struct reading *in, const char *line)
 {
+    /* What stands around tables, and says nothing of a port. */
+    static const char *const known[] = {"Last cached time was ",
+                                        "Changed polling interval to ",
+                                        "For namespace ",
+                                        "The rates are calculated within ",
+                                        "Reminder: Please execute ",
+                                        "BIG_RED_SWITCH status is ",
+                                        NULL};
     struct text_field word[ROW_WORDS];
 
-    if (line_begins(line, "Last cached time was ") || line_begins(line, "Changed polling interval to ")) return true;
+    for (size_t i = 0; known[i]; i++)
+        if (line_begins(line, known[i])) return true;
     if (!line_begins(line, "Ethernet") || strnlen(line, 1024) == 1024) return false;
     size_t words = field_split(line, word, ROW_WORDS);
     if (words < 5 || words > ROW_WORDS || in->device == EVIDENCE_NONE) return false;
