@@ -114,6 +114,7 @@ struct braces {
     size_t used, open[64];
     unsigned depth;
     uint32_t begun; /* the line of the statement's first word */
+    bool full;      /* a word had no room */
 };
 
 static void brace_word(struct braces *braces, const char *word, size_t length, uint32_t number)
@@ -121,7 +122,8 @@ static void brace_word(struct braces *braces, const char *word, size_t length, u
     size_t start = braces->depth ? braces->open[braces->depth - 1] : 0;
 
     if (braces->used == start) braces->begun = number;
-    if (braces->used + length + 2 > sizeof(braces->words)) return;
+    braces->full = braces->full || braces->used + length + 2 > sizeof(braces->words);
+    if (braces->full) return;
     braces->words[braces->used++] = ' ';
     memcpy(braces->words + braces->used, word, length);
     braces->used += length;
@@ -185,7 +187,7 @@ static bool read_braces(struct mend_text *io, const char *text)
             number += at[i] == '\n';
         at += length;
     }
-    return true;
+    return !braces->full;
 }
 
 static bool has_controls(const char *text)

@@ -63,7 +63,8 @@ static void offer(const struct guess *guess, uint32_t at, enum mend_how how, con
     struct mend_edits *io = guess->io;
 
     if (io->count == MANY || (how == MEND_REPLACE && strcmp(guess->text->line[at], line) == 0)) return;
-    if (how == MEND_REMOVE && is_number(guess->wish)) return;    /* what is silent is not compared */
+    if (how == MEND_REMOVE && is_number(guess->wish)) return; /* what is silent is not compared */
+    if (line && strlen(line) + 1 >= LINE) return;
     if (how != MEND_BEHIND && is_block(guess->text, at)) return; /* never a whole one */
     for (uint32_t e = 0; e < io->count; e++)
         if (io->edit[e].at == at && io->edit[e].how == how &&
