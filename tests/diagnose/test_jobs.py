@@ -100,7 +100,15 @@ class Jobs(unittest.TestCase):
 
     def test_operations_of_one_number(self):
         one = self.cause(STUCK.format(0, 1580) + STUCK.format(3, 1580).replace("ALLREDUCE", "ALLGATHER"), "D36")
-        self.assertIn("waits in ALLREDUCE and rank 3 in ALLGATHER, both as number 1580", one["what"])
+        self.assertIn("waits in ALLREDUCE 1580 and rank 3 in ALLGATHER 1580", one["what"])
+
+    def test_operations_where_another_line_says_the_group(self):
+        group = "[rank{0}]:[E1 ProcessGroupNCCL.cpp:1785] [PG ID 2 PG GUID 11(tp) Rank {0}] failure detected by watchdog at work sequence id: 1580 PG status: last enqueued work: 1581\n"
+        lines = [STUCK.format(rank, 1580) + group.format(rank) for rank in (0, 3)]
+        self.assertIn("of tp rank 0 waits in ALLREDUCE 1580 and rank 3 in ALLGATHER 1580", self.cause(lines[0] + lines[1].replace("ALLREDUCE", "ALLGATHER"), "D36")["what"])
+        self.assertEqual([], diagnose("".join(lines))["findings"])
+        later = STUCK.format(0, 1583).replace("ALLREDUCE", "ALLGATHER")  # what the rank had asked for besides
+        self.assertEqual([], diagnose(later + "".join(lines))["findings"])
 
     def flight(self, *sizes):
         """The dumps of ranks that have begun collective 8."""

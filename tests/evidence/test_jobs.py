@@ -162,7 +162,7 @@ class Ranks(unittest.TestCase):
             path.write_text(text)
             seen = Evidence(path)
             self.assertEqual((91, 91, 75), tuple(seen.get(r, "rank_stuck_operation") for r in ("process group/rank 4", "tp/rank 4", "process group/rank 1")))
-            self.assertIn(["process group/rank 4", "ALLREDUCE"], [[e[0], e[5]] for e in seen.event if e[1] == "collective_timeout"])
+            self.assertIn(["process group/rank 4", "ALLREDUCE 91"], [[e[0], e[5]] for e in seen.event if e[1] == "collective_timeout"])
 
     def test_analyzer_and_debug_mode(self):
         self.assertEqual([("ranks_differ", "rank 22: SIZE_OR_SYNTAX_MISMATCH")], [(e[0], e[4]) for e in events(

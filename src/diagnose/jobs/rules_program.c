@@ -131,13 +131,40 @@ static void ask_for_ranks(struct diagnose *diagnose, uint32_t job, const struct 
                 name_of(diagnose, job), ranks->count == 1 ? "" : "s", shown, ranks->value[0]);
 }
 
-/* The operation in which a rank waits or timed out; NULL: not said. */
+/* Whether an event is of this rank: lines that say the operation do not say the group, so that it is the rank of the
+ * same number that waits in a collective of the same number. */
+static bool is_of_rank(const struct evidence *evidence, const struct evidence_event *event, uint32_t rank)
+{
+    const struct evidence_object *of = event->object == EVIDENCE_NONE ? NULL : &evidence->object[event->object];
+
+    if (event->object == rank) return true;
+    if (!of || of->scope != EVIDENCE_RANK || strcmp(of->name, evidence->object[rank].name) != 0) return false;
+    return !strcmp(evidence->object[of->parent].name, EVIDENCE_GROUP_UNSAID) &&
+           port_get(evidence, event->object, EVIDENCE_RANK_STUCK_OP) ==
+               port_get(evidence, rank, EVIDENCE_RANK_STUCK_OP);
+}
+
+/* "ALLREDUCE 1580": of that number, and with an operation. */
+static bool is_of_number(const char *detail, uint64_t number)
+{
+    const char *digits = strrchr(detail, ' ');
+    char text[24];
+
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    return digits && !strcmp(digits + 1, text);
+}
+
+/* The operation in which a rank waits, or in the first that timed out; NULL: not said. */
 static const char *operation_of(const struct evidence *evidence, uint32_t rank)
 {
+    uint64_t stuck = port_get(evidence, rank, EVIDENCE_RANK_STUCK_OP);
+
     for (uint32_t i = 0; i < evidence->events; i++) {
         const struct evidence_event *event = &evidence->event[i];
-        bool waits = event->kind == EVIDENCE_EVENT_COLLECTIVE_TIMEOUT || event->kind == EVIDENCE_EVENT_RANK_WAITS;
-        if (waits && event->object == rank && event->detail) return event->detail;
+        if (!event->detail || !is_of_rank(evidence, event, rank)) continue;
+        if (event->kind == EVIDENCE_EVENT_RANK_WAITS) return event->detail;
+        if (event->kind == EVIDENCE_EVENT_COLLECTIVE_TIMEOUT && is_of_number(event->detail, stuck))
+            return event->detail;
     }
     return NULL;
 }
@@ -154,9 +181,8 @@ static bool operations_differ(struct diagnose *diagnose, uint32_t job, const str
         if (!other || !strcmp(first, other) || ranks->value[i] != ranks->value[0]) continue;
         struct diagnose_finding *finding = finding_new(
             diagnose, DIAGNOSE_D36, ranks->object[i], EVIDENCE_NO_PRIORITY,
-            "of %s %s waits in %.60s and %s in %.60s, both as number %.0f: the program's ranks do not agree",
-            name_of(diagnose, job), name_of(diagnose, ranks->object[0]), first, name_of(diagnose, ranks->object[i]),
-            other, ranks->value[i]);
+            "of %s %s waits in %.60s and %s in %.60s: the program's ranks do not agree", name_of(diagnose, job),
+            name_of(diagnose, ranks->object[0]), first, name_of(diagnose, ranks->object[i]), other);
         finding_counter(diagnose, finding, port_find(evidence, ranks->object[i], counter), ranks->value[0]);
         finding_weak_unless(finding, false);
         return true;

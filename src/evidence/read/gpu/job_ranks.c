@@ -37,6 +37,7 @@ static bool stands_at(const struct job_line *of, uint64_t sequence, const struct
 {
     struct reading *in = of->in;
     uint64_t number;
+    char detail[80];
 
     if (!rank_in(of->line, &number)) return false;
     uint32_t rank = gpu_rank(in, group_in(in, of->line), number, EVIDENCE_NONE);
@@ -44,8 +45,10 @@ static bool stands_at(const struct job_line *of, uint64_t sequence, const struct
     const struct evidence_value *before =
         evidence_find(in->evidence, rank, EVIDENCE_NO_PRIORITY, EVIDENCE_RANK_STUCK_OP);
     if (!before || before->last > sequence) gpu_set(in, rank, EVIDENCE_RANK_STUCK_OP, sequence);
-    reading_event(in, EVIDENCE_EVENT_COLLECTIVE_TIMEOUT, rank, EVIDENCE_NO_PRIORITY, NULL, NULL,
-                  operation->length ? operation : NULL);
+    snprintf(detail, sizeof detail, "%.*s%s%llu", operation->length < 48 ? (int)operation->length : 48, operation->at,
+             operation->length ? " " : "", (unsigned long long)sequence);
+    const struct text_field text = field_of(detail);
+    reading_event(in, EVIDENCE_EVENT_COLLECTIVE_TIMEOUT, rank, EVIDENCE_NO_PRIORITY, NULL, NULL, &text);
     return true;
 }
 
