@@ -14,7 +14,7 @@ wrong        a cause that the run itself has not found; `!` behind it: as strong
 
 ROCELAB and ROCELAB_DUMPS are the programs (build-gcc/rocelab, build-gcc/tests/gen/rocelab-dumps).
 --seed S  the first seed     --all  also lists what was said where it is right
---figure  ends with 0 whatever was found; else 1 if an answer is none of named, weaker and nothing="""
+--figure  ends with 0 whatever was found; else 1 if an answer is nothing (but nothing=), contradicts or wrong"""
 import argparse
 import collections
 import concurrent.futures
@@ -31,6 +31,7 @@ import faults
 import judged
 
 GOOD = ("named", "weaker", "nothing=")
+BAD = ("nothing", "contradicts", "wrong", "wrong!")
 
 
 class Plant:
@@ -256,8 +257,9 @@ def main():
         total = sum((table[made.__name__, system, way] for made in chosen for system in systems), collections.Counter())
         cells = [(made.__name__, system) for made in chosen for system in systems]
         right = sum(all(grade in GOOD for grade in table[made, system, way]) for made, system in cells)
-        print(f"{way} the file: {right} of {len(cells)} cells right or weaker; answers: {words(total)}")
-    bad = any(grade not in GOOD for cell in table.values() for grade in cell)
+        bad = sum(any(grade in BAD for grade in table[made, system, way]) for made, system in cells)
+        print(f"{way} the file: of {len(cells)} cells {right} right or weaker, {len(cells) - right - bad} louder, {bad} bad; answers: {words(total)}")
+    bad = any(grade in BAD for cell in table.values() for grade in cell)
     return 1 if bad and not asked.figure else 0
 
 

@@ -10,6 +10,8 @@ the healthy fabric.  Nothing here compares names: who names another port or rule
 --seed S  the first seed             --only KIND[,KIND]   only faults of these kinds
 --all     lists every fabric, and not only those where something is wrong
 --figure  ends with 0 whatever the shares are     --jobs N  fabrics at a time (as there are processors)
+--dumps SYSTEM[,SYSTEM]  also what is named of the run's dumps as these print them, with the fabric file without the fault, and how
+                         many of those causes the run itself does not have (ROCELAB_DUMPS is the program that dumps)
 
 Precision: of the causes that were named (not as information, not as a consequence), those that intervention confirms.
 Recall: of the faults that cost their job at least 5 %, those that some named cause, repaired, takes away.
@@ -21,12 +23,14 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import faults  # noqa: E402
+import judged  # noqa: E402
 import repairs  # noqa: E402
 
 COSTS = 0.05  # of the healthy time: a fault that costs less need not be named
@@ -59,8 +63,8 @@ class Runner:
             raise RuntimeError(f"{' '.join(map(str, arguments))}: {done.stderr.strip()}")
         return done.stdout
 
-    def diagnose(self, path):
-        return json.loads(self.call("diagnose", "--json", path))["findings"]
+    def diagnose(self, *arguments):
+        return json.loads(self.call("diagnose", "--json", *arguments))["findings"]
 
 
 class Fabric:
@@ -82,6 +86,19 @@ class Fabric:
             ran = json.loads(out.read_text())
             self.kept[key] = Ran(ran, out, took(ran))
         return self.kept[key]
+
+    def dumped(self, document, system, approved):
+        """What is found in the dumps of a run, as a system prints them; the fabric file is `approved`."""
+        ran = self.run(document)
+        file, dumps = self.runner.folder / f"{self.name}-approved.yaml", self.runner.folder / f"{self.name}-{system}"
+        file.write_text(json.dumps(approved))
+        half = json.loads(ran.path.read_text())["virtual_ps"] // 2000
+        judged.run("sim", "--quiet", "--threads", "1", "--dump", dumps, "--as", system, "--dump-at", f"{half}ns", ran.path.with_suffix(".yaml"),
+                   program=judged.DUMPS)
+        found = self.runner.diagnose(dumps, "--fabric", file)
+        shutil.rmtree(dumps)
+        file.unlink()
+        return found
 
     def drop(self):
         for file in self.files:
@@ -123,8 +140,13 @@ class Case:
         return [i for i in self.all if self.time((i,)) - self.healthy.time >= COSTS * self.healthy.time and
                 self.time(self.all) - self.time(tuple(k for k in self.all if k != i)) >= COSTS * self.healthy.time]
 
-    def name(self):
-        self.findings = self.fabric.runner.diagnose(self.fabric.run(self.world(self.all)).path)
+    def name(self, system=None):
+        """The causes that are named: of the run, or of its dumps."""
+        world = self.world(self.all)
+        if system:
+            self.findings = self.fabric.dumped(world, system, dict(self.document, jobs=world["jobs"]))
+        else:
+            self.findings = self.fabric.runner.diagnose(self.fabric.run(world).path)
         self.ends = self.fabric.run(self.world(self.all)).ends
         self.causes = [found for found in self.findings
                        if found["severity"] != "info" and found["consequence_of"] is None and found["rule"] != "D20"]
@@ -170,12 +192,14 @@ class Case:
 
 
 class Result:
-    def __init__(self, seed, line, costly, named, causes, true, natural, wrong):
-        self.seed, self.line, self.costly, self.named, self.causes = seed, line, costly, named, causes
-        self.true, self.natural, self.wrong = true, natural, wrong
+    """What was named, and whether it is true; of dumps also the causes that the run itself does not have."""
+
+    def __init__(self, seed, line, costly, named, causes, true, wrong):
+        self.seed, self.line, self.costly, self.named, self.causes, self.true, self.wrong = seed, line, costly, named, causes, true, wrong
+        self.natural, self.against, self.dumps = sum(one == "natural" for one in true), [], {}
 
 
-def judge(runner, seed, count, only):
+def judge(runner, seed, count, only, systems=()):
     """What was named of a fabric with so many faults; None: they cost nothing, or there is no such fabric."""
     case = Case(runner, seed, count, only)
     try:
@@ -186,17 +210,26 @@ def judge(runner, seed, count, only):
         case.fabric.drop()
         return None
     case.name()
+    result = result_of(case, costly, "")
+    own = case.findings
+    for system in systems:
+        case.name(system)
+        result.dumps[system] = result_of(case, costly, f" as {system}")
+        result.dumps[system].against = [f"{cause['rule']} {cause['culprit']}" for cause in case.causes if not judged.agrees(cause, own, case.ends)]
+    case.fabric.drop()
+    return result
+
+
+def result_of(case, costly, of):
     truth = [case.confirmed(cause) for cause in case.causes]
     named = [case.is_named(i) for i in costly]
     wrong = [f"{cause['rule']} {cause['culprit']}" for cause, true in zip(case.causes, truth) if not true]
     lost = case.time(case.all) / case.healthy.time
     listed = "; ".join(f"{found['rule']} {found['culprit']} {mark(found, case.causes, truth)}" for found in case.findings[:6]) or "nothing"
-    line = (f"seed {seed}: {' and '.join(kind for kind, _ in case.plants) or 'healthy'} ({job_of(case.document)}, {case.document['nics']['congestion']}, "
+    line = (f"seed {case.seed}{of}: {' and '.join(kind for kind, _ in case.plants) or 'healthy'} ({job_of(case.document)}, {case.document['nics']['congestion']}, "
             f"{lost:.2f} times{'' if all(named) else ', NOT NAMED: ' + ', '.join(case.plants[i][0] for i, is_so in zip(costly, named) if not is_so)}"
             f"{', REFUTED: ' + ', '.join(wrong) if wrong else ''}): {listed}")
-    case.fabric.drop()
-    return Result(seed, line, [case.plants[i][0] for i in costly], named, [cause["rule"] for cause in case.causes], truth,
-                  sum(one == "natural" for one in truth), wrong)
+    return Result(case.seed, line, [case.plants[i][0] for i in costly], named, [cause["rule"] for cause in case.causes], truth, wrong)
 
 
 def mark(found, causes, truth):
@@ -259,7 +292,9 @@ def main():
     usage.add_argument("--jobs", type=int, default=os.cpu_count())
     usage.add_argument("--all", action="store_true")
     usage.add_argument("--figure", action="store_true")
+    usage.add_argument("--dumps", default="")
     asked = usage.parse_args()
+    systems = [system for system in asked.dumps.split(",") if system]
     only = [kind for kind in asked.only.split(",") if kind]
     good, results = True, []
     with tempfile.TemporaryDirectory(prefix="rocelab-interventions-") as folder, concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
@@ -268,11 +303,18 @@ def main():
             if not many:
                 continue
             # Each kind of figure has seeds of its own.
-            made = gather(pool, lambda seed, count=count: judge(runner, seed, count, only), many, asked.seed + 1_000_000 * count)
+            made = gather(pool, lambda seed, count=count: judge(runner, seed, count, only, systems), many, asked.seed + 1_000_000 * count)
             for one in made:
-                if asked.all or one.wrong or not all(one.named):
-                    print(one.line)
+                for said in (one, *one.dumps.values()):
+                    if asked.all or said.wrong or said.against or not all(said.named):
+                        print(said.line + (f"  NOT IN THE RUN: {', '.join(said.against)}" if said.against else ""))
             good &= summary(made, what, least) and len(made) == many
+            for system in systems:
+                dumped = [one.dumps[system] for one in made]
+                summary(dumped, f"{what}, dumps as {system}", least)
+                against = sum(len(one.against) for one in dumped)
+                print(f"    {share(against, sum(len(one.causes) for one in dumped))} of these causes are not in the run")
+                good &= not against
             results += made
         by_kind(results)
         print(f"{runner.runs} runs")
