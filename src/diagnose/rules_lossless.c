@@ -139,7 +139,7 @@ static struct diagnose_finding *say(struct diagnose *diagnose, const struct drop
         [PAUSED] = "its queue stood still because its peer paused it: it is full, or a watchdog cut it off",
         [FULL] =
             "its queue was full: more was sent to it than its line carries, and nobody stopped the senders in time",
-        [NOT_KNOWN] = "it paused its peer: headroom or shared memory was used up",
+        [NOT_KNOWN] = "it paused its peer: headroom or shared memory was used up, or PFC is off at the other end",
     };
     uint32_t culprit = why == PEER_DEAF ? diagnose->evidence->object[drop->port].peer : drop->port;
 
@@ -180,7 +180,9 @@ static void report(struct diagnose *diagnose, const struct drop *drop)
     told = frames_at(evidence, drop->port, drop->priority, true);
     if (told && told != from && told->grown) finding_counter(diagnose, finding, told, 0);
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
-    finding_weak_unless(finding, finding && finding->evidences > 1 && why != NOT_KNOWN);
+    bool guess =
+        why == NOT_KNOWN || (why == NEVER_PAUSED && drop->from && drop->from->counter == EVIDENCE_PORT_RX_DROPS);
+    finding_weak_unless(finding, finding && finding->evidences > 1 && !guess);
     if (why == OWN_OFF && not_agreed_event(diagnose, finding, drop->port)) finding->now = true;
     /* Memory fills where queues stand still: what made them stand is the cause. */
     struct share pausing = share_pausing(diagnose, drop->port, drop->priority);
@@ -219,9 +221,33 @@ static struct drop by_priority(const struct evidence *evidence, uint32_t port, u
     return drop;
 }
 
-/* Drops that the port does not give to a priority, where it pauses its peer. */
-static struct drop by_port(const struct evidence *evidence, uint32_t port)
+/* It paused nobody and dropped much of what arrived, NICs sent again, and other ports do pause.  Not where routes or
+ * links may have changed: such drops are others. */
+static bool never_paused(const struct diagnose *diagnose, uint32_t port, const struct evidence_value *drops)
 {
+    const struct evidence *evidence = diagnose->evidence;
+    const uint64_t *total = diagnose->total;
+    const struct evidence_value *told = port_find(evidence, port, EVIDENCE_PORT_TX_PAUSE_FRAMES);
+    uint64_t packets = port_get(evidence, port, EVIDENCE_PORT_RX_PACKETS);
+    uint32_t peer = evidence->object[port].peer;
+    bool host = peer != EVIDENCE_NONE && device_is_host(evidence, evidence->object[peer].parent);
+
+    for (unsigned p = 0; !told && p < EVIDENCE_PRIORITIES; p++)
+        told = evidence_find(evidence, port, p, EVIDENCE_TX_PAUSE_FRAMES);
+    if (!told || !drops || drops->looks < 2 || total[EVIDENCE_LINK_DOWN] || total[EVIDENCE_ROUTE_DROPS]) return false;
+    if (!total[EVIDENCE_PORT_TX_PAUSE_FRAMES] && !total[EVIDENCE_TX_PAUSE_FRAMES]) return false;
+    if (host ? !nic_resent(evidence, peer) : !nics_resend(diagnose)) return false;
+    EACH_PORT(evidence, device, other)
+    {
+        if (link_was_lost(evidence, other)) return false;
+    }
+    return packets && (double)drops->grown >= diagnose->limits.no_pfc_share * (double)packets;
+}
+
+/* Drops that the port does not give to a priority, where it pauses its peer, or should have. */
+static struct drop by_port(const struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
     const struct evidence_value *all = port_find(evidence, port, EVIDENCE_PORT_DROPS);
     const struct evidence_value *in = port_find(evidence, port, EVIDENCE_PORT_RX_DROPS);
     struct drop drop = {port, EVIDENCE_NO_PRIORITY, 0, in && in->grown ? in : all};
@@ -234,7 +260,8 @@ static struct drop by_port(const struct evidence *evidence, uint32_t port)
 
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
         if (evidence_find(evidence, port, p, EVIDENCE_GROUP_DROPS)) return drop; /* groups are counted: it was none */
-    if (pauses && drop.from && drop.from->grown > known) drop.count = drop.from->grown - known;
+    if (!drop.from || drop.from->grown <= known) return drop;
+    if (pauses || (in && in->grown && never_paused(diagnose, port, in))) drop.count = drop.from->grown - known;
     return drop;
 }
 
@@ -259,7 +286,7 @@ static void look_at(struct diagnose *diagnose, uint32_t port, const bool lossles
         report(diagnose, &drop);
         found = true;
     }
-    struct drop drop = by_port(evidence, port);
+    struct drop drop = by_port(diagnose, port);
     if (!found && drop.count) {
         /* The only lossless priority there is, is the one. */
         unsigned only = EVIDENCE_NO_PRIORITY, many = 0;

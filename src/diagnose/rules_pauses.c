@@ -372,6 +372,19 @@ void incast_in_the_way(struct diagnose *diagnose, uint32_t port)
     if (evidence->exact) finding->confidence = DIAGNOSE_EXACT;
 }
 
+/* The queue of the port that reached the marks, where it was told of any, or marked. */
+static const struct evidence_value *long_queue(const struct evidence *evidence, uint32_t port)
+{
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
+        const struct evidence_value *marked = evidence_find(evidence, port, p, EVIDENCE_MARKED);
+        const struct evidence_value *peak = evidence_find(evidence, port, p, EVIDENCE_QUEUE_PEAK);
+        uint64_t limit = evidence_get(evidence, port, p, EVIDENCE_ECN_MIN);
+        if (peak && limit && peak->last > limit) return peak;
+        if (marked && marked->grown) return marked;
+    }
+    return NULL;
+}
+
 static void incast_found(struct diagnose *diagnose, uint32_t node)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -412,8 +425,12 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     /* Where its port rested too, and nobody stood still for it for long, what is slow is slow for something else.
      * Frames alone do not say that it was long. */
     bool rested = busy.known && unpaused < diagnose->limits.busy_share;
-    bool seldom = jobs_are_unknown(diagnose) && queue.in < diagnose->limits.slow_ratio - 1;
-    bool little = rested && (upstream.bound || seldom || !idle_explains_most(diagnose, queue.in));
+    bool seldom =
+        jobs_are_unknown(diagnose) && (queue.in < diagnose->limits.slow_ratio - 1 || another_cause_found(diagnose));
+    /* Nothing says that its queue was long: another of its switch may have been, which is busier. */
+    bool guess = !evidence->exact && !evidence_find(evidence, queue.port, queue.priority, EVIDENCE_QUEUE_PEAK) &&
+                 !long_queue(evidence, queue.port);
+    bool little = rested && (upstream.bound || seldom || guess || !idle_explains_most(diagnose, queue.in));
     if (finding && ((little && !disturbs) || again || jobs_lose_nothing(diagnose, true)))
         finding->severity = DIAGNOSE_INFO;
 }
@@ -444,19 +461,6 @@ static double median_busy(const struct diagnose *diagnose)
     }
     free(list);
     return median;
-}
-
-/* The queue of the port that reached the marks, where it was told of any, or marked. */
-static const struct evidence_value *long_queue(const struct evidence *evidence, uint32_t port)
-{
-    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
-        const struct evidence_value *marked = evidence_find(evidence, port, p, EVIDENCE_MARKED);
-        const struct evidence_value *peak = evidence_find(evidence, port, p, EVIDENCE_QUEUE_PEAK);
-        uint64_t limit = evidence_get(evidence, port, p, EVIDENCE_ECN_MIN);
-        if (peak && limit && peak->last > limit) return peak;
-        if (marked && marked->grown) return marked;
-    }
-    return NULL;
 }
 
 /* A port to a host, with a queue, that is busy while most are not; nobody was paused for it. */

@@ -7,7 +7,8 @@ there, with the fabric file as it was before the fault and without one.  A line 
 
 named        the fault is a cause at its place, and nothing else is that was not found in the run itself
 weaker       it is a remark or a consequence, or less is said than the run itself says
-nothing      nothing is said of its place; `=` behind it: nor does the run itself
+nothing      nothing is said of its place, and the answer is `clear`; `=` behind it: nor does the run itself say anything, or the fault
+             costs its job less than 5 %, or the answer is that there is not enough
 louder       a cause that the run itself has as a remark: nobody loses by it
 contradicts  a cause that the run itself has as the consequence of another
 wrong        a cause that the run itself has not found; `!` behind it: as strong
@@ -161,6 +162,7 @@ class Case:
         self.approved = folder / f"{self.name}-approved.yaml"
         self.approved.write_text(json.dumps(dict(fabric.document, jobs=self.document["jobs"]), indent=1))
         self.path, self.ran = self.run("fault", self.document)
+        self.costs = took(self.ran) >= 1.05 * took(healthy)
         self.own = json.loads(judged.run("diagnose", "--json", self.folder / f"{self.name}-fault.json"))["findings"]
         self.peers = judged.peers_of(self.ran)
 
@@ -181,13 +183,15 @@ class Case:
         """With the fabric file, and without."""
         path = self.dumps(system)
         with_file = json.loads(judged.run("diagnose", "--json", path, "--fabric", self.approved))
-        without = in_names_of_the_file(json.loads(judged.run("diagnose", "--json", path))["findings"], path)
+        without = json.loads(judged.run("diagnose", "--json", path))
+        without["findings"] = in_names_of_the_file(without["findings"], path)
         if not os.environ.get("KEEP"):
             shutil.rmtree(path)
-        return with_file["findings"], without
+        return with_file, without
 
-    def grade(self, findings):
+    def grade(self, answer):
         """A word, and the findings that it is for."""
+        findings = answer["findings"]
         causes = judged.causes(findings)
         others = [found for found in causes if not any(plant.is_named(found, self.peers) for plant in self.plants)]
         wrong = [found for found in others if not judged.agrees(found, self.own, self.peers)]
@@ -202,7 +206,14 @@ class Case:
             return "named", causes
         if any(plant.is_touched(found, self.peers) for plant in self.plants for found in findings):
             return "weaker", findings
-        return "nothing" if any(plant.is_named(found, self.peers) for plant in self.plants for found in self.own) else "nothing=", findings
+        seen = any(plant.is_named(found, self.peers) for plant in self.plants for found in self.own)
+        return "nothing" if seen and self.costs and answer["answer"] == "clear" else "nothing=", findings
+
+
+def took(document):
+    """Time of the first job in ps: until the run was stopped, where it did not end."""
+    time = document["jobs"][0].get("time_ps")
+    return document["virtual_ps"] if time is None or document["jobs"][0].get("failed_ps") is not None else time
 
 
 def said(findings):
@@ -218,8 +229,9 @@ def look(made, seed, systems, show_all):
         case = Case(made, seed, folder)
         grades, lines = {}, []
         for system in systems:
-            for way, findings in zip(("with", "without"), case.answers(system)):
-                grade, why = case.grade(findings)
+            for way, answer in zip(("with", "without"), case.answers(system)):
+                grade, why = case.grade(answer)
+                findings = answer["findings"]
                 grades[system, way] = grade
                 if show_all or grade not in GOOD:
                     lines.append(f"    {system} {way} the file: {grade}: {said(why)}" + (f"  of: {said(findings)}" if why != findings else ""))

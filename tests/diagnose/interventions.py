@@ -11,7 +11,7 @@ the healthy fabric.  Nothing here compares names: who names another port or rule
 --all     lists every fabric, and not only those where something is wrong
 --figure  ends with 0 whatever the shares are     --jobs N  fabrics at a time (as there are processors)
 --dumps SYSTEM[,SYSTEM]  also what is named of the run's dumps as these print them, with the fabric file without the fault, and how
-                         many of those causes the run itself does not have (ROCELAB_DUMPS is the program that dumps)
+                         many refuted causes the run itself does not have (ROCELAB_DUMPS is the program that dumps)
 
 Precision: of the causes that were named (not as information, not as a consequence), those that intervention confirms.
 Recall: of the faults that cost their job at least 5 %, those that some named cause, repaired, takes away.
@@ -144,7 +144,9 @@ class Case:
         """The causes that are named: of the run, or of its dumps."""
         world = self.world(self.all)
         if system:
-            self.findings = self.fabric.dumped(world, system, dict(self.document, jobs=world["jobs"]))
+            # What is so everywhere is the design, good or bad; what one device or cable has is not in the file.
+            design = {key: world[key] for key in ("jobs", "links", "switches", "nics") if key in world}
+            self.findings = self.fabric.dumped(world, system, {**self.document, **design})
         else:
             self.findings = self.fabric.runner.diagnose(self.fabric.run(world).path)
         self.ends = self.fabric.run(self.world(self.all)).ends
@@ -192,7 +194,7 @@ class Case:
 
 
 class Result:
-    """What was named, and whether it is true; of dumps also the causes that the run itself does not have."""
+    """What was named, and whether it is true; of dumps also the refuted causes that the run itself does not have."""
 
     def __init__(self, seed, line, costly, named, causes, true, wrong):
         self.seed, self.line, self.costly, self.named, self.causes, self.true, self.wrong = seed, line, costly, named, causes, true, wrong
@@ -215,7 +217,8 @@ def judge(runner, seed, count, only, systems=()):
     for system in systems:
         case.name(system)
         result.dumps[system] = result_of(case, costly, f" as {system}")
-        result.dumps[system].against = [f"{cause['rule']} {cause['culprit']}" for cause in case.causes if not judged.agrees(cause, own, case.ends)]
+        result.dumps[system].against = [name for name in result.dumps[system].wrong
+                                        if not any(judged.agrees(cause, own, case.ends) for cause in case.causes if named_as(cause) == name)]
     case.fabric.drop()
     return result
 
@@ -223,13 +226,17 @@ def judge(runner, seed, count, only, systems=()):
 def result_of(case, costly, of):
     truth = [case.confirmed(cause) for cause in case.causes]
     named = [case.is_named(i) for i in costly]
-    wrong = [f"{cause['rule']} {cause['culprit']}" for cause, true in zip(case.causes, truth) if not true]
+    wrong = [named_as(cause) for cause, true in zip(case.causes, truth) if not true]
     lost = case.time(case.all) / case.healthy.time
     listed = "; ".join(f"{found['rule']} {found['culprit']} {mark(found, case.causes, truth)}" for found in case.findings[:6]) or "nothing"
     line = (f"seed {case.seed}{of}: {' and '.join(kind for kind, _ in case.plants) or 'healthy'} ({job_of(case.document)}, {case.document['nics']['congestion']}, "
             f"{lost:.2f} times{'' if all(named) else ', NOT NAMED: ' + ', '.join(case.plants[i][0] for i, is_so in zip(costly, named) if not is_so)}"
             f"{', REFUTED: ' + ', '.join(wrong) if wrong else ''}): {listed}")
     return Result(case.seed, line, [case.plants[i][0] for i in costly], named, [cause["rule"] for cause in case.causes], truth, wrong)
+
+
+def named_as(cause):
+    return f"{cause['rule']} {cause['culprit']}"
 
 
 def mark(found, causes, truth):
@@ -313,7 +320,7 @@ def main():
                 dumped = [one.dumps[system] for one in made]
                 summary(dumped, f"{what}, dumps as {system}", least)
                 against = sum(len(one.against) for one in dumped)
-                print(f"    {share(against, sum(len(one.causes) for one in dumped))} of these causes are not in the run")
+                print(f"    {share(against, sum(len(one.causes) for one in dumped))} of these causes are refuted, and not in the run")
                 good &= not against
             results += made
         by_kind(results)

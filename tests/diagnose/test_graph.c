@@ -107,13 +107,16 @@ static void test_incast_of_little(void **state)
 {
     static const struct {
         unsigned thousandths, busy;
-        bool frames;
+        bool frames, other, unknown; /* no time of pauses; another cause; nobody says how long the queue was */
         uint8_t severity, confidence;
-    } cases[] = {{20, 300, false, DIAGNOSE_INFO, DIAGNOSE_STRONG},
-                 {100, 300, false, DIAGNOSE_WARNING, DIAGNOSE_STRONG},
-                 {20, 990, false, DIAGNOSE_WARNING, DIAGNOSE_STRONG},
-                 {100, 300, true, DIAGNOSE_INFO, DIAGNOSE_WEAK},
-                 {100, 990, true, DIAGNOSE_WARNING, DIAGNOSE_WEAK}};
+    } cases[] = {{20, 300, false, false, false, DIAGNOSE_INFO, DIAGNOSE_STRONG},
+                 {100, 300, false, false, false, DIAGNOSE_WARNING, DIAGNOSE_STRONG},
+                 {20, 990, false, false, false, DIAGNOSE_WARNING, DIAGNOSE_STRONG},
+                 {100, 300, true, false, false, DIAGNOSE_INFO, DIAGNOSE_WEAK},
+                 {100, 990, true, false, false, DIAGNOSE_WARNING, DIAGNOSE_WEAK},
+                 {100, 300, false, true, false, DIAGNOSE_INFO, DIAGNOSE_STRONG},
+                 {100, 300, false, false, true, DIAGNOSE_INFO, DIAGNOSE_STRONG},
+                 {100, 990, false, true, true, DIAGNOSE_WARNING, DIAGNOSE_STRONG}};
     (void)state;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -125,7 +128,8 @@ static void test_incast_of_little(void **state)
             paused(&bed, bed.host[1], cases[i].thousandths);
         busy(&bed, bed.host[1], 10);
         busy(&bed, bed.leaf[0][0], cases[i].busy);
-        queue(&bed, bed.leaf[0][0], 600000);
+        if (!cases[i].unknown) queue(&bed, bed.leaf[0][0], 600000);
+        if (cases[i].other) grew(&bed, bed.leaf[1][1], NONE, EVIDENCE_CRC_ERRORS, 100);
         bed_run(&bed);
         const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D04);
         assert_int_equal(finding->severity, cases[i].severity);

@@ -172,13 +172,42 @@ static void test_not_agreed_drops(void **state)
     bed_close(&bed);
 }
 
+/* Drops on the way in, of a system that does not say of which priority: of a port that pauses nobody, where others do. */
+static void test_never_paused(void **state)
+{
+    enum { DROPS, FEW, NOBODY_PAUSES, NOBODY_RESENDS, LINK_DOWN, CASES };
+    (void)state;
+
+    for (int what = 0; what < CASES; what++) {
+        struct bed bed;
+        bed_open(&bed);
+        is(&bed, bed.leaf[0][1], 3, EVIDENCE_LOSSLESS, 1);
+        grew(&bed, bed.leaf[0][1], NONE, EVIDENCE_PORT_RX_DROPS, what == FEW ? 50 : 500);
+        grew(&bed, bed.leaf[0][1], NONE, EVIDENCE_PORT_RX_PACKETS, 100000);
+        grew(&bed, bed.leaf[0][1], NONE, EVIDENCE_PORT_TX_PAUSE_FRAMES, 0);
+        grew(&bed, bed.leaf[0][0], NONE, EVIDENCE_PORT_TX_PAUSE_FRAMES, what != NOBODY_PAUSES);
+        resends(&bed, what == NOBODY_RESENDS ? 0 : 1);
+        if (what == LINK_DOWN) grew(&bed, bed.spine[1][1], NONE, EVIDENCE_LINK_DOWN, 1);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D08), what == DROPS);
+        if (what == DROPS) {
+            const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D08);
+            assert_culprit(&bed, finding, bed.leaf[0][1]);
+            assert_int_equal(finding->confidence, DIAGNOSE_WEAK);
+            assert_non_null(strstr(finding->what, "never paused its peer"));
+        }
+        bed_close(&bed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_headroom),   cmocka_unit_test(test_no_pfc),
-        cmocka_unit_test(test_pool),       cmocka_unit_test(test_pool_stands_still),
-        cmocka_unit_test(test_port_drops), cmocka_unit_test(test_other_drops),
-        cmocka_unit_test(test_not_agreed), cmocka_unit_test(test_not_agreed_drops),
+        cmocka_unit_test(test_headroom),     cmocka_unit_test(test_no_pfc),
+        cmocka_unit_test(test_pool),         cmocka_unit_test(test_pool_stands_still),
+        cmocka_unit_test(test_port_drops),   cmocka_unit_test(test_other_drops),
+        cmocka_unit_test(test_not_agreed),   cmocka_unit_test(test_not_agreed_drops),
+        cmocka_unit_test(test_never_paused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
