@@ -172,7 +172,7 @@ static void test_not_agreed_drops(void **state)
     bed_close(&bed);
 }
 
-/* Drops on the way in, of a system that does not say of which priority: of a port that pauses nobody, where others do. */
+/* Drops on the way in, and nobody says of which priority: of a port that pauses nobody, where others do. */
 static void test_never_paused(void **state)
 {
     enum { DROPS, FEW, NOBODY_PAUSES, NOBODY_RESENDS, LINK_DOWN, CASES };

@@ -102,17 +102,39 @@ static uint32_t timed_out(const struct evidence *evidence, uint32_t device, uint
     return worst;
 }
 
+/* mlx5 shows pauses of those priorities that PFC is on for, and of no others. */
+static bool counts_pauses(const struct evidence *evidence, uint32_t port, unsigned priority)
+{
+    unsigned known = 0;
+
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        known += evidence_find(evidence, port, p, EVIDENCE_RX_PAUSE_FRAMES) != NULL;
+    return known < EVIDENCE_PRIORITIES && evidence_find(evidence, port, priority, EVIDENCE_RX_PAUSE_FRAMES);
+}
+
+/* Something was found that made its timers run out. */
+static bool is_a_victim(const struct diagnose *diagnose, uint32_t nic)
+{
+    for (uint32_t i = 0; i < diagnose->findings; i++) {
+        const struct diagnose_finding *finding = &diagnose->finding[i];
+        for (uint32_t v = 0; finding->severity != DIAGNOSE_INFO && v < finding->victims; v++)
+            if (finding->rule != DIAGNOSE_D15 && finding->victim[v] == nic) return true;
+    }
+    return false;
+}
+
 static void outside_of_class(struct diagnose *diagnose, uint32_t device)
 {
     const struct evidence *evidence = diagnose->evidence;
     uint64_t times, bytes;
     uint32_t nic = timed_out(evidence, device, &times);
 
-    if (nic == EVIDENCE_NONE) return;
+    if (nic == EVIDENCE_NONE || is_a_victim(diagnose, nic)) return;
     EVIDENCE_EACH_PORT(evidence, device, port)
     {
         unsigned priority = only_priority(evidence, port, &bytes);
         if (priority == EVIDENCE_NO_PRIORITY || is_paused(evidence, port, priority)) continue;
+        if (counts_pauses(evidence, port, priority)) continue;
         if (evidence->object[port].peer != EVIDENCE_NONE && is_lossless(diagnose, priority)) continue;
         if (rule_found(diagnose, DIAGNOSE_D15, port)) continue;
         struct diagnose_finding *finding =
