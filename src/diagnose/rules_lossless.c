@@ -148,8 +148,8 @@ static struct diagnose_finding *say(struct diagnose *diagnose, const struct drop
                            "%s dropped %" PRIu64 " packets of lossless priority %u, and %s",
                            name_of(diagnose, drop->port), drop->count, drop->priority, reason[why]);
     return finding_new(diagnose, DIAGNOSE_D08, culprit, EVIDENCE_NO_PRIORITY,
-                       "%s, which pauses, dropped %" PRIu64 " packets, and %s", name_of(diagnose, drop->port),
-                       drop->count, reason[why]);
+                       "%s%s dropped %" PRIu64 " packets, and %s", name_of(diagnose, drop->port),
+                       why == NEVER_PAUSED ? "" : ", which pauses,", drop->count, reason[why]);
 }
 
 /* The port says itself that it asked for PFC and was not answered. */
