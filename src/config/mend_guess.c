@@ -206,14 +206,25 @@ static void offer_said(const struct guess *guess)
 
 /* --- DSCPs --- */
 
-/* A code point for each class that this classifier, or the scheduler, has. */
+/* Is this code point in the classifier of a line, up to `length`? */
+static bool has_point(const struct mend_text *text, const char *of, size_t length, const char *bits)
+{
+    for (uint32_t l = 0; l < text->count; l++) {
+        const char *point = strstr(text->line[l], " code-points ");
+        if (point && strncmp(text->line[l], of, length) == 0 && strcmp(point + 13, bits) == 0) return true;
+    }
+    return false;
+}
+
+/* A code point for each class that this classifier, or the scheduler, has; one that is there goes first. */
 static void offer_point(const struct guess *guess, uint32_t at, const char *bits)
 {
     const struct mend_text *text = guess->text;
     const char *was = text->line[at], *place = strstr(was, " forwarding-class ");
     char line[LINE];
 
-    for (uint32_t l = 0; place && l < text->count; l++) {
+    if (!place || has_point(text, was, (size_t)(place - was) + 1, bits)) return;
+    for (uint32_t l = 0; l < text->count; l++) {
         const char *class = strstr(text->line[l], " forwarding-class ");
         if (!class) continue;
         class += 18;

@@ -26,6 +26,7 @@ HELD = (
     ("eos", "deep3.cfg", "qos map dscp 24 to traffic-class 0\n"),
     ("junos", "q5240-4.txt", "set interfaces et-0/0/0 disable\n"), ("junos", "brace1.conf", "set interfaces et-0/0/3 disable\n"),
     ("junos", "q5240-4.txt", "delete class-of-service schedulers S-RDMA explicit-congestion-notification\n"),
+    ("junos", "q5240-4.txt", "set class-of-service classifiers dscp DSCP-IN forwarding-class CNP loss-priority low code-points 001011\n"),
     ("junos", "brace1.conf", "set interfaces et-0/0/2 mtu 1514\n"),
     ("junos", "brace1.conf", "delete class-of-service interfaces et-0/0/1 congestion-notification-profile\n"),
     ("nvue", "explicit.txt", "nv set qos congestion-control roce traffic-class 3 min-threshold 200000\n"),
