@@ -134,6 +134,26 @@ class Answer(Case):
         self.assertEqual([3 * 86400 + 4 * 3600], [one["cleared_s"] for one in document["standing"]])
         self.assertIn("crc_errors 1 frames since it was cleared 3 days ago", text)
 
+    def test_counters_that_were_just_cleared(self):
+        port = "Ethernet1/7 is up\n  Last clearing of \"show interface\" counters {}\n  RX\n    5000 input packets  983000 bytes\n" \
+               "    0 runts  0 giants  0 CRC  0 no buffer\n  TX\n    6000 output packets  99000 bytes\n    0 output discard\n"
+        self.answer(port.format("00:00:09"), name="show.txt", status=NOT_ENOUGH)
+        self.answer(port.format("00:10:09"), name="show.txt", status=CLEAR)
+        self.answer(port.format("00:00:09"), port.format("00:00:19"), name="show.txt", status=CLEAR)
+
+    def test_a_switch_of_the_fabric_that_nobody_looked_at(self):
+        fabric = SOURCE / "examples/cases/H01-permutation.yaml"
+        folder = self.folder / "less"
+        shutil.copytree(dumped("sonic"), folder)
+        said = rocelab("diagnose", "--fabric", fabric, folder)
+        self.assertEqual(CLEAR, said.returncode, said.stdout)
+        for place in folder.glob("*/spine1"):
+            shutil.rmtree(place)
+        said = rocelab("diagnose", "--fabric", fabric, folder)
+        self.assertEqual(NOT_ENOUGH, said.returncode)
+        self.assertIn("answer: not enough: nothing was read of spine1", said.stdout)
+        self.assertIn("to decide, of spine1: drops by queue", said.stdout)
+
     def test_pauses_alone_clear_nobody(self):
         """A port on which PFC is off counts no pauses."""
         document, _ = self.answer(PFC, name="pfc.txt", status=NOT_ENOUGH)

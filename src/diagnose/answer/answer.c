@@ -22,6 +22,7 @@ const char *const diagnose_answer_names[DIAGNOSE_ANSWERS] = {"clear", "cause", "
 struct looked {
     uint8_t families, twice; /* read; read at two times */
     bool carried;            /* packets are counted, and there were some */
+    bool fresh;              /* counters were cleared just before they were read */
 };
 
 static struct looked *look(struct diagnose *diagnose)
@@ -37,6 +38,7 @@ static struct looked *look(struct diagnose *diagnose)
         unsigned family = standing_info[value->counter].family;
         of->families |= (uint8_t)(1u << family);
         if (value->looks > 1) of->twice |= (uint8_t)(1u << family);
+        of->fresh |= value->counter == EVIDENCE_CLEARED_S && (double)value->last < diagnose->limits.cleared_least;
         if (value->counter == EVIDENCE_PORT_TX_PACKETS || value->counter == EVIDENCE_PORT_RX_PACKETS)
             of->carried |= value->last > 0;
     }
@@ -182,6 +184,19 @@ static bool a_slow_job_is_unexplained(const struct diagnose *diagnose)
     return false;
 }
 
+/* A switch of the fabric file of which nothing was read; EVIDENCE_NONE: there is none. */
+static uint32_t unread_switch(const struct evidence *evidence)
+{
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        const struct evidence_object *object = &evidence->object[device];
+        if (evidence->fabric && object->fabric != EVIDENCE_NONE && !object->looked_at && object->role < FABRIC_ROLES &&
+            object->role != FABRIC_ROLE_HOST)
+            return device;
+    }
+    return EVIDENCE_NONE;
+}
+
 /*
  * When "clear" is right.  Nothing that harms was found, nothing is left unread or not understood, nothing that a log
  * says and no counter that should be 0 stands out, and one of these:
@@ -204,6 +219,11 @@ static bool is_clear(struct diagnose *diagnose)
         because(diagnose, "a job is slow, and no counter that was read explains it");
         return false;
     }
+    uint32_t unread = unread_switch(evidence);
+    if (unread != EVIDENCE_NONE) {
+        because(diagnose, "nothing was read of %s", evidence->object[unread].name);
+        return false;
+    }
     struct looked *looked = look(diagnose);
     if (!looked) return false;
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
@@ -213,6 +233,10 @@ static bool is_clear(struct diagnose *diagnose)
         if (!would_show(of, of->families)) {
             because(diagnose, "no counter of %s was read that would show loss%s", evidence->object[device].name,
                     of->carried ? ", though it carried packets" : "");
+            return work_is_clear(diagnose);
+        }
+        if (of->fresh && !would_show(of, of->twice)) {
+            because(diagnose, "counters of %s were cleared just before they were read", evidence->object[device].name);
             return work_is_clear(diagnose);
         }
         devices++;

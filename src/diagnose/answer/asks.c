@@ -284,10 +284,14 @@ void asks_choose(struct diagnose *diagnose)
         else
             about_standing(diagnose, standing);
     }
-    if (diagnose->standings || diagnose->answer == DIAGNOSE_CAUSE) return;
-    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
-    {
-        if (diagnose->asks < ASKS_MOST && evidence->object[device].looked_at) about_device(diagnose, device);
-    }
+    if (diagnose->answer == DIAGNOSE_CAUSE || (diagnose->standings && standing_counts(&diagnose->standing[0]))) return;
+    for (int looked_at = 0; looked_at < 2; looked_at++)
+        EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+        {
+            const struct evidence_object *object = &evidence->object[device];
+            bool expected = object->looked_at || (evidence->fabric && object->fabric != EVIDENCE_NONE);
+            if (diagnose->asks < ASKS_MOST && expected && object->looked_at == looked_at)
+                about_device(diagnose, device);
+        }
     about_jobs(diagnose);
 }
