@@ -20,7 +20,7 @@
 #define POINTS 3
 #define WAITED_MILLI 100 /* less of the slowdown is not worth a line */
 
-static const uint64_t below[SIZES - 1] = {10000, 100000, 1000000, 10000000};
+static const uint64_t below[SIZES] = {10000, 100000, 1000000, 10000000, 0}; /* the last has no end */
 static const char *const size_name[SIZES] = {"below 10KB", "10KB to 100KB", "100KB to 1MB", "1MB to 10MB",
                                              "10MB and more"};
 static const uint32_t point[POINTS] = {50, 95, 99};

@@ -9,7 +9,7 @@ import re
 import subprocess
 import unittest
 
-from support import PROGRAM, SOURCE, Case, environment, patience, rocelab
+from support import PROGRAM, SOURCE, Case, environment, once, patience, rocelab
 
 SEED = int(os.environ.get("INIT_SEED", "7"))
 ROUNDS = int(os.environ.get("INIT_ROUNDS", "24"))
@@ -81,12 +81,14 @@ class Init(Case):
         self.assertEqual((document["kind"], document["gpus"], document["servers"]), ("init", 32, 4))
         self.assertEqual(document["assumed"], [name for name in QUESTIONS if name != "gpus"])
 
+    @once
     def test_large_ones_check_clean(self):
         for words in (["--gpus", "512"], ["--gpus", "256", "--job", "storage"], ["--gpus", "512", "--topology", "leaf-spine", "--nic", "100G"],
                       ["--topology", "fat-tree", "--oversubscription", "2:1"], ["--topology", "fat-tree", "--oversubscription", "2:1", "--job", "storage"]):
             document = json.loads(rocelab("check", "--json", self.written(*words)).stdout)
             self.assertEqual((document["findings"], words), ([], words))
 
+    @once
     def test_what_it_assumes_runs_well(self):
         """The shares in the remark about the default are those of the file as it is written."""
         path = self.written()
