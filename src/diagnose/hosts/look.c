@@ -112,12 +112,13 @@ static bool counts_pauses(const struct evidence *evidence, uint32_t port, unsign
     return known < EVIDENCE_PRIORITIES && evidence_find(evidence, port, priority, EVIDENCE_RX_PAUSE_FRAMES);
 }
 
-/* Something was found that made its timers run out. */
+/* Something was found that made its timers run out; what is of one look and may be years old explains nothing. */
 static bool is_a_victim(const struct diagnose *diagnose, uint32_t nic)
 {
     for (uint32_t i = 0; i < diagnose->findings; i++) {
         const struct diagnose_finding *finding = &diagnose->finding[i];
-        for (uint32_t v = 0; finding->severity != DIAGNOSE_INFO && v < finding->victims; v++)
+        bool stays = finding->severity != DIAGNOSE_INFO && (finding->now || !finding->old);
+        for (uint32_t v = 0; stays && v < finding->victims; v++)
             if (finding->rule != DIAGNOSE_D15 && finding->victim[v] == nic) return true;
     }
     return false;
