@@ -36,7 +36,7 @@ class Pasted(unittest.TestCase):
         """The device's name is in the prompt of every system, and the command line is none that is not understood."""
         for prompt in ("admin@leaf1:~$ ", "root@leaf1:~# ", "[root@leaf1 ~]# ", "leaf1# ", "leaf1#", "leaf1> ", "leaf1(config)# ", "leaf1(config-if-Et1)# ", "admin@leaf1> ",
                        "cumulus@leaf1:mgmt:~$ ", "admin@leaf1:/var/log# ", "(venv) ops@leaf1:~$ ", "[10:00:01] ops@leaf1:~$ ", "leaf1 [standalone: master] (config) # ",
-                       "RP/0/RP0/CPU0:leaf1#", "[ops@leaf1 dumps]$ ", "> admin@leaf1:~$ ", "    admin@leaf1:~$ "):
+                       "RP/0/RP0/CPU0:leaf1#", "[ops@leaf1 dumps]$ ", "[leaf1 ~]# ", "> admin@leaf1:~$ ", "    admin@leaf1:~$ "):
             quote = "> " if prompt[0] == ">" else "    " if prompt[0] == " " else ""
             text = f"{prompt}show pfc counters\n" + "".join(f"{quote}{line}\n" for line in PFC.format(7).split("\n")) + f"{prompt}\n"
             seen = self.read(text)
@@ -54,7 +54,7 @@ class Pasted(unittest.TestCase):
         both = PFC.format(7), PFC.format(9)
         dsh = "".join(f"leaf1: {a}\nleaf2: {b}\n" for a, b in zip(*(text.strip("\n").split("\n") for text in both)))
         for text in (*("{}{}{}{}".format(head.format("leaf1"), both[0], head.format("leaf2"), both[1]) for head in (
-                "admin@{}:~$ show pfc counters\n", "===== {} =====\n", "--- host {} ---\n", "### {} ###\n", "{} | CHANGED | rc=0 >>\n", "----------------\n{}\n----------------\n",
+                "admin@{}:~$ show pfc counters\n", "===== {} =====\n", "--- host {} ---\n", "### {} ###\n", "{} | CHANGED | rc=0 >>\n", "== {} | before | 10:00 ==\n", "----------------\n{}\n----------------\n",
                 "== {}: show pfc counters ==\n", "ops@jump:~$ ssh {} show pfc counters\n", "ops@jump:~$ ssh admin@{} 'show pfc counters'\n")), dsh):
             seen = self.read(text)
             self.assertEqual((7, 9), (self.pauses(seen, "leaf1:Ethernet0"), self.pauses(seen, "leaf2:Ethernet0")), text[:60])

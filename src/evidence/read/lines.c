@@ -360,10 +360,11 @@ static void take_command(struct text *text, struct session_said *said)
 /* A command on a line of its own, without a prompt. */
 static bool is_bare_command(const char *line)
 {
-    static const char *const begins[] = {"ethtool -",      "rdma statistic", "rdma link",  "nv show ",
-                                         "show interface", "show pfc",       "show queue", "show priority",
-                                         "show lldp",      "pfcwd show",     "ibstat",     "ibv_devinfo",
-                                         "mlnx_qos -",     "show_counters ", "show_gids",  "perfquery "};
+    static const char *const begins[] = {
+        "sudo ",          "show ",       "ib_write_",  "ib_read_",       "ib_send_",  "mpirun ",
+        "torchrun ",      "srun ",       "ethtool -",  "rdma statistic", "rdma link", "nv show ",
+        "show interface", "show pfc",    "show queue", "show priority",  "show lldp", "pfcwd show",
+        "ibstat",         "ibv_devinfo", "mlnx_qos -", "show_counters ", "show_gids", "perfquery "};
 
     for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
         if (!strncmp(line, begins[i], strlen(begins[i]))) return true;
@@ -396,8 +397,10 @@ static bool between(struct text *text, const char *line)
 
     if (kind == SESSION_PROMPT &&
         evidence_device_find(text->evidence, said.device.at, said.device.length) == EVIDENCE_NONE &&
-        !(*text->bound && is_same(text->bound, &said.device)))
-        kind = SESSION_TEXT;
+        !(*text->bound && is_same(text->bound, &said.device))) {
+        if (said.device.length >= 4) end_layout(text->now); /* whatever it is, no row follows it */
+        return said.device.length >= 4;
+    }
     if (kind == SESSION_TEXT && is_host_alone(text, line)) {
         kind = SESSION_DEVICE;
         said.device = field_of(line);

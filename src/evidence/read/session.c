@@ -206,14 +206,14 @@ static const char *behind_path(const char *at)
     return NULL;
 }
 
-/* "[root@host dir]# " */
+/* "[root@host dir]# ", "[host ~]# " */
 static const char *bracketed(const char *line, struct text_field *device)
 {
     struct text_field user = name_at(line + 1);
     const char *at = user.at + user.length;
 
-    if (!user.length || *at != '@') return NULL;
-    *device = name_at(at + 1);
+    if (!user.length || (*at != '@' && !(*at == ' ' && (at[1] == '~' || at[1] == '/')))) return NULL;
+    *device = *at == '@' ? name_at(at + 1) : user;
     if (!device->length) return NULL;
     size_t path = strcspn(device->at + device->length, "]");
     at = device->at + device->length + path;
@@ -491,11 +491,13 @@ bool session_is_device(const struct text_field *name)
 }
 
 /* What stands in a head: "leaf1", "host leaf1", "leaf1: show pfc counters", "ethtool -S eth0", "eth0", "after". */
-static enum session_kind head_of(const char *inside, struct session_said *said)
+static enum session_kind head_of(char *inside, struct session_said *said)
 {
     struct text_field word[3];
-    size_t words = field_split(inside, word, 3);
+    char *bar = strchr(inside, '|'); /* "leaf1 | before | 10:00" */
 
+    if (bar && bar > inside) *bar = 0;
+    size_t words = field_split(inside, word, 3);
     if (!words) return SESSION_TEXT;
     if (session_date(inside, &said->at_s)) return SESSION_TIME;
     if (words <= 2 && is_look_word(&word[0])) return SESSION_LOOK;
