@@ -226,7 +226,10 @@ static struct seen *seen_find(struct text *text, uint64_t key)
 {
     size_t at = key % (2 * SEEN);
 
-    if (!text->seen && !(text->seen = calloc(2 * SEEN, sizeof text->seen[0]))) return NULL;
+    if (!text->seen && !(text->seen = calloc(2 * SEEN, sizeof text->seen[0]))) {
+        evidence_too_much(text->evidence);
+        return NULL;
+    }
     while (text->seen[at].key && text->seen[at].key != key)
         at = (at + 1) % (2 * SEEN);
     if (!text->seen[at].key) {
@@ -768,11 +771,17 @@ bool text_lines(struct evidence *evidence, const struct text_of *of, uint32_t fi
     char *copy = NULL;
 
     text.slot = calloc(SLOTS, sizeof text.slot[0]);
-    if (text.slot) begin(&text, bytes);
+    if (text.slot)
+        begin(&text, bytes);
+    else
+        evidence_too_much(evidence);
     while (text.now && !evidence->full && (line = bytes_line(bytes, READER_LINE, &length))) {
         if (length + 1 > room) {
             char *grown = realloc(copy, room = length + 256);
-            if (!grown) break;
+            if (!grown) {
+                evidence_too_much(evidence);
+                break;
+            }
             copy = grown;
         }
         memcpy(copy, line, length);

@@ -216,7 +216,10 @@ void pack_read(struct evidence *evidence, const struct pack_from *from)
     for (uint32_t i = 0; place && i < pack->places.places; i++)
         place[pack->places.place[i].order] = &pack->places.place[i];
     pack->place = place;
-    if (place) read_looks(pack);
+    if (place)
+        read_looks(pack);
+    else
+        evidence_unread(evidence, from->of->file, strerror(ENOMEM));
     places_release(&pack->places);
     free(place);
     free(pack);
