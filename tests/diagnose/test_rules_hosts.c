@@ -361,6 +361,28 @@ static void test_faults_on_purpose(void **state)
     bed_close(&bed);
 }
 
+/* All bytes in a priority that has no PFC, and timers that ran out; not where the NIC counts its pauses, as mlx5 does
+ * of those that PFC is on for, or where something else lost what it sent. */
+static void test_outside_of_a_class(void **state)
+{
+    enum { OUTSIDE, COUNTS_PAUSES, EXPLAINED, CASES };
+    (void)state;
+
+    for (int what = 0; what < CASES; what++) {
+        struct bed bed;
+        bed_open(&bed);
+        for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+            grew(&bed, bed.host[0], p, EVIDENCE_TX_BYTES, p == 5 ? 1000000 : 0);
+        grew(&bed, bed.host[0], NONE, EVIDENCE_ACK_TIMEOUTS, 3);
+        if (what == COUNTS_PAUSES) grew(&bed, bed.host[0], 5, EVIDENCE_RX_PAUSE_FRAMES, 0);
+        if (what == EXPLAINED) grew(&bed, bed.leaf[0][0], NONE, EVIDENCE_LINK_DOWN, 2);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D15), what == OUTSIDE);
+        if (what == OUTSIDE) assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D15), bed.host[0]);
+        bed_close(&bed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_other_hosts),
         cmocka_unit_test(test_no_baseline),
         cmocka_unit_test(test_faults_on_purpose),
+        cmocka_unit_test(test_outside_of_a_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

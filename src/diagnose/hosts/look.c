@@ -117,7 +117,8 @@ static bool is_a_victim(const struct diagnose *diagnose, uint32_t nic)
 {
     for (uint32_t i = 0; i < diagnose->findings; i++) {
         const struct diagnose_finding *finding = &diagnose->finding[i];
-        bool stays = finding->severity != DIAGNOSE_INFO && (finding->now || !finding->old);
+        bool certain = finding->severity != DIAGNOSE_INFO && finding->confidence != DIAGNOSE_WEAK;
+        bool stays = certain && (finding->now || !finding->old);
         for (uint32_t v = 0; stays && v < finding->victims; v++)
             if (finding->rule != DIAGNOSE_D15 && finding->victim[v] == nic) return true;
     }
