@@ -38,12 +38,14 @@ static unsigned weakest(const struct optics *optics)
 
 void optics_end(struct reading *in, struct optics *optics)
 {
-    unsigned lane = weakest(optics), lanes = 0;
+    unsigned lane = weakest(optics), lanes = 0, darks = 0;
     struct evidence_source source = in->source;
     char text[128];
 
-    for (unsigned i = 0; i < OPTICS_LANES; i++)
+    for (unsigned i = 0; i < OPTICS_LANES; i++) {
         lanes += optics->has_light[i];
+        darks += optics->has_light[i] && (double)optics->light[i] <= OPTICS_DARK_DBM;
+    }
     if (optics->seen && optics->port != EVIDENCE_NONE) {
         in->source = optics->source;
         double celsius = (double)optics->temperature, dbm = lane < OPTICS_LANES ? (double)optics->light[lane] : 0;
@@ -59,11 +61,18 @@ void optics_end(struct reading *in, struct optics *optics)
             evidence_set_real(in->evidence, optics->port, EVIDENCE_NO_PRIORITY, EVIDENCE_RX_POWER, pow(10, dbm / 10),
                               &in->source);
         if (lane < OPTICS_LANES && (optics->weak_light || dbm < (double)optics->cold_light_at)) {
+            /* No light at all: nothing is plugged in at the other end, or nobody sends.  That is no alarm of a cable. */
+            bool dark = dbm <= OPTICS_DARK_DBM && darks == lanes;
             char of_lane[24] = "";
             if (lanes > 1) snprintf(of_lane, sizeof of_lane, " of lane %u", lane + !optics->from_zero);
             snprintf(text, sizeof text, "light received%s %.1f dBm, alarm at %.1f dBm", of_lane, dbm,
                      (double)optics->cold_light_at);
-            alarm(in, optics->port, text);
+            if (dark) {
+                struct text_field none = field_of("no light is received");
+                reading_event(in, EVIDENCE_EVENT_LINE_FAULT, optics->port, EVIDENCE_NO_PRIORITY, NULL, NULL, &none);
+            } else {
+                alarm(in, optics->port, text);
+            }
         }
         in->source = source;
     }
