@@ -61,7 +61,7 @@ void optics_end(struct reading *in, struct optics *optics)
             evidence_set_real(in->evidence, optics->port, EVIDENCE_NO_PRIORITY, EVIDENCE_RX_POWER, pow(10, dbm / 10),
                               &in->source);
         if (lane < OPTICS_LANES && (optics->weak_light || dbm < (double)optics->cold_light_at)) {
-            /* No light at all: nothing is plugged in at the other end, or nobody sends.  That is no alarm of a cable. */
+            /* No light at all: nothing is plugged in at the other end, or nobody sends.  That is no alarm. */
             bool dark = dbm <= OPTICS_DARK_DBM && darks == lanes;
             char of_lane[24] = "";
             if (lanes > 1) snprintf(of_lane, sizeof of_lane, " of lane %u", lane + !optics->from_zero);
