@@ -600,8 +600,9 @@ enum session_kind session_line(const char *line, struct session_said *said)
 
 bool session_interface(const char *command, char *buf, size_t size)
 {
-    static const char *const before[] = {"ethtool ",       "nv show interface ", "mlnx_qos ",
-                                         "show_counters ", "fec-histogram ",     NULL};
+    static const char *const before[] = {"ethtool ",  "nv show interface ", "nv show platform transceiver ",
+                                         "mlnx_qos ", "show_counters ",     "fec-histogram ",
+                                         NULL};
     const char *word = NULL;
 
     for (size_t i = 0; before[i] && !word; i++)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "evidence/read/json_walk.h"
+#include "evidence/read/switch/nvue.h"
 #include "evidence/read/table.h"
 
 #define ROCE 3 /* NVUE's switch priority of RoCE */
@@ -183,9 +184,9 @@ static bool json_is(const struct json *root)
     return false;
 }
 
-/* The part of the file's name that is a port. */
-static void find_hint(struct reading *in)
+void nvue_hint(struct reading *in)
 {
+    if (!strncmp(in->hint, "swp", 3)) return;
     const char *name = in->source.file < in->evidence->files ? in->evidence->file[in->source.file] : "";
     const char *at = strrchr(name, '/');
 
@@ -215,7 +216,7 @@ static void json_read(struct reading *in, const struct json *root)
                                             .object = json_object};
 
     reading_system(in, "nvue", FABRIC_ROLE_SWITCH);
-    find_hint(in);
+    nvue_hint(in);
     json_walk(in, &words, root);
 }
 const struct json_reader reader_nvue_json = {
@@ -278,7 +279,7 @@ static bool tables_line(struct reading *in, const char *line)
     if (!tables_head(line) && !line_words(line, "PFC Statistics"))
         return port_counter(in, line) || (table->layout && table_line(in, table, line));
     reading_system(in, "nvue", FABRIC_ROLE_SWITCH);
-    if (strncmp(in->hint, "swp", 3) != 0) find_hint(in);
+    nvue_hint(in);
     if (tables_titles(line))
         table_titles(table, layout, line);
     else
@@ -313,7 +314,7 @@ static bool roce_line(struct reading *in, const char *line)
 
     if (roce_head(line)) {
         reading_system(in, "nvue", FABRIC_ROLE_SWITCH);
-        if (strncmp(in->hint, "swp", 3) != 0) find_hint(in);
+        nvue_hint(in);
     }
     if (words == 1 && word[0].length > 6 && word[0].length < 32 &&
         !memcmp(word[0].at + word[0].length - 6, "-stats", 6)) {
@@ -358,7 +359,7 @@ static bool settings_line(struct reading *in, const char *line)
 
     if (settings_head(line)) {
         reading_system(in, "nvue", FABRIC_ROLE_SWITCH);
-        if (strncmp(in->hint, "swp", 3) != 0) find_hint(in);
+        nvue_hint(in);
         return true;
     }
     if (words == 1 && line[0] > ' ') state->pfc = field_is(&word[0], "pfc");
