@@ -74,6 +74,52 @@ static void both_ends(void **state)
     bed_close(&bed);
 }
 
+/* A line that says why it is down, though no log says when it went; not one that is up again, or was shut. */
+static void faults_of_lines(void **state)
+{
+    static const struct {
+        int up; /* -1: not said */
+        bool shut, told;
+    } rows[] = {{0, false, true}, {1, false, false}, {-1, false, false}, {0, true, false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bed bed;
+        bed_open(&bed);
+        said(&bed, bed.leaf[0][2], EVIDENCE_EVENT_LINE_FAULT, "Local Fault", 1000);
+        if (rows[i].shut) said(&bed, bed.leaf[0][2], EVIDENCE_EVENT_PORT_SHUT, NULL, 1000);
+        if (rows[i].up >= 0) since_boot(&bed, bed.leaf[0][2], NONE, EVIDENCE_LINK_UP, (uint64_t)rows[i].up);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D19), rows[i].told);
+        if (rows[i].told) assert_non_null(strstr(bed_found(&bed, DIAGNOSE_D19)->what, "leaf0:2 is down (Local Fault)"));
+        bed_close(&bed);
+    }
+}
+
+/* What its module says is why; a switch's port of management is none of the fabric, a host's eth0 is. */
+static void modules_and_management(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    bed_open(&bed);
+    uint32_t device = evidence_device_of(&bed.evidence, bed.leaf[1][0]);
+    uint32_t management = evidence_port(&bed.evidence, device, "eth0", 4);
+    uint32_t host = evidence_port(&bed.evidence, evidence_device_of(&bed.evidence, bed.host[3]), "eth0", 4);
+    said(&bed, management, EVIDENCE_EVENT_LINK_WENT_DOWN, NULL, 1000);
+    said(&bed, evidence_device_of(&bed.evidence, host), EVIDENCE_EVENT_OPTIC_ALARM, "too hot", 1000);
+    said(&bed, host, EVIDENCE_EVENT_LINK_WENT_DOWN, NULL, 1000);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D19), 2);
+    for (uint32_t i = 0; i < bed.diagnose.findings; i++) {
+        const struct diagnose_finding *finding = &bed.diagnose.finding[i];
+        if (finding->rule != DIAGNOSE_D19) continue;
+        assert_non_null(strstr(finding->what, finding->culprit == host ? "(too hot)" : "management port"));
+        assert_int_equal(finding->severity, finding->culprit == host ? DIAGNOSE_WARNING : DIAGNOSE_INFO);
+    }
+    bed_close(&bed);
+}
+
 /* Timers of a peer ran out: the adapter that failed explains them; what failed inside of a host is no network. */
 static void adapters_and_hosts(void **state)
 {
@@ -133,10 +179,9 @@ static void storms(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_come_and_go),
-        cmocka_unit_test(both_ends),
-        cmocka_unit_test(adapters_and_hosts),
-        cmocka_unit_test(storms),
+        cmocka_unit_test(links_come_and_go),  cmocka_unit_test(both_ends),
+        cmocka_unit_test(faults_of_lines),    cmocka_unit_test(modules_and_management),
+        cmocka_unit_test(adapters_and_hosts), cmocka_unit_test(storms),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,31 +83,78 @@ static bool link_told(char *text, size_t size, const char *name, const struct sa
     return true;
 }
 
+/* A switch's port that is not of the fabric: eth0 of SONiC and Cumulus, ma1, mgmt0, em0, me0, fxp0. */
+static bool is_management(const struct evidence *evidence, uint32_t port)
+{
+    static const char *const names[] = {"eth", "ma", "mgmt", "em", "me", "fxp", "vme", "Management", NULL};
+    const char *name = evidence->object[port].local_name;
+    size_t letters = strcspn(name, "0123456789");
+
+    if (evidence_is_host(evidence, evidence_device_of(evidence, port)) ||
+        name[letters + strspn(name + letters, "0123456789/")])
+        return false;
+    for (size_t i = 0; names[i]; i++)
+        if (strlen(names[i]) == letters && !strncmp(name, names[i], letters)) return true;
+    return false;
+}
+
+static bool is_down(const struct evidence *evidence, uint32_t port)
+{
+    const struct evidence_value *up = evidence_find(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP);
+
+    return up && !up->last;
+}
+
+/* " (Local Fault; CABLE_WAS_UNPLUGGED)": what is said of the line, else of its module or the modules of its device. */
+static const struct evidence_event *link_why(const struct evidence *evidence, uint32_t port, char *buf, size_t size)
+{
+    static const uint8_t kinds[] = {EVIDENCE_EVENT_LINE_FAULT, EVIDENCE_EVENT_OPTIC_ALARM, EVIDENCE_EVENT_OPTIC_ALARM};
+    const struct evidence_event *first = NULL;
+    unsigned told = 0;
+
+    *buf = 0;
+    for (size_t k = 0; k < sizeof kinds && !first; k++) {
+        uint32_t object = k < 2 ? port : evidence_device_of(evidence, port);
+        for (uint32_t i = 0; i < evidence->events && told < LISTED; i++) {
+            const struct evidence_event *event = &evidence->event[i];
+            if (event->kind != kinds[k] || event->object != object) continue;
+            if (!first) first = event;
+            text_add(buf, size, "%s%.120s", told++ ? "; " : " (",
+                     event->detail ? event->detail : "a fault of the line");
+        }
+    }
+    if (told) text_add(buf, size, ")");
+    return first;
+}
+
 static void link_said(struct diagnose *diagnose, uint32_t port)
 {
     const struct evidence *evidence = diagnose->evidence;
     struct said down = said_of(evidence, port, EVIDENCE_EVENT_LINK_WENT_DOWN);
     struct said up = said_of(evidence, port, EVIDENCE_EVENT_LINK_CAME_UP);
-    struct said fault = said_of(evidence, port, EVIDENCE_EVENT_LINE_FAULT);
     struct said shut = said_of(evidence, port, EVIDENCE_EVENT_PORT_SHUT);
-    char text[512], why[256] = "";
+    char text[512], why[420];
 
     if (rule_found(diagnose, DIAGNOSE_D19, port) || (shut.times && shut.times >= down.times)) return;
     if (!down.times) down.first_s = down.last_s = NAN;
     if (!up.times) up.first_s = up.last_s = NAN;
-    if (!link_told(text, sizeof text, name_of(diagnose, port), &down, &up)) return;
-    if (fault.first && fault.first->detail)
-        snprintf(why, sizeof why, " (%.200s)", fault.first->detail);
-    else if (fault.first)
-        snprintf(why, sizeof why, " (a fault of the line)");
+    if (!down.times && !up.times)
+        snprintf(text, sizeof text, "the link at %s is down", name_of(diagnose, port));
+    else if (!link_told(text, sizeof text, name_of(diagnose, port), &down, &up))
+        return;
+    const struct evidence_event *fault = link_why(evidence, port, why, sizeof why);
+    bool management = is_management(evidence, port);
     struct diagnose_finding *finding =
-        finding_new(diagnose, DIAGNOSE_D19, port, EVIDENCE_NO_PRIORITY, "%s%s", text, why);
+        finding_new(diagnose, DIAGNOSE_D19, port, EVIDENCE_NO_PRIORITY, "%s%s%s", text, why,
+                    management ? "; it is the management port, which carries no RDMA" : "");
     finding_event(diagnose, finding, down.first);
     finding_event(diagnose, finding, up.first);
-    finding_event(diagnose, finding, fault.first);
+    finding_event(diagnose, finding, fault);
+    if (finding && management) finding->severity = DIAGNOSE_INFO;
     finding_weak_unless(finding, false);
 }
 
+/* Links that came or went, and those that are down now and whose line says why. */
 void links_said(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -117,9 +164,12 @@ void links_said(struct diagnose *diagnose)
     for (uint32_t i = 0; i < evidence->events; i++) {
         const struct evidence_event *event = &evidence->event[i];
         bool link = event->kind == EVIDENCE_EVENT_LINK_WENT_DOWN || event->kind == EVIDENCE_EVENT_LINK_CAME_UP;
-        if (!link || event->object == EVIDENCE_NONE || seen[event->object]) continue;
+        bool fault = event->kind == EVIDENCE_EVENT_LINE_FAULT;
+        if ((!link && !fault) || event->object == EVIDENCE_NONE || seen[event->object]) continue;
+        if (evidence->object[event->object].scope != EVIDENCE_PORT) continue;
+        if (!link && !is_down(evidence, event->object)) continue;
         seen[event->object] = true;
-        if (evidence->object[event->object].scope == EVIDENCE_PORT) link_said(diagnose, event->object);
+        link_said(diagnose, event->object);
     }
 }
 

@@ -111,11 +111,13 @@ void storms_seen(struct diagnose *diagnose)
     struct storm storm;
 
     if (diagnose->found[DIAGNOSE_D01] || diagnose->found[DIAGNOSE_D02]) return;
-    EACH_PORT(evidence, device, port)
-    {
-        for (unsigned p = 0; p < EVIDENCE_PRIORITIES && !evidence_is_host(evidence, device); p++)
-            if (storm_at(evidence, port, p, &storm) && !is_judged_elsewhere(diagnose, &storm))
-                storm_told(diagnose, &storm);
+    for (int past = 0; past < 2; past++) { /* what is cut off now is told first */
+        EACH_PORT(evidence, device, port)
+        {
+            for (unsigned p = 0; p < EVIDENCE_PRIORITIES && !evidence_is_host(evidence, device); p++)
+                if (storm_at(evidence, port, p, &storm) && storm.on == !past && !is_judged_elsewhere(diagnose, &storm))
+                    storm_told(diagnose, &storm);
+        }
     }
 }
 
