@@ -65,6 +65,8 @@ class Logs(unittest.TestCase):
                  ("r7", "adapter_failed", -1, "synd 0x8: unrecoverable hardware error (0000:5e:00.1)")),
                 ("[   12.5] mlx5_core 0000:5e:00.1: probe_one:1764:(pid 9): mlx5_init_one failed with error code -110", ("r7", "driver_failed", -1, "start failed, error -110 (0000:5e:00.1)")),
                 ("[   12.5] mlx5_core: probe of 0000:5e:00.1 failed with error -110", ("r7", "driver_failed", -1, "start failed, error -110 (0000:5e:00.1)")),
+                ("mlx5_core: Port module event[error]: module 1, Cable error, Bus stuck(I2C or data shorted)",
+                 ("r7", "optic_alarm", -1, "cable error Bus stuck(I2C or data shorted")),
                 ("[  900.1] mlx5_core 0000:5e:00.1: Port module event[error]: module 1, Cable error, Bad or shorted cable/module",
                  ("r7", "optic_alarm", -1, "cable error Bad or shorted cable/module (0000:5e:00.1)")),
                 ("[  900.1] bnxt_en 0000:18:00.0 enp24s0f0np0: Error (timeout: 500015) msg {0x41 0x3} len:0",

@@ -242,6 +242,7 @@ static void say(struct reading *in, const struct pattern *pattern, const struct 
     char buf[256];
 
     if ((port.length && !field_is_port(&port)) || is_booting(in, pattern->event)) return;
+    if (field_is(&of, "mlx5_core") || field_is(&of, "mlx4_core")) of = field_of(""); /* nobody says which */
     if (!port.length && is_of_adapter(pattern->event) && field_is_port(&of)) port = of, of = field_of("");
     if (port.length && (object = reading_port(in, &port)) == EVIDENCE_NONE) return;
     if (part[PART_PRIORITY].length &&
@@ -277,6 +278,7 @@ static bool message(struct reading *in, const struct letters *letters, const cha
             here = has_word(letters, text, patterns[i].words);
             system = patterns[i].system;
             *ret_known |= here && !strcmp(system, "host");
+            if (here && strcmp(system, "host") != 0) say_system(in, system);
         } else if (here && (state->letters[i] == UINT16_MAX || letters_have(letters, state->letters[i])) &&
                    fits(text, patterns[i].text, part)) {
             say_system(in, system);
@@ -297,8 +299,8 @@ static bool tells_of_trouble(const struct letters *letters, const char *line)
 /* What a kernel's line begins with where somebody left its time out. */
 static bool bare(const char *line)
 {
-    static const char *const begins[] = {"kernel: ",  "mlx5_core ", "NVRM: ", "bnxt_en ",
-                                         "ice 0000:", "pcieport ",  NULL};
+    static const char *const begins[] = {
+        "kernel: ", "mlx5_core ", "mlx5_core: ", "NVRM: ", "bnxt_en ", "ice 0000:", "pcieport ", NULL};
 
     for (size_t i = 0; begins[i]; i++)
         if (*line == *begins[i] && !strncmp(line, begins[i], strlen(begins[i]))) return true;
