@@ -37,6 +37,10 @@ class Hosts(unittest.TestCase):
                     "ethtool_-S_benic1p1.txt")
         self.values("     rx_pause_frames: 88\n", {("NIC", "port_rx_pause_frames"): 88})
 
+    def test_statistics_without_their_head(self):
+        """The first name of a list begins it; where nobody says the interface it is the host's NIC."""
+        self.values("rx_packets: 91\nrx_lro_packets: 0\ntx_tso_packets: 7\nlink_down_events_phy: 0\nrx_out_of_buffer: 0\n", {("NIC", "port_rx_packets"): 91, ("NIC", "link_down_events"): 0})
+
     def test_hw_counters(self):
         self.values("Port 1 hw counters:\nlocal_ack_timeout_err: 9\nlifespan: 12\nnp_cnp_sent: 31\n", {("mlx50", "local_ack_timeout_err"): 9, ("mlx50", "np_cnp_sent"): 31},
                     "show_counters_mlx50.txt")
@@ -53,6 +57,14 @@ class Hosts(unittest.TestCase):
         self.read("\t\tLnkCap:\tPort #0, Speed 32GT/s, Width x16, ASPM not supported\n\t\tLnkSta:\tSpeed 32GT/s, Width x16\n\t\t\tMaxPayload 512 bytes, MaxReadReq 4096 bytes\n"
                   "\t\tACSCtl:\tSrcValid- TransBlk- ReqRedir- CmpltRedir-\n")
         self.read("Field Name          | Data       \n==================================\nroce_adp_retrans_en | 0x00000001\nroce_tx_window_en   | 0x00000000\n")
+
+    def test_ports_of_infiniband(self):
+        """A port of InfiniBand has its subnet first; one without a LID that is disabled is a virtual function without a state."""
+        text = ("link mlx5_4/1 subnet_prefix fe80:0000:0000:0000 lid 12 sm_lid 3 lmc 0 state ACTIVE physical_state LINK_UP\n"
+                "link mlx5_9/1 subnet_prefix fe80:0000:0000:0000 lid 65535 sm_lid 0 lmc 0 state DOWN physical_state DISABLED\n"
+                "link mlx5_10/1 state DOWN physical_state DISABLED netdev ens3f1np1\n")
+        shown = self.values(text, {("mlx5_4", "link_up"): 1, ("mlx5_9", "link_up"): 0, ("ens3f1np1", "link_up"): 0})
+        self.assertEqual([("n3:mlx5_9", "port_down", "disabled by setting, without a LID")], self.events(shown))
 
     def test_settings(self):
         self.values("Settings for ens2f0:\n\tSupported ports: [ FIBRE ]\n\tSupported link modes:   25000baseCR/Full\n\t                        100000baseCR4/Full\n"

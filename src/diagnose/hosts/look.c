@@ -9,6 +9,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "diagnose/hosts/hosts_int.h"
 
@@ -32,7 +33,7 @@ static void ports_down(struct diagnose *diagnose, uint32_t device)
 {
     const struct evidence *evidence = diagnose->evidence;
     struct diagnose_finding *finding = NULL;
-    uint32_t down = 0, first = EVIDENCE_NONE;
+    uint32_t down = 0, set = 0, first = EVIDENCE_NONE;
     char names[256] = "";
 
     for (uint32_t i = 0; i < evidence->events; i++) {
@@ -42,11 +43,14 @@ static void ports_down(struct diagnose *diagnose, uint32_t device)
         if (first == EVIDENCE_NONE) first = event->object;
         if (down < 8) text_add(names, sizeof names, "%s%.60s", down ? ", " : "", name_of(diagnose, event->object));
         down++;
+        set += event->detail && strstr(event->detail, "by setting");
     }
     if (!down || rule_found(diagnose, DIAGNOSE_D14, first)) return;
-    finding = finding_new(diagnose, DIAGNOSE_D14, first, EVIDENCE_NO_PRIORITY,
-                          "%s%s %s down: what uses %s does not leave the host", names, down > 8 ? " and others" : "",
-                          down == 1 ? "is" : "are", down == 1 ? "it" : "them");
+    finding = finding_new(
+        diagnose, DIAGNOSE_D14, first, EVIDENCE_NO_PRIORITY, "%s%s %s down%s: what uses %s does not leave the host",
+        names, down > 8 ? " and others" : "", down == 1 ? "is" : "are",
+        set == down ? " by setting, as virtual functions without a state are, and no cable is why" : "",
+        down == 1 ? "it" : "them");
     for (uint32_t i = 0; i < evidence->events; i++) {
         const struct evidence_event *event = &evidence->event[i];
         if (event->kind != EVIDENCE_EVENT_PORT_DOWN || event->object == EVIDENCE_NONE) continue;

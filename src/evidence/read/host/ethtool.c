@@ -70,7 +70,10 @@ static bool statistics_head(const char *line)
     if (*first != 'r' && *first != 't' && *first != 'p' && *first != 'm' && *first != 'l' && *first != 'o' &&
         *first != 'f')
         return false;
-    return is_statistic(line, &name, &value) && !is_common(&name) && host_has_name(host_interface_names, &name);
+    if (!is_statistic(line, &name, &value)) return false;
+    /* What most drivers begin with, as they print it or without its blanks. */
+    if (field_is(&name, "rx_packets") && (first == line || first == line + 5)) return true;
+    return !is_common(&name) && host_has_name(host_interface_names, &name);
 }
 
 /* A count of something lost that no list has: whoever reads the text would miss it. */

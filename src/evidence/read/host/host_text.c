@@ -128,13 +128,15 @@ static bool rdma_link_head(const char *line)
     struct text_field word[3];
 
     if (*line != 'l' && !(*line >= '0' && *line <= '9')) return false;
-    return field_split(line, word, 3) >= 4 && rdma_name(word, 3) && field_is(&word[2], "state");
+    return field_split(line, word, 3) >= 4 && rdma_name(word, 3) &&
+           (field_is(&word[2], "state") || field_is(&word[2], "subnet_prefix"));
 }
 
 static bool rdma_link_line(struct reading *in, const char *line)
 {
     struct text_field word[READER_FIELDS];
     size_t words = field_split(line, word, READER_FIELDS), name = rdma_name(word, words);
+    bool down = false, disabled = false, no_lid = false;
     uint64_t up;
 
     if (!name) return false;
@@ -142,10 +144,18 @@ static bool rdma_link_line(struct reading *in, const char *line)
     if (port == EVIDENCE_NONE) return false;
     reading_system(in, "host", FABRIC_ROLE_HOST);
     for (size_t i = name + 1; i + 1 < words && i + 1 < READER_FIELDS; i++) {
-        if (field_is(&word[i], "state") && field_state(&word[i + 1], &up))
+        if (field_is(&word[i], "state") && field_state(&word[i + 1], &up)) {
             evidence_offer(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP, up, &in->source);
+            down = !up;
+        }
+        disabled |= field_is(&word[i], "physical_state") && field_is(&word[i + 1], "DISABLED");
+        no_lid |= field_is(&word[i], "lid") && field_is(&word[i + 1], "65535");
         if (field_is(&word[i], "netdev")) host_tie(in, port, &word[i + 1]);
     }
+    /* A virtual function that nobody gave a state; of another port that is disabled nobody says that it is wanted. */
+    struct text_field why = field_of("disabled by setting, without a LID");
+    if (down && disabled && no_lid)
+        reading_event(in, EVIDENCE_EVENT_PORT_DOWN, port, EVIDENCE_NO_PRIORITY, NULL, NULL, &why);
     return true;
 }
 const struct text_reader reader_rdma_link = {"rdma-link", "hosts: rdma link show", rdma_link_head, rdma_link_line,
