@@ -32,14 +32,14 @@ static void (*const function[DIAGNOSE_RULES])(struct diagnose *diagnose) = {
 /* Counters without which a rule has nothing to say: one of them has to be above 0 somewhere. */
 static const struct {
     uint8_t rule;
-    uint8_t any[8]; /* ends with 0, which is a counter of pauses that no rule here is of */
+    uint8_t any[9]; /* ends with 0, which is a counter of pauses that no rule here is of */
 } needs[] = {
     {DIAGNOSE_D21,
      {EVIDENCE_FAULT_LOST, EVIDENCE_FAULT_CORRUPTED, EVIDENCE_FAULT_REORDERED, EVIDENCE_FAULT_DUPLICATED,
       EVIDENCE_FAULT_DELAYED, EVIDENCE_FAULT_MARKED}},
     {DIAGNOSE_D13,
      {EVIDENCE_CRC_ERRORS, EVIDENCE_FEC_UNCORRECTED, EVIDENCE_LINE_LOST, EVIDENCE_PRE_FEC_BER, EVIDENCE_SEQUENCE_NAKS,
-      EVIDENCE_OUT_OF_SEQUENCE, EVIDENCE_TEMPERATURE}},
+      EVIDENCE_OUT_OF_SEQUENCE, EVIDENCE_TEMPERATURE, EVIDENCE_SYMBOL_ERRORS}},
     {DIAGNOSE_D19, {EVIDENCE_LINK_DOWN}},
     {DIAGNOSE_D24, {EVIDENCE_QUEUE_DROPS, EVIDENCE_GROUP_DROPS}},
     {DIAGNOSE_D16, {EVIDENCE_MTU_DROPS}},

@@ -134,6 +134,26 @@ static void bad_cable(struct diagnose *diagnose, uint32_t port, uint64_t wrong, 
     finding_weak_unless(finding, seen > 1 || (finding && finding->victims));
 }
 
+/* InfiniBand's counter of wrong symbols has 16 bits and stays at its end: how many more, and when, nobody knows. */
+static void symbols_at_their_end(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    EACH_PORT(evidence, device, port)
+    {
+        const struct evidence_value *symbols = port_find(evidence, port, EVIDENCE_SYMBOL_ERRORS);
+        if (!symbols || symbols->last != UINT16_MAX) continue;
+        if (port_find(evidence, port, EVIDENCE_FEC_CORRECTED) || rule_found(diagnose, DIAGNOSE_D13, port)) continue;
+        struct diagnose_finding *finding =
+            finding_new(diagnose, DIAGNOSE_D13, port, EVIDENCE_NO_PRIORITY,
+                        "symbols with wrong bits arrived at %s until their counter stood at its end (%u)",
+                        name_of(diagnose, port), (unsigned)UINT16_MAX);
+        finding_counter(diagnose, finding, symbols, 0);
+        finding_weak_unless(finding, false);
+        if (finding) finding->now = true; /* one look is enough to see it */
+    }
+}
+
 void rule_D13(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -154,6 +174,7 @@ void rule_D13(struct diagnose *diagnose)
     }
     rule_said(diagnose, DIAGNOSE_D13);
     optics_seen(diagnose);
+    symbols_at_their_end(diagnose);
 }
 
 /* --- D19: links that come and go --- */

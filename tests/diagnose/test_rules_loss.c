@@ -61,6 +61,24 @@ static void test_few_errors(void **state)
     bed_close(&bed);
 }
 
+/* A counter of 16 bits that stands at its end is told, weakly; less of one look says nothing by itself. */
+static void test_symbols_at_their_end(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    since_boot(&bed, bed.leaf[0][2], NONE, EVIDENCE_SYMBOL_ERRORS, 65535);
+    since_boot(&bed, bed.leaf[0][3], NONE, EVIDENCE_SYMBOL_ERRORS, 812);
+    since_boot(&bed, bed.leaf[1][2], NONE, EVIDENCE_SYMBOL_ERRORS, 65535);
+    since_boot(&bed, bed.leaf[1][2], NONE, EVIDENCE_FEC_CORRECTED, 70000);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D13), 1);
+    assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D13), bed.leaf[0][2]);
+    assert_int_equal(bed_found(&bed, DIAGNOSE_D13)->confidence, DIAGNOSE_WEAK);
+    bed_close(&bed);
+}
+
 /* Frames that a line loses without a wrong bit arriving; not those that were under way when it went down. */
 static void test_lost_on_the_line(void **state)
 {
@@ -527,6 +545,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_cable),
         cmocka_unit_test(test_few_errors),
+        cmocka_unit_test(test_symbols_at_their_end),
         cmocka_unit_test(test_lossy),
         cmocka_unit_test(test_down_without_a_timer),
         cmocka_unit_test(test_lost_on_the_line),

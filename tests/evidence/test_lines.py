@@ -140,6 +140,14 @@ class Lines(unittest.TestCase):
                  "BIN0:                           9000000\nBIN1:                                12\nBIN13:                                2\n"
         self.assertEqual([("optic_alarm", "Ethernet40", "2 code words with up to 13 wrong symbols, and FEC puts 15 right")], self.events(listed))
 
+    def test_lasers(self):
+        """Current and no light is worth a word; neither is a laser that is off."""
+        for bias, power, said in (("71.250 mA", "0.0000 mW / - Inf dBm", ["no light sent, though the laser has 71.2 mA"]), ("0.000 mA", "0.0000 mW / - Inf dBm", []),
+                                  ("36.400 mA", "0.6100 mW / -2.15 dBm", [])):
+            text = f"Interface               Admin Link Proto    Local\nxe-0/0/17               up    up\n\nPhysical interface: xe-0/0/17\n    Laser bias current                        :  {bias}\n" \
+                   f"    Laser output power                        :  {power}\n    Laser output power low alarm              :  Off\n<trimmed>\n"
+            self.assertEqual(said, [event[2] for event in self.events(text)])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -578,6 +578,11 @@ enum session_kind session_line(const char *line, struct session_said *said)
     case '~':
         if (!strncmp(line, "~~~", 3) && !line[strspn(line, "~")]) return SESSION_NOTHING;
         break;
+    case '<': /* what somebody left out */
+        if (!strncmp(line, "<trimmed>", 9) || !strncmp(line, "<snip", 5) || !strncmp(line, "<omitted>", 9) ||
+            !strncmp(line, "<output omitted>", 16))
+            return SESSION_NOTHING;
+        break;
     case '{': /* Junos: "{master:0}" */
         if (!strncmp(line, "{master", 7) || !strncmp(line, "{primary", 8)) return SESSION_NOTHING;
         break;

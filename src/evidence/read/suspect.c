@@ -21,7 +21,8 @@ static const char *const faults[] = {"abort",    "bad",     "crc",      "discard
                                      "overflow", "overrun", "pause",    "retr",    "stall", "stomp", "timeout",
                                      "trim",     "truncat", "underrun", "violat",  "xoff"};
 /* In names of what every host counts all day. */
-static const char *const usual[] = {"corrected", "err_lane", "lossless", "steer_missed", "xdp", "no_buffer_mc"};
+static const char *const usual[] = {"corrected",    "err_lane", "lossless",    "no-loss",
+                                    "steer_missed", "xdp",      "no_buffer_mc"};
 
 /* Kinds whose lines are names and numbers. */
 static const char *const kinds[] = {"ethtool-s", "hw-counters", "rdma-statistic", "nxos-interface", "junos",

@@ -181,11 +181,11 @@ static void extensive_end(struct reading *in)
 const struct text_reader reader_junos = {"junos", "Junos: show interfaces extensive, diagnostics optics",
                                          extensive_head, extensive_line, extensive_end};
 
-/* --- show interfaces descriptions --- */
+/* --- show interfaces descriptions, show interfaces terse --- */
 
 static bool descriptions_head(const char *line)
 {
-    return line_words(line, "Interface Admin Link Description");
+    return line_words(line, "Interface Admin Link Description") || line_words(line, "Interface Admin Link Proto");
 }
 
 /* "ge-0/0/0  up  down  to spine0 et-0/0/4": of the port, not of its units ("ge-0/0/0.0"). */
@@ -207,8 +207,8 @@ static bool descriptions_line(struct reading *in, const char *line)
     reading_description(in, port, &text);
     return true;
 }
-const struct text_reader reader_junos_descriptions = {"junos-descriptions", "Junos: show interfaces descriptions",
-                                                      descriptions_head, descriptions_line, NULL};
+const struct text_reader reader_junos_descriptions = {
+    "junos-descriptions", "Junos: show interfaces descriptions, terse", descriptions_head, descriptions_line, NULL};
 
 /* --- show lldp neighbors --- */
 

@@ -391,6 +391,16 @@ bool optics_nxos_line(struct reading *in, struct optics *optics, const char *lin
 
 /* --- Junos --- */
 
+/* A laser that has its current and sends nothing is broken, or its gauge is; one without current is switched off. */
+static void no_light_sent(struct reading *in, const struct optics *optics)
+{
+    char text[80];
+
+    if (!(optics->bias > 1) || optics->port == EVIDENCE_NONE) return;
+    snprintf(text, sizeof text, "no light sent, though the laser has %.1f mA", (double)optics->bias);
+    alarm(in, optics->port, text);
+}
+
 bool optics_junos_line(struct reading *in, struct optics *optics, const char *line)
 {
     const char *colon = strchr(line, ':'), *dbm;
@@ -419,6 +429,12 @@ bool optics_junos_line(struct reading *in, struct optics *optics, const char *li
     } else if (!strncmp(line, "Module temperature ", 19)) {
         if (number_at(colon + 1, &value) && !line_has(line, "warning") && !line_has(line, "alarm"))
             optics_temperature(in, optics, value);
+    } else if (!strncmp(line, "Laser bias current ", 19)) {
+        if (number_at(colon + 1, &value) && !line_has(line, "alarm") && !line_has(line, "warning"))
+            optics->bias = (float)value;
+    } else if (!strncmp(line, "Laser output power ", 19)) {
+        bool limit = line_has(line, "alarm") || line_has(line, "warning");
+        if (!limit && dbm && number_at(dbm + 1, &value) && value <= -40) no_light_sent(in, optics);
     } else if (!strncmp(line, "Laser receiver power", 20) || !strncmp(line, "Receiver signal average", 23)) {
         if (dbm && number_at(dbm + 1, &value)) optics_light(in, optics, optics->lane, value);
     }

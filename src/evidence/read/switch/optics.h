@@ -21,6 +21,7 @@ struct optics {
     bool hot, weak_light;                     /* the text itself marks the value as beyond its alarm */
     bool from_zero;                           /* the system counts lanes from 0 */
     unsigned lane;                            /* of the lines that follow, from 0 */
+    float bias;                               /* mA of the laser, of systems without lanes; 0: not said */
     float temperature, hot_at, cold_light_at; /* NaN: not said */
     float light[OPTICS_LANES];
     bool has_light[OPTICS_LANES], lane_off[OPTICS_LANES];
