@@ -66,6 +66,17 @@ class Hosts(unittest.TestCase):
         shown = self.values(text, {("mlx5_4", "link_up"): 1, ("mlx5_9", "link_up"): 0, ("ens3f1np1", "link_up"): 0})
         self.assertEqual([("n3:mlx5_9", "port_down", "disabled by setting, without a LID")], self.events(shown))
 
+    def test_links_of_infiniband(self):
+        """Each end says whether its link is up and who is behind it; what switches count with themselves is nobody's."""
+        shown = self.read("CA: gx3 HCA-2:\n      0x0002c9030a0b0c01     11    1[  ] ==( 4X      25.78125 Gbps Active/  LinkUp)==>       2    7[  ] \"MF0;isw9:QM8700/U1\" ( )\n"
+                          "CA: Mellanox Technologies Aggregation Node:\n      0x0002c9030a0b0c09      8    1[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>       2   41[  ] \"MF0;isw9:QM8700/U1\" ( )\n"
+                          "Switch: 0x0002c9030a0b0cff MF0;isw9:QM8700/U1:\n           2    6[  ] ==(                Down/ Polling)==>             [  ] \"\" ( )\n"
+                          "           2    7[  ] ==( 4X      25.78125 Gbps Active/  LinkUp)==>      11    1[  ] \"gx3 HCA-2\" ( )\n"
+                          "           2    8[  ] ==( 1X      25.78125 Gbps Active/  LinkUp)==>      14    1[  ] \"gx4 HCA-1\" ( Could be 4X)\n")
+        self.assertEqual([1, 0, 1, 1], [shown.get(name, "link_up") for name in ("gx3:port1", "MF0;isw9:QM8700/U1:port6", "MF0;isw9:QM8700/U1:port7", "MF0;isw9:QM8700/U1:port8")])
+        self.assertEqual("MF0;isw9:QM8700/U1:port7", shown.peer["gx3:port1"])
+        self.assertEqual([("MF0;isw9:QM8700/U1:port8", "line_fault", "Could be 4X")], self.events(shown))
+
     def test_settings(self):
         self.values("Settings for ens2f0:\n\tSupported ports: [ FIBRE ]\n\tSupported link modes:   25000baseCR/Full\n\t                        100000baseCR4/Full\n"
                     "\tSpeed: 25000Mb/s\n\tLink detected: no (No cable)\n", {("ens2f0", "rate"): 25000000000, ("ens2f0", "link_up"): 0})

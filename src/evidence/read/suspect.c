@@ -14,6 +14,7 @@
 #include "evidence/evidence_int.h"
 
 #define LABEL 80
+#define START_S 10
 
 /* Begins of words, in lower case, by their first letter. */
 static const char *const faults[] = {"abort",    "bad",     "crc",      "discard", "drop",  "err",   "exceed",
@@ -132,6 +133,13 @@ void suspect_number(struct reading *in, uint64_t number, const char *label, size
     evidence_suspect(in->evidence, in->device, label, length < LABEL ? length : LABEL, number, &in->source);
 }
 
+/* Junos counts the seconds in which the line's coding had errors: a link that comes up has some. */
+static bool is_start_of_link(const char *kind, const struct found *found)
+{
+    return !strcmp(kind, "junos") && found->number <= START_S &&
+           (line_words(found->label, "Bit errors") || line_words(found->label, "Errored blocks"));
+}
+
 void suspect_line(struct reading *in, const char *kind, const char *line)
 {
     struct found found[FOUND_MOST];
@@ -144,6 +152,6 @@ void suspect_line(struct reading *in, const char *kind, const char *line)
     if (is_passed_over(in->evidence, kind)) return;
     count = find_numbers(line, found);
     for (size_t i = 0; i < count; i++)
-        if (!is_kept(in->evidence, found[i].number, count == 1))
+        if (!is_kept(in->evidence, found[i].number, count == 1) && !is_start_of_link(kind, &found[i]))
             suspect_number(in, found[i].number, found[i].label, (size_t)(found[i].end - found[i].label));
 }
