@@ -136,6 +136,7 @@ static void outside_of_class(struct diagnose *diagnose, uint32_t device)
     uint32_t nic = timed_out(evidence, device, &times);
 
     if (nic == EVIDENCE_NONE || is_a_victim(diagnose, nic)) return;
+    if (diagnose->found[DIAGNOSE_D21]) return; /* programs that lose packets on purpose, and their peers */
     EVIDENCE_EACH_PORT(evidence, device, port)
     {
         unsigned priority = only_priority(evidence, port, &bytes);
