@@ -221,6 +221,10 @@ const CHECKS = {
       if (item?.link !== finding.runbook_page) wrong.push(`${finding.rule} links to ${item?.link}`);
     });
     for (const text of missing) if (!(await page.textContent("#missing")).includes(text)) wrong.push(`missing: ${text}`);
+    const word = await page.textContent("#verdict-word");
+    if (!findings.length && !(word.includes("not enough to tell") && (await page.textContent("#findings")).includes(one.document.because))) wrong.push(`without findings the page says ${word}`);
+    for (const row of one.document.standing) if (!(await page.textContent("#standing-table")).includes(`${row.file}:${row.line}`)) wrong.push(`${row.object} does not stand out`);
+    for (const ask of one.document.asks) if (!(await page.textContent("#asks")).includes(ask.command)) wrong.push(`${ask.command} is not asked for`);
     for (const device of one.document.devices.slice(0, 25)) if (!(await page.textContent("#devices-table")).includes(device.device)) wrong.push(`${device.device} is not listed`);
     if ((await page.locator("#topology").count()) !== (run ? 1 : 0)) wrong.push("the run's parts are there without a run, or not with one");
     if (run && findings.length) {

@@ -43,7 +43,11 @@ def finding(rule, severity, culprit, victims, consequence_of, file="dumps/10/lea
 def diagnosis(findings, missing, devices, run=None):
     """A document as `diagnose --json` prints it; `run`: what the page alone has."""
     looked_at = {"devices": len(devices), "hosts": 1, "switches": len(devices) - 1, "ports": 12, "jobs": 0, "files": 9, "looks": 2, "seconds": 10, "exact": run is not None, "tied": True}
+    standing = [{"object": f"{name}:1", "priority": 3, "counter": "queue_drops", "count": 7, "unit": "packets", "grew": False, "looks": 1, "cleared_s": None, "share": 0.25,
+                 "means": "the queue was full", "file": "dumps/10/leaf1/queues.txt", "line": 4} for name in devices[:2]]
+    asks = [{"device": devices[0], "command": "show queue counters", "why": "a second time"}] if devices else []
     return {"version": 1, "kind": "diagnose", "inputs": ["dumps"], "fabric": None, "findings": findings, "acquitted": False, "training": [], "missing": missing,
+            "answer": "cause" if findings else "not-enough", "because": "" if findings else "2 counters stand out", "standing": standing, "asks": asks,
             "remarks": [{"file": "dumps/10/leaf1/pfc.txt", "line": 9, "text": "a line that is none"}], "remarks_left_out": 0, "looked_at": looked_at,
             "devices": [{"device": name, "role": None, "system": "sonic", "looked_at": True, "ports": 4} for name in devices], **({"run": json.dumps(run) if isinstance(run, dict) else run} if run else {})}
 
@@ -210,6 +214,7 @@ class InABrowser(unittest.TestCase):
         cls.document_page("diagnose-run", diagnosis(findings, [], ["A", "B", "C"], run))
         names = [f"h{number}:0" for number in range(40)]
         cls.document_page("diagnose-dumps", diagnosis([finding("D02", "critical", HOSTILE, names, None, file=HOSTILE)], ["no durations", HOSTILE], ["leaf0", HOSTILE]))
+        cls.document_page("diagnose-unsure", diagnosis([], ["a second look"], ["leaf0", "leaf1"]))
         cls.document_page("diagnose-broken", diagnosis(findings[:1], [], ["A"], '{"kind": "sim", "ports": 7'), checks=["no-run"])
 
     @classmethod

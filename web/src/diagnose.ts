@@ -72,7 +72,18 @@ function findings(data: Diagnose, view: View | null): HTMLElement {
   const roots = data.findings.flatMap((one, i) => (one.consequence_of === null || one.consequence_of === undefined || data.findings[one.consequence_of] === undefined ? [i] : []));
   return section("findings", "Findings",
     data.acquitted ? h("p", {}, h("b", {}, "The network is not it.")) : null,
-    roots.length ? h("ol", { class: "findings" }, ...roots.map((i) => finding(data, i, view, []))) : h("p", {}, data.missing.length ? "Nothing was found in what there is. What is missing is below." : "Nothing was found."));
+    roots.length ? h("ol", { class: "findings" }, ...roots.map((i) => finding(data, i, view, []))) : h("p", {}, `${data.answer === "clear" ? "Clear" : "Not enough to tell"}: ${data.because}.`));
+}
+
+/** What stands out though no cause explains it, and which outputs would decide. */
+function standing(data: Diagnose): HTMLElement | null {
+  if (!data.standing.length && !data.asks.length) return null;
+  return section("standing", "What stands out, and what would decide",
+    data.standing.length ? table({ id: "standing-table", caption: "In no cause; the worst first", rows: data.standing, columns: [
+      { title: "of", value: (one) => one.object }, { title: "priority", value: (one) => one.priority }, { title: "counter or event", value: (one) => one.counter },
+      { title: "count", value: (one) => one.count, text: (one) => value(one.count, one.unit) }, { title: "of the packets", value: (one) => one.share, text: (one) => (one.share === null ? NOTHING : share(one.share)) },
+      { title: "grew", value: (one) => (one.grew ? "yes" : one.looks > 1 ? "no" : "not known") }, { title: "may mean", value: (one) => one.means }, { title: "from", value: (one) => place(one.file, one.line) }] }) : null,
+    data.asks.length ? h("ul", { id: "asks" }, ...data.asks.map((one) => h("li", {}, one.device === null ? "Where the job runs: " : `On ${one.device}: `, one.command === null ? "" : h("code", {}, one.command), ` (${one.why})`))) : null);
 }
 
 const CONDITIONS: [key: "slow" | "exposed" | "not_straggler" | "network", text: string][] = [
@@ -109,7 +120,7 @@ function lookedAt(data: Diagnose): HTMLElement {
 
 /** With a run its own parts follow.  The run is somebody's file: one that cannot be read or shown takes nothing from the findings. */
 export function diagnose(data: Diagnose): (HTMLElement | null)[] {
-  const own = (view: View | null) => [findings(data, view), training(data), lookedAt(data)];
+  const own = (view: View | null) => [findings(data, view), standing(data), training(data), lookedAt(data)];
   if (!data.run) return own(null);
   try {
     const run = parse(data.run) as Run, view = viewOf(run), rest = parts(run, view).filter((one) => one?.id !== "verdict");

@@ -29,7 +29,8 @@ function ofRun(run: Run): Word {
 function ofDiagnosis(data: Diagnose): Word {
   const worst = data.findings.find((one) => one.severity === "critical") ?? data.findings.find((one) => one.severity === "warning");
   if (worst) return { text: worst.culprit ? `${worst.cause}: ${worst.culprit}` : worst.cause, level: worst.severity === "critical" ? "bad" : "look" };
-  return data.acquitted ? { text: "the network is not it", level: "good" } : { text: "nothing was found", level: data.missing.length ? "look" : "good" };
+  if (data.acquitted) return { text: "the network is not it", level: "good" };
+  return data.answer === "clear" ? { text: "clear", level: "good" } : { text: "not enough to tell", level: "look" };
 }
 
 export function summary(data: Document_): { word: Word | null; facts: string[] } {

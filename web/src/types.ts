@@ -137,6 +137,10 @@ export interface DiagnoseFinding {
   victims: string[]; also?: string[]; evidence: DiagnoseEvidence[]; confidence: string; owner: string;
   runbook: string; runbook_title?: string | null; runbook_page?: string | null; consequence_of: number | null;
 }
+export interface DiagnoseStanding {
+  object: string | null; priority: number | null; counter: string; count: number; unit: string; grew: boolean; looks: number; cleared_s: number | null; share: number | null;
+  means: string; file: string | null; line: number | null;
+}
 type Holds = "yes" | "no" | "unknown";
 export interface DiagnoseTraining {
   job: string; slow: Holds; exposed: Holds; not_straggler: Holds; network: Holds; finding: number | null; step_ns: number; base_ns: number | null; base_is_ideal: boolean;
@@ -144,6 +148,8 @@ export interface DiagnoseTraining {
 }
 export interface Diagnose {
   version: 1; kind: "diagnose"; inputs: string[]; fabric: string | null; acquitted: boolean;
+  answer: "cause" | "clear" | "not-enough"; because: string;
+  standing: DiagnoseStanding[]; asks: { device: string | null; command: string | null; why: string }[];
   looked_at: { devices: number; hosts: number; switches: number; ports: number; jobs: number; files: number; looks: number; seconds: number; exact: boolean; tied: boolean };
   findings: DiagnoseFinding[]; training?: DiagnoseTraining[]; missing: string[];
   devices?: { device: string; role: string | null; system: string | null; looked_at: boolean; ports: number }[];
