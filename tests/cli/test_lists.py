@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from support import PROGRAM, SOURCE, Case, rocelab, verbs
@@ -64,14 +65,15 @@ class Lists(Case):
         text = (SOURCE / "man" / "meson.build").read_text()
         self.assertEqual(set(re.findall(r"'([^']+\.1)'", text)), {page.name for page in (SOURCE / "man").glob("*.1")})
 
-    def setUp(self):
-        super().setUp()
-        self.completions = pathlib.Path(self.folder) / "completions"
-        self.completions.mkdir()
-        subprocess.run([sys.executable, SOURCE / "completions" / "make.py", self.completions, PROGRAM], check=True)
-        self.man = pathlib.Path(self.folder) / "man"
-        self.man.mkdir()
-        subprocess.run([sys.executable, SOURCE / "man" / "make.py", self.man, PROGRAM], check=True)
+    @classmethod
+    def setUpClass(cls):
+        """Made once: each asks the program a hundred times."""
+        cls.made = tempfile.TemporaryDirectory(prefix="rocelab-lists-")
+        cls.addClassCleanup(cls.made.cleanup)
+        cls.completions, cls.man = (pathlib.Path(cls.made.name) / name for name in ("completions", "man"))
+        for folder in (cls.completions, cls.man):
+            folder.mkdir()
+            subprocess.run([sys.executable, SOURCE / folder.name / "make.py", folder, PROGRAM], check=True)
 
     def test_topics(self):
         """Each prints its list whole: models and products, variables, statements."""
